@@ -1,0 +1,49 @@
+"""Decisions made again and again while learning: Gaussian-process (kernelized) bandits, theorem by theorem.
+
+Importing the package loads numpy and scipy.linalg and little else; whatever a call needs beyond (the database, the
+pictures, processes) is loaded when it is made.
+"""
+
+from __future__ import annotations
+
+from importlib.metadata import version as _version
+
+from .algorithms import gp_ucb
+from .domain import Arms, Choice, Float, Int, Space
+from .environments import Environment
+from .errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
+from .kernels import Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from .policy import Policy
+from .record import Trial
+from .simulate import Run, replicate, simulate
+from .study import Study
+
+__version__ = _version("noregret")
+
+__all__ = [
+    "Arms",
+    "Choice",
+    "Empirical",
+    "Environment",
+    "Float",
+    "Int",
+    "InvalidInput",
+    "Kernel",
+    "Linear",
+    "Matern",
+    "MissingExtra",
+    "NoRegretError",
+    "Policy",
+    "Product",
+    "Run",
+    "Space",
+    "SquaredExponential",
+    "StorageError",
+    "Study",
+    "Sum",
+    "Trial",
+    "TrialError",
+    "gp_ucb",
+    "replicate",
+    "simulate",
+]

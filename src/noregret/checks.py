@@ -1,0 +1,93 @@
+"""Checks of what comes from outside, with one style of error for all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any, SupportsIndex
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import InvalidInput
+
+Array = npt.NDArray[np.float64]
+IndexArray = npt.NDArray[np.intp]
+
+
+def number(name: str, value: object, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False,
+           open_high: bool = False, why: str = "") -> float:
+    """`value` as a finite float within [low, high] (either end open on request), or an error that names it."""
+    if type(value) is float:  # the common case, on the path of every round
+        result = value
+    elif isinstance(value, bool) or not isinstance(value, Real | np.ndarray) or np.ndim(value) != 0:
+        raise InvalidInput(f"`{name}` must be a number, not {value!r} ({type(value).__name__}). {why}".rstrip())
+    else:
+        result = float(value)
+    if not math.isfinite(result):
+        raise InvalidInput(f"`{name}` is {result}: it must be finite. {why}".rstrip())
+    too_low = result <= low if open_low else result < low
+    too_high = result >= high if open_high else result > high
+    if too_low or too_high:
+        left, right = "(" if open_low or low == -math.inf else "[", ")" if open_high or high == math.inf else "]"
+        raise InvalidInput(f"`{name}` is {result:g}: it must lie in {left}{low:g}, {high:g}{right}. {why}".rstrip())
+    return result
+
+
+def integer(name: str, value: object, *, low: int, why: str = "") -> int:
+    """`value` as an int of at least `low`, or an error that names it."""
+    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral | SupportsIndex)):
+        raise InvalidInput(f"`{name}` must be a whole number, not {value!r} ({type(value).__name__}). {why}".rstrip())
+    result = int(value)
+    if result < low:
+        raise InvalidInput(f"`{name}` is {result}: it must be at least {low}. {why}".rstrip())
+    return result
+
+
+def finite_array(name: str, value: npt.ArrayLike, *, hint: str = "") -> Array:
+    """`value` as a fresh float64 array without NaN or infinity."""
+    try:
+        result = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"`{name}` is not an array of numbers ({error}). {hint}".rstrip()) from None
+    if not np.isfinite(result).all():
+        where = tuple(int(i) for i in np.argwhere(~np.isfinite(result))[0])
+        at = f" at index {where if len(where) > 1 else where[0]}" if where else ""
+        raise InvalidInput(
+            f"`{name}` has a value that is not finite{at}. "
+            f"{hint or 'Usually a missing reading or a failed division: drop or repair it first.'}"
+        )
+    return result
+
+
+def points_array(name: str, value: npt.ArrayLike, *, dimension: int | None = None) -> Array:
+    """Points as `(n, d)`; `(n,)` is read as n points of one dimension.
+
+    A single point of d > 1 dimensions, shape `(d,)`, is accepted where the dimension is known.
+    """
+    result = finite_array(name, value)
+    if result.ndim == 1:
+        result = result[None, :] if dimension is not None and dimension > 1 else result[:, None]
+    if result.ndim != 2:
+        raise InvalidInput(f"`{name}` has shape {result.shape}: points are rows, so the shape must be (n, d) or (n,).")
+    if dimension is not None and result.shape[1] != dimension:
+        raise InvalidInput(
+            f"`{name}` has {result.shape[1]} columns where the domain has {dimension} dimensions. "
+            "Points are rows, one column for each dimension."
+        )
+    return result
+
+
+def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "") -> str:
+    """`value` if it is one of the options, or an error that lists them."""
+    known = list(options)
+    if value not in known:
+        raise InvalidInput(f"`{name}` is {value!r}: it must be one of {', '.join(map(repr, known))}. {why}".rstrip())
+    return str(value)
+
+
+def frozen(array: Array) -> Array:
+    """The same array, made read-only: descriptions do not change after they are made."""
+    array.flags.writeable = False
+    return array

@@ -1,0 +1,68 @@
+"""The command line: thin, what it does lives in `noregret.tuning`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import __version__
+from .errors import InvalidInput, MissingExtra, NoRegretError
+
+if TYPE_CHECKING:
+    from .study import Study
+    from .tuning import config
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="noregret")
+def main() -> None:
+    """Decisions made again and again while learning: Gaussian-process (kernelized) bandits."""
+
+
+@main.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--trials", type=click.IntRange(min=1), help="How many trials in all, instead of the file's number.")
+@click.option("--storage", help="URL of the database, e.g. sqlite:///studies.db, instead of the file's.")
+@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Where the PNG goes, instead of beside FILE.")
+def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None) -> None:
+    """Tune what FILE (TOML) describes: try parameters, learn, try better ones.
+
+    Every trial is on disk the moment it is known. Stop with Ctrl-C (or a crash) and run the same command again: the
+    study goes on where it was. A finished study is only shown; raise --trials to go on.
+    """
+    from .tuning import config, report
+    from .tuning.run import open_study, run
+
+    try:
+        job = config.load(file)
+        job = replace(job, trials=trials or job.trials, storage=storage or job.storage, plot=plot or job.plot)
+        study, evaluate = open_study(job)
+        reporter = report.Live(job)
+        try:
+            with reporter:
+                run(job, study, evaluate, reporter)
+        except KeyboardInterrupt:
+            reporter.interrupted(study)
+            raise SystemExit(130) from None
+        report.table(job, study)
+        if all(trial.reward is None for trial in study.trials):
+            raise InvalidInput("No trial gave a reward; the reasons are above.")
+        _picture(job, study)
+    except NoRegretError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _picture(job: config.Job, study: Study) -> None:
+    from . import plots
+
+    try:
+        plots.tuning(study, job.plot, sign=job.sign, label="reward" if job.sign > 0 else "objective")
+    except MissingExtra as error:
+        click.echo(f"No picture: {error}")
+    except OSError as error:
+        raise InvalidInput(f"The picture could not be written to {job.plot}: {error}. Choose a place with --plot.") from error
+    else:
+        click.echo(f"Picture: {job.plot}")

@@ -1,0 +1,339 @@
+"""What may be played.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| D | `Arms.points` | the decision set, one arm a row | (N, d) |
+| x | point | an arm's coordinates, as the kernel sees them | (d,) |
+
+A `Space` of named parameters is encoded into the unit cube, one column for a number and one for each option of a
+choice, so that one lengthscale means the same share of every parameter's range.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from .checks import Array, IndexArray, frozen, integer, number, points_array
+from .errors import InvalidInput
+from .serialize import described, described_by, to_plain
+
+SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
+SAME_POINT = 1e-9  # how far (in any coordinate, relative to the arms' extent) a point may be from the arm it names
+
+
+def _unit(value: float, low: float, high: float, log: bool) -> float:
+    """Position of `value` between the ends, in [0, 1]."""
+    if high == low:
+        return 0.0
+    if log:
+        return math.log(value / low) / math.log(high / low)
+    return (value - low) / (high - low)
+
+
+def _from_unit(position: float, low: float, high: float, log: bool) -> float:
+    position = min(max(position, 0.0), 1.0)
+    value = low * (high / low) ** position if log else low + position * (high - low)
+    return min(max(value, low), high)
+
+
+def _check_log(kind: str, low: float, log: bool) -> None:
+    if log and low <= 0:
+        raise InvalidInput(f"{kind} with log=True needs low > 0, not {low:g}: the logarithm of {low:g} does not exist.")
+
+
+@described
+@dataclass(frozen=True)
+class Float:
+    """A real parameter in [low, high]; with `log=True` the logarithm is what varies evenly (low > 0)."""
+
+    low: float
+    high: float
+    log: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        low, high = number("low", self.low), number("high", self.high)
+        if low >= high:
+            raise InvalidInput(f"Float needs low < high, not {low:g} and {high:g}. Usually the two are swapped.")
+        _check_log("Float", low, self.log)
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def columns(self) -> int:
+        """How many columns of an encoded point belong to this parameter."""
+        return 1
+
+    def encode(self, value: Any) -> list[float]:
+        """Columns of a value; errors if it is outside the range."""
+        return [_unit(number("value", value, low=self.low, high=self.high), self.low, self.high, self.log)]
+
+    def decode(self, columns: Array) -> float:
+        """The value behind encoded columns, to 12 significant digits."""
+        value = _from_unit(float(columns[0]), self.low, self.high, self.log)
+        return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
+
+    def values(self, count: int) -> list[float]:
+        """`count` values, evenly spaced (in the logarithm with `log=True`), ends included."""
+        middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
+        return [self.decode(np.array([position])) for position in middle]
+
+
+@described
+@dataclass(frozen=True)
+class Int:
+    """A whole-number parameter in [low, high], both ends included; `log=True` as for `Float`."""
+
+    low: int
+    high: int
+    log: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            object.__setattr__(self, name, integer(name, getattr(self, name), low=-(2**53)))
+        if self.low > self.high:
+            raise InvalidInput(f"Int needs low <= high, not {self.low} and {self.high}. Usually the two are swapped.")
+        _check_log("Int", self.low, self.log)
+
+    @property
+    def columns(self) -> int:
+        """How many columns of an encoded point belong to this parameter."""
+        return 1
+
+    def encode(self, value: Any) -> list[float]:
+        """Columns of a value; errors if it is not a whole number in the range."""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        value = number("value", integer("value", value, low=self.low), low=self.low, high=self.high)
+        return [_unit(value, self.low, self.high, self.log)]
+
+    def decode(self, columns: Array) -> int:
+        """The whole number nearest to encoded columns."""
+        return round(_from_unit(float(columns[0]), self.low, self.high, self.log))
+
+    def values(self, count: int) -> list[int]:
+        """At most `count` distinct values, as evenly spaced as whole numbers allow, ends included."""
+        count = min(count, self.high - self.low + 1)
+        middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
+        return sorted({self.decode(np.array([position])) for position in middle})
+
+
+def _choice_options(data: dict[str, Any]) -> Choice:
+    return Choice(*data["options"])
+
+
+@described_by(encode=lambda choice: {"options": to_plain(choice.options)}, decode=_choice_options)
+@dataclass(frozen=True, init=False)
+class Choice:
+    """One of several options (strings, numbers, booleans): any two are equally far apart, at distance 1."""
+
+    options: tuple[str | int | float | bool, ...]
+
+    def __init__(self, *options: str | int | float | bool) -> None:
+        if not options:
+            raise InvalidInput("Choice needs at least one option.")
+        for option in options:
+            if not isinstance(option, str | int | float | bool) or (
+                isinstance(option, float) and not math.isfinite(option)
+            ):
+                raise InvalidInput(
+                    f"Choice option {option!r} ({type(option).__name__}) is not a string, finite number or boolean. "
+                    "The record is stored as JSON: use a name for the option and look the object up by it."
+                )
+        if len({(type(option), option) for option in options}) < len(options):
+            raise InvalidInput(f"Choice options must differ from one another: {options!r}.")
+        object.__setattr__(self, "options", options)
+
+    @property
+    def columns(self) -> int:
+        """How many columns of an encoded point belong to this parameter."""
+        return len(self.options)
+
+    def encode(self, value: Any) -> list[float]:
+        """Columns of an option; errors if there is no such option."""
+        for position, option in enumerate(self.options):
+            if type(option) is type(value) and option == value:
+                # 1 / sqrt(2) puts any two options at distance 1.
+                return [math.sqrt(0.5) if column == position else 0.0 for column in range(self.columns)]
+        raise InvalidInput(f"{value!r} is not among the options {self.options!r}.")
+
+    def decode(self, columns: Array) -> str | int | float | bool:
+        """The option whose column is largest."""
+        return self.options[int(np.argmax(columns))]
+
+    def values(self, count: int) -> list[str | int | float | bool]:  # noqa: ARG002 - a grid takes every option
+        """Every option."""
+        return list(self.options)
+
+
+Parameter = Float | Int | Choice
+
+
+@described_by(
+    encode=lambda space: {"parameters": to_plain(list(space.parameters.items()))},
+    decode=lambda data: Space(**dict(data["parameters"])),
+)
+class Space:
+    """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
+
+    Attributes:
+        parameters: name to `Float`, `Int` or `Choice`, in the order given.
+        dimension: number of columns of an encoded point.
+    """
+
+    def __init__(self, **parameters: Parameter) -> None:
+        if not parameters:
+            raise InvalidInput("Space needs at least one named parameter, e.g. Space(x=Float(0, 1)).")
+        for name, parameter in parameters.items():
+            if not isinstance(parameter, Float | Int | Choice):
+                raise InvalidInput(f"Parameter `{name}` is {parameter!r}: it must be a Float, Int or Choice.")
+        self.parameters: Mapping[str, Parameter] = parameters
+        self.dimension = sum(parameter.columns for parameter in parameters.values())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Space) and list(self.parameters.items()) == list(other.parameters.items())
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.parameters.items()))
+
+    def __repr__(self) -> str:
+        return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in self.parameters.items())})"
+
+    def encode(self, parameters: Mapping[str, Any]) -> Array:
+        """The point `(d,)` in the unit cube of a dict with every parameter."""
+        given, known = set(parameters), set(self.parameters)
+        if given != known:
+            missing, extra = sorted(known - given), sorted(given - known)
+            raise InvalidInput(
+                f"The parameters do not fit the space: missing {missing}, unknown {extra}. "
+                f"The space has {', '.join(self.parameters)}."
+            )
+        columns: list[float] = []
+        for name, parameter in self.parameters.items():
+            try:
+                columns += parameter.encode(parameters[name])
+            except InvalidInput as error:
+                raise InvalidInput(f"Parameter `{name}`: {error}") from None
+        return np.array(columns)
+
+    def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
+        """The parameters behind an encoded point `(d,)`."""
+        (row,) = points_array("point", np.reshape(np.asarray(point, dtype=np.float64), (1, -1)), dimension=self.dimension)
+        result, start = {}, 0
+        for name, parameter in self.parameters.items():
+            result[name] = parameter.decode(row[start : start + parameter.columns])
+            start += parameter.columns
+        return result
+
+    def grid(self, per_dimension: int | Mapping[str, int]) -> Arms:
+        """Arms at every combination of `per_dimension` values of each number and all options of each choice.
+
+        Args:
+            per_dimension: one number for all, or one for each numeric parameter by name.
+        """
+        names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
+        counts = dict(per_dimension) if isinstance(per_dimension, Mapping) else dict.fromkeys(names, per_dimension)
+        if set(counts) != set(names):
+            raise InvalidInput(f"`per_dimension` names {sorted(counts)}, but the numeric parameters are {names}.")
+        for name, count in counts.items():
+            counts[name] = integer(f"per_dimension[{name}]", count, low=1)
+        columns = [
+            [parameter.encode(value) for value in parameter.values(counts.get(name, 0))]
+            for name, parameter in self.parameters.items()
+        ]
+        rows = [list(itertools.chain.from_iterable(combination)) for combination in itertools.product(*columns)]
+        return Arms(np.array(rows), space=self)
+
+
+@described
+@dataclass(frozen=True, eq=False)
+class Arms:
+    """A finite decision set: the rows of `points`, an `(N, d)` array (or `(N,)` for one dimension).
+
+    Arms may coincide. With `space`, the points are encoded parameters and `parameters(arm)` decodes them.
+    """
+
+    points: Array
+    space: Space | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        points = points_array("points", self.points, dimension=None if self.space is None else self.space.dimension)
+        if points.shape[0] == 0 or points.shape[1] == 0:
+            raise InvalidInput(f"Arms needs at least one arm of at least one dimension; `points` is {points.shape}.")
+        object.__setattr__(self, "points", frozen(points + 0.0))  # + 0.0 turns -0.0 into 0.0: equal points, equal bytes
+
+    @staticmethod
+    def grid(lower: float, upper: float, count: int) -> Arms:
+        """`count` evenly spaced arms on [lower, upper], ends included, one dimension."""
+        lower, upper, count = number("lower", lower), number("upper", upper), integer("count", count, low=1)
+        if lower >= upper and count > 1:
+            raise InvalidInput(f"Arms.grid needs lower < upper, not {lower:g} and {upper:g}.")
+        return Arms(np.linspace(lower, upper, count))
+
+    def __len__(self) -> int:
+        return int(self.points.shape[0])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Arms) and self.space == other.space and np.array_equal(self.points, other.points)
+
+    def __hash__(self) -> int:
+        return hash((self.points.tobytes(), self.space))
+
+    def __repr__(self) -> str:
+        return f"Arms({len(self)} arms of dimension {self.dimension}{'' if self.space is None else f' in {self.space}'})"
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a point."""
+        return int(self.points.shape[1])
+
+    @property
+    def decode(self) -> Callable[[int], dict[str, Any]] | None:
+        """Function from an arm's index to its parameters, or None where the arms have no `space`."""
+        return None if self.space is None else self.parameters
+
+    def parameters(self, arm: int) -> dict[str, Any]:
+        """The named parameters of an arm; errors where the arms have no `space`."""
+        if self.space is None:
+            raise InvalidInput("These arms have no named parameters; make them with `Space(...).grid(...)`.")
+        return self.space.decode(self.points[arm])
+
+    @cached_property
+    def _exact(self) -> dict[bytes, int]:
+        """Arm by the bytes of its point; the first where arms coincide."""
+        return {row.tobytes(): arm for arm, row in reversed(list(enumerate(self.points)))}
+
+    def index(self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IndexArray:
+        """Which arm each row of `points` `(n, d)` is; errors if one is not an arm (to 1e-9 of the arms' extent).
+
+        With `space`, a dict of parameters or a list of them will do as well.
+        """
+        if isinstance(points, Mapping):
+            points = [points]
+        if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+            if self.space is None:
+                raise InvalidInput("These arms have no named parameters: give points, not dicts.")
+            points = np.array([self.space.encode(point) for point in cast("Sequence[Mapping[str, Any]]", points)])
+        rows = points_array("points", np.atleast_1d(cast("npt.ArrayLike", points)), dimension=self.dimension) + 0.0
+        return np.array([self._find(row) for row in rows], dtype=np.intp)
+
+    def _find(self, row: Array) -> int:
+        arm = self._exact.get(row.tobytes())
+        if arm is not None:
+            return arm
+        # Parameters typed by hand and coordinates that went through text differ in the last digits.
+        gaps = np.abs(self.points - row).max(axis=1)
+        arm = int(gaps.argmin())
+        if gaps[arm] > SAME_POINT * max(1.0, float(np.ptp(self.points, axis=0).max())):
+            raise InvalidInput(
+                f"{row.tolist()} is not one of the arms; the nearest is arm {arm} at {self.points[arm].tolist()}. "
+                "A posterior on arms knows only the arms: use one of `domain.points`, or add this point to them."
+            )
+        return arm

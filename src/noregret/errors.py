@@ -1,0 +1,21 @@
+"""The errors a caller may catch. Every message says what happened, why it usually does, and what to try."""
+
+
+class NoRegretError(Exception):
+    """Base of every error this library raises on purpose."""
+
+
+class InvalidInput(NoRegretError, ValueError):
+    """A value that cannot be used: wrong shape, not finite, out of range, or contradicting what was said before."""
+
+
+class TrialError(NoRegretError):
+    """A trial that does not exist, or is not in the state the call needs (told twice, say)."""
+
+
+class StorageError(NoRegretError):
+    """The record could not be read from or written to its storage; nothing that was recorded is lost."""
+
+
+class MissingExtra(NoRegretError, ImportError):
+    """An optional dependency is needed for this call and is not installed."""

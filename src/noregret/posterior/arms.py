@@ -1,0 +1,213 @@
+"""The posterior on arms: what the two engines share.
+
+Both keep mean and variance of every arm and change them by rank-one updates; they differ in the factor that yields the
+posterior covariance between one arm and all others. With g = cov(., a), s^2 = g_a, one observation y at arm a does
+
+    mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda).
+
+The factor is exact to rounding after any number of updates; mean and variance are recomputed from it at fixed
+intervals, so that their own rounding errors do not add up.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Self, final
+
+import numpy as np
+
+from ..checks import Array, IndexArray, integer, number
+from ..errors import InvalidInput
+from ..kernels import ALL, Kernel
+from .factorization import covariance_root
+from .protocol import Posterior
+
+LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which double precision has no posterior to offer
+RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
+
+ArmIndices = Sequence[int] | IndexArray
+
+
+class Prior:
+    """What never changes: the kernel over the arms. Shared between copies of a posterior."""
+
+    def __init__(self, kernel: Kernel, points: Array) -> None:
+        self.kernel = kernel
+        self.points = points
+        self.variance = kernel.arm_variances(points)
+        self._root: Array | None = None
+
+    def columns(self, arms: ArmIndices) -> Array:
+        """Kernel columns `(N, n)` of some arms."""
+        return self.kernel.between_arms(self.points, ALL, np.asarray(arms, dtype=np.intp))
+
+    def root(self) -> Array:
+        """R with R R^T the kernel matrix of all arms: O(N^2) memory, made on first use (joint samples only)."""
+        if self._root is None:
+            self._root = covariance_root(self.columns(range(len(self.points))))
+        return self._root
+
+
+class Column(NamedTuple):
+    """Posterior covariance of one arm with all arms, before an update."""
+
+    covariance: Array  # g, (N,)
+    variance: float  # s^2 = g_a
+    slack: float  # lambda - s^2, computed without cancellation where the engine can
+
+
+class ArmPosterior(Posterior):
+    """A posterior over finitely many arms; points are arm indices."""
+
+    def __init__(self, prior: Prior, regularization: float) -> None:
+        arms = len(prior.points)
+        self.prior = prior
+        self.regularization = number(
+            "regularization",
+            regularization,
+            low=0.0,
+            open_low=True,
+            why="It is the noise variance added to the kernel matrix; for rewards without noise use a small "
+            "one, such as 1e-6 of the prior variance.",
+        )
+        if self.regularization < LEAST_REGULARIZATION * float(prior.variance.max()):
+            raise InvalidInput(
+                f"`regularization` is {regularization:g} where the prior variance is {prior.variance.max():g}: below "
+                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least that, or "
+                "a smaller `scale` in the kernel."
+            )
+        self.count = 0
+        self.plays = np.zeros(arms, dtype=np.int64)  # observations of each arm
+        self._average = np.zeros(arms)  # of each arm's targets
+        self._scatter = np.zeros(arms)  # sum of squared deviations from that average
+        self._mean = np.zeros(arms)
+        self._variance = prior.variance.copy()
+        self._log_ratio = 0.0
+        self._updates = 0
+
+    # -- what an engine supplies ---------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """Size of the factor: a round costs O(N rank + rank^2)."""
+
+    @abstractmethod
+    def _add(self, arm: int) -> Column:
+        """Take one more observation of `arm` into the factor; the column is from before."""
+
+    @abstractmethod
+    def _remove(self, arm: int) -> Column:
+        """Take one observation of `arm` (played at least once) out of the factor; the column is from before."""
+
+    @abstractmethod
+    def _column(self, arm: int) -> Column:
+        """The posterior covariance of a played arm with all arms."""
+
+    @abstractmethod
+    def _move_mean(self, step: float) -> None:
+        """Follow `mean += step * g` for the column last returned, in whatever the engine keeps of the mean."""
+
+    @abstractmethod
+    def _recompute(self) -> tuple[Array, Array]:
+        """Mean and variance of every arm, afresh from the factor and the arms' averages."""
+
+    # -- history -------------------------------------------------------------------------------------------------
+
+    @final
+    def append(self, point: int, target: float) -> None:
+        """Add one observation of arm `point`. O(N rank + rank^2)."""
+        arm, target = self._arm(point), number("target", target)
+        column = self._add(arm)
+        total = self.regularization + column.variance
+        self._step(column, (target - float(self._mean[arm])) / total, -1.0 / total)
+        self._log_ratio += math.log1p(column.variance / self.regularization)
+        self.count += 1
+        self.plays[arm] += 1
+        change = target - self._average[arm]
+        self._average[arm] += change / self.plays[arm]
+        self._scatter[arm] += change * (target - self._average[arm])
+        self._updated()
+
+    @final
+    def revise(self, point: int, old: float, new: float) -> None:
+        """Change the target of one observation of arm `point` from `old` to `new`. O(N rank + rank^2)."""
+        arm, old, new = self._played(point), number("old", old), number("new", new)
+        self._step(self._column(arm), (new - old) / self.regularization, 0.0)
+        before = self._average[arm]
+        self._average[arm] += (new - old) / self.plays[arm]
+        self._scatter[arm] += (new - old) * ((new - self._average[arm]) + (old - before))
+        self._updated()
+
+    @final
+    def forget(self, point: int, target: float) -> None:
+        """Take one observation of arm `point` with this target back out. O(N rank + rank^2)."""
+        arm, target = self._played(point), number("target", target)
+        column = self._remove(arm)
+        self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
+        self._log_ratio -= math.log(self.regularization / column.slack)
+        self.count -= 1
+        self.plays[arm] -= 1
+        change = target - self._average[arm]
+        self._average[arm] = 0.0 if self.plays[arm] == 0 else self._average[arm] - change / self.plays[arm]
+        self._scatter[arm] = 0.0 if self.plays[arm] <= 1 else self._scatter[arm] - change * (target - self._average[arm])
+        self._updated()
+
+    def _step(self, column: Column, mean_step: float, variance_step: float) -> None:
+        g = column.covariance
+        self._move_mean(mean_step)
+        self._mean += mean_step * g
+        if variance_step:
+            np.multiply(g, g, out=g)
+            g *= variance_step
+            self._variance += g
+            np.maximum(self._variance, 0.0, out=self._variance)
+
+    def _updated(self) -> None:
+        self._updates += 1
+        if self._updates >= max(RECOMPUTE_EVERY, 2 * self.rank):
+            self._updates = 0
+            self._mean, variance = self._recompute()
+            self._variance = np.maximum(variance, 0.0)
+
+    def _arm(self, point: int) -> int:
+        arm = integer("point", point, low=0, why="A posterior on arms takes arm indices.")
+        if arm >= len(self.plays):
+            raise InvalidInput(f"There is no arm {arm}: the domain has arms 0 .. {len(self.plays) - 1}.")
+        return arm
+
+    def _played(self, point: int) -> int:
+        arm = self._arm(point)
+        if not self.plays[arm]:
+            raise InvalidInput(f"Arm {arm} has no observation to change or forget.")
+        return arm
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    @final
+    def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of f at all arms, or at those listed; fresh arrays `(n,)`."""
+        if points is None:
+            return self._mean.copy(), np.sqrt(self._variance)
+        arms = np.asarray(points, dtype=np.intp)
+        return self._mean[arms], np.sqrt(self._variance[arms])
+
+    @final
+    @property
+    def log_determinant_ratio(self) -> float:
+        """Log det(I + K / lambda), a running sum (Srinivas et al. 2010, Lemma 5.3)."""
+        return self._log_ratio
+
+    @final
+    def _scatter_within_arms(self) -> float:
+        """Sum over arms of squared deviations of the targets from their average."""
+        return float(np.maximum(self._scatter, 0.0).sum())
+
+    @final
+    def _copy_into(self, other: Self) -> Self:
+        other.__dict__.update(self.__dict__)
+        for name in ("plays", "_average", "_scatter", "_mean", "_variance"):
+            setattr(other, name, getattr(self, name).copy())
+        return other

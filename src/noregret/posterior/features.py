@@ -1,0 +1,105 @@
+"""Posterior on arms through features of low rank (weight space).
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| Phi | `_features` | row x is phi(x), k = phi^T phi to the tolerance of `factorization` | (N, r) |
+| W | `_root` | W W^T is the posterior covariance of the weights | (r, r) |
+| w | `_weights` | posterior mean of the weights | (r,) |
+
+W is updated by Potter's square-root form of Bayes' rule. With z = W^T phi(a), s^2 = |z|^2:
+
+    W <- W (I - z z^T / (lambda + s^2 + sqrt(lambda (lambda + s^2)))).
+
+Keeping a root makes every variance a sum of squares (never negative) and halves the digits that rounding can take:
+errors of size 1e-16 in W leave s right to 1e-16, where errors in W W^T would leave only s^2 right to 1e-16.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import numpy as np
+
+from ..checks import Array
+from .arms import ArmIndices, ArmPosterior, Column, Prior
+from .factorization import PivotedCholesky
+
+
+@final
+class FeaturePosterior(ArmPosterior):
+    """Exact posterior on arms at O(N r + r^2) a round, independent of the number of rounds and of arms played."""
+
+    def __init__(self, prior: Prior, factor: PivotedCholesky, regularization: float) -> None:
+        super().__init__(prior, regularization)
+        self._features = factor.features
+        self._left_out = np.maximum(prior.variance - np.einsum("ij,ij->i", factor.features, factor.features), 0.0)
+        self._root = np.eye(self.rank, order="F")
+        self._weights = np.zeros(self.rank)
+        self._direction = np.zeros(self.rank)  # W z of the last column: what its mean step moves the weights along
+
+    @property
+    def rank(self) -> int:
+        """Number of features r."""
+        return int(self._features.shape[1])
+
+    def _column(self, arm: int) -> Column:
+        return self._column_and_z(arm)[0]
+
+    def _column_and_z(self, arm: int) -> tuple[Column, Array]:
+        z = self._features[arm] @ self._root
+        self._direction = self._root @ z
+        variance = float(z @ z)
+        return Column(self._features @ self._direction, variance, self.regularization - variance), z
+
+    def _add(self, arm: int) -> Column:
+        column, z = self._column_and_z(arm)
+        total = self.regularization + column.variance
+        self._root -= self._direction[:, None] * (z / (total + math.sqrt(self.regularization * total)))
+        return column
+
+    def _remove(self, arm: int) -> Column:
+        column, z = self._column_and_z(arm)
+        # The inverse of `_add`: the same expression with lambda - s^2 for lambda + s^2 and the other sign.
+        self._root += self._direction[:, None] * (z / (column.slack + math.sqrt(self.regularization * column.slack)))
+        return column
+
+    def _move_mean(self, step: float) -> None:
+        self._weights += step * self._direction
+
+    def _recompute(self) -> tuple[Array, Array]:
+        played = np.flatnonzero(self.plays)
+        phi = self._features[played]
+        # One step of iterative refinement: the weights w solve Phi^T N (ybar - Phi w) / lambda = w.
+        misfit = self.plays[played] * (self._average[played] - phi @ self._weights)
+        gradient = phi.T @ misfit / self.regularization - self._weights
+        self._weights = self._weights + self._root @ (self._root.T @ gradient)
+        half = self._features @ self._root
+        return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
+
+    @property
+    def quadratic_form(self) -> float:
+        """y^T (K + lambda I)^{-1} y = |y - mu|^2 / lambda + |w|^2: a sum of squares, so nothing cancels."""
+        misfit = self._scatter_within_arms() + float(self.plays @ (self._average - self._mean) ** 2)
+        return misfit / self.regularization + float(self._weights @ self._weights)
+
+    def covariance(self, points: ArmIndices) -> Array:
+        """Joint posterior covariance of f at `n` arms, `(n, n)`."""
+        half = self._features[np.asarray(points, dtype=np.intp)] @ self._root
+        return np.asarray(half @ half.T)
+
+    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+        """Joint samples of f at all arms (or those listed), `(size, n)`: mu + Phi W xi, O(N r) each."""
+        features, mean = self._features, self._mean
+        if points is not None:
+            arms = np.asarray(points, dtype=np.intp)
+            features, mean = features[arms], mean[arms]
+        normal = rng.standard_normal((size, self.rank))
+        return mean + (normal @ self._root.T) @ features.T
+
+    def copy(self) -> FeaturePosterior:
+        """An independent posterior in the same state; the features are shared."""
+        other = self._copy_into(FeaturePosterior.__new__(FeaturePosterior))
+        for name in ("_root", "_weights", "_direction"):
+            setattr(other, name, getattr(self, name).copy(order="K"))
+        return other

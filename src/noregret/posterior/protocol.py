@@ -1,0 +1,88 @@
+"""What every posterior engine can do.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| lambda | `regularization` | ridge added to the kernel matrix | reward units^2 |
+| mu, sigma | `predict` | posterior mean and std of f, noise not included | (n,) |
+| K | | kernel matrix of all t observations, repeats included | (t, t) |
+| y | target | what one observation counts as | scalar |
+
+mu(x) = k(x)^T (K + lambda I)^{-1} y,  sigma^2(x) = k(x, x) - k(x)^T (K + lambda I)^{-1} k(x)   (Srinivas et al. 2010, eq. 1-2)
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from typing import Any, Self, final
+
+import numpy as np
+
+from ..checks import Array
+
+
+class Posterior(ABC):
+    """A Gaussian process given observations, which may be appended, re-priced and forgotten one by one.
+
+    Observations are sufficient statistics here, not a list: `revise` and `forget` name one by its point and target,
+    and the caller (who has the record) vouches that it was appended. So memory does not grow with repeated plays.
+    """
+
+    regularization: float
+    count: int  # observations now in the posterior, repeats included
+
+    @abstractmethod
+    def append(self, point: Any, target: float) -> None:
+        """Add one observation."""
+
+    @abstractmethod
+    def revise(self, point: Any, old: float, new: float) -> None:
+        """Change the target of one observation: the mean moves, the variance does not."""
+
+    @abstractmethod
+    def forget(self, point: Any, target: float) -> None:
+        """Take one observation back out."""
+
+    @abstractmethod
+    def predict(self, points: Any = None) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of f, each `(n,)`; of the whole domain where it is finite."""
+
+    @abstractmethod
+    def covariance(self, points: Any) -> Array:
+        """Joint posterior covariance of f at `n` points, `(n, n)`."""
+
+    @abstractmethod
+    def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
+        """Joint samples of f, `(size, n)`."""
+
+    @property
+    @abstractmethod
+    def quadratic_form(self) -> float:
+        """y^T (K + lambda I)^{-1} y."""
+
+    @property
+    @abstractmethod
+    def log_determinant_ratio(self) -> float:
+        """Log det(I + K / lambda), kept as the running sum of log(1 + sigma^2 / lambda) (Srinivas, Lemma 5.3)."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent posterior in the same state; what never changes is shared."""
+
+    @property
+    @final
+    def information_gain(self) -> float:
+        """Realised information gain 1/2 log det(I + K / lambda), nats (Srinivas et al. 2010, Lemma 5.3)."""
+        return 0.5 * self.log_determinant_ratio
+
+    @property
+    @final
+    def log_determinant(self) -> float:
+        """Log det(K + lambda I)."""
+        return self.log_determinant_ratio + self.count * math.log(self.regularization)
+
+    @property
+    @final
+    def log_likelihood(self) -> float:
+        """Log marginal likelihood of the targets under noise variance lambda."""
+        return -0.5 * (self.quadratic_form + self.log_determinant + self.count * math.log(2.0 * math.pi))

@@ -1,0 +1,152 @@
+"""The record: every trial there was, in the order in which it was asked and told.
+
+It keeps what was observed, never what was made of it; everything else a study knows is recomputed from it. A trial
+goes from pending to observed or failed once and never back. One counter numbers all that happens in a study: a
+trial's `asked_order` says what was known when it was decided (everything with a smaller order), `told_order` when its
+answer came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, overload
+
+from .checks import Array
+from .errors import TrialError
+
+TrialState = Literal["pending", "observed", "failed"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Trial:
+    """One decision and, once it is there, its answer.
+
+    Attributes:
+        number: 0, 1, 2, ... in the order of asking.
+        point: coordinates as the kernel sees them, `(d,)`, read-only.
+        arm: index into the `Arms`, or None on other domains.
+        parameters: named parameters where the domain has them, else None.
+        context: context it was decided for, or None.
+        explored: True for a forced uniform round.
+        state: "pending", "observed" or "failed".
+        reward: the reward told, or None.
+        reason: why it failed, or None.
+        asked_order: position among all events of the study; equal to `told_order` for a point never asked for.
+        asked_at: Unix time in seconds.
+        told_order: position of the answer among all events, or None while pending.
+        told_at: Unix time of the answer in seconds, or None.
+    """
+
+    number: int
+    point: Array
+    arm: int | None
+    parameters: dict[str, Any] | None
+    asked_order: int
+    asked_at: float
+    context: Array | None = None
+    explored: bool = False
+    state: TrialState = "pending"
+    reward: float | None = None
+    reason: str | None = None
+    told_order: int | None = None
+    told_at: float | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Trial) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.number, self.state))
+
+    def _key(self) -> tuple[Any, ...]:
+        return (
+            self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
+            self.asked_order, self.asked_at, self.told_order, self.told_at,
+            None if self.context is None else self.context.tobytes(),
+        )  # fmt: skip
+
+    def answered(self, *, reward: float, order: int, time: float) -> Trial:
+        """This trial with its reward."""
+        return self._ended("observed", reward=reward, reason=None, order=order, time=time)
+
+    def failed(self, *, reason: str, order: int, time: float) -> Trial:
+        """This trial, marked as one that will never have a reward."""
+        return self._ended("failed", reward=None, reason=reason, order=order, time=time)
+
+    def _ended(self, state: TrialState, *, reward: float | None, reason: str | None, order: int, time: float) -> Trial:
+        # Spelled out because `dataclasses.replace` costs a quarter of a round.
+        return Trial(
+            self.number, self.point, self.arm, self.parameters, self.asked_order, self.asked_at, self.context,
+            self.explored, state, reward, reason, order, time,
+        )  # fmt: skip
+
+
+class Event(NamedTuple):
+    """One thing that happened: a trial was asked for, or its outcome became known."""
+
+    order: int
+    kind: Literal["asked", "told"]
+    trial: Trial
+
+
+class Record(Sequence[Trial]):
+    """The trials of a study by number, append-only."""
+
+    def __init__(self) -> None:
+        self._trials: list[Trial] = []
+        self.order = 0  # of the last event
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    @overload
+    def __getitem__(self, index: int) -> Trial: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Trial]: ...
+    def __getitem__(self, index: int | slice) -> Trial | Sequence[Trial]:
+        return self._trials[index]
+
+    def __repr__(self) -> str:
+        pending = sum(trial.state == "pending" for trial in self._trials)
+        failed = sum(trial.state == "failed" for trial in self._trials)
+        return f"Record({len(self)} trials: {len(self) - pending - failed} observed, {pending} pending, {failed} failed)"
+
+    def apply(self, changed: Iterable[Trial]) -> list[Event]:
+        """Take in trials that are new or newly answered; returns what happened, in order."""
+        events: list[Event] = []
+        for trial in changed:
+            if trial.number == len(self._trials):
+                self._trials.append(trial)
+                if trial.told_order != trial.asked_order:
+                    events.append(Event(trial.asked_order, "asked", trial))
+            else:
+                self._trials[trial.number] = trial
+            if trial.told_order is not None:
+                events.append(Event(trial.told_order, "told", trial))
+        events.sort(key=lambda event: event.order)
+        if events:
+            self.order = events[-1].order
+        return events
+
+    def pending(self, trial_or_number: Trial | int) -> Trial:
+        """The pending trial meant; errors if there is none of that number or its outcome is known already."""
+        number = trial_or_number.number if isinstance(trial_or_number, Trial) else trial_or_number
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self):
+            have = f"trials 0 .. {len(self) - 1}" if len(self) else "no trial yet"
+            raise TrialError(
+                f"There is no trial {number!r}: this study has {have}. "
+                "Pass the trial that `ask` returned, or its number; for a point never asked for use `add`."
+            )
+        trial = self._trials[number]
+        if isinstance(trial_or_number, Trial) and trial_or_number.point.tobytes() != trial.point.tobytes():
+            raise TrialError(
+                f"Trial {number} of this study is at {trial.point.tolist()}, the one given is at "
+                f"{trial_or_number.point.tolist()}: it was asked from another study."
+            )
+        if trial.state != "pending":
+            outcome = f"reward {trial.reward!r}" if trial.state == "observed" else f"failed: {trial.reason}"
+            raise TrialError(
+                f"Trial {number} was told already ({outcome}); the record is append-only. Usually a worker reported "
+                "twice. To record another reward of the same point use `add`."
+            )
+        return trial

@@ -1,0 +1,131 @@
+"""Runs of a policy in an environment: one replicate is a pure function, many run in processes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from . import metrics
+from .checks import Array, integer
+from .environments import Environment
+from .errors import InvalidInput
+from .policy import Policy
+from .randomness import simulation_generator
+from .study import Study
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What happened in T rounds; with replicates (`replicate`), every array has a leading axis of them.
+
+    Attributes:
+        points: what was played, `(T, d)`.
+        arms: which arms, `(T,)`.
+        rewards: noisy rewards as seen, `(T,)`.
+        regret: best expected reward minus the played point's, `(T,)`.
+    """
+
+    points: Array
+    arms: npt.NDArray[np.intp]
+    rewards: Array
+    regret: Array
+
+    @property
+    def cumulative_regret(self) -> Array:
+        """Sum of the regret up to each round, `(T,)`."""
+        return metrics.cumulative_regret(self.regret)
+
+    @property
+    def average_regret(self) -> Array:
+        """Cumulative regret divided by the number of rounds, `(T,)`."""
+        return metrics.average_regret(self.regret)
+
+    @property
+    def simple_regret(self) -> Array:
+        """Smallest regret of an answered round so far, `(T,)`."""
+        return metrics.simple_regret(self.regret)
+
+
+def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) -> Run:
+    """Let a policy decide in an environment; the same arguments give the same run.
+
+    The noise of round t is the same whatever is played, so runs with equal seeds are paired.
+
+    Args:
+        policy: how to decide.
+        env: where; its arms must be the policy's.
+        rounds: how often, T >= 1.
+        seed: of the policy's choices and, independently, of the noise.
+    """
+    rounds = integer("rounds", rounds, low=1)
+    if policy.domain != env.domain:
+        raise InvalidInput("The policy and the environment have different arms: make both from the same domain.")
+    noise = env.noise * simulation_generator(integer("seed", seed, low=0)).standard_normal(rounds)
+    # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
+    from threadpoolctl import threadpool_limits
+
+    ticks = iter(range(2 * rounds))
+    study = Study(policy, seed=seed, clock=lambda: float(next(ticks)))
+    with threadpool_limits(limits=1, user_api="blas"):
+        for t in range(rounds):
+            trial = study.ask()
+            study.tell(trial, float(env.values[trial.arm]) + float(noise[t]))
+    arms = np.array([trial.arm for trial in study.trials], dtype=np.intp)
+    return Run(
+        points=env.domain.points[arms],
+        arms=arms,
+        rewards=np.array([trial.reward for trial in study.trials]),
+        regret=env.best_value - env.values[arms],
+    )
+
+
+def replicate(
+    make_policy: Callable[..., Policy],
+    make_env: Callable[..., Environment],
+    rounds: int,
+    *,
+    seeds: Sequence[int],
+    jobs: int = 1,
+) -> Run:
+    """Independent runs, one for each seed, in `jobs` processes; the result does not depend on `jobs`.
+
+    Args:
+        make_policy: returns the policy of a replicate; called with its seed, or with nothing if it takes no argument.
+        make_env: likewise for the environment.
+        rounds: rounds of each run.
+        seeds: one for each replicate.
+        jobs: processes; -1 for one on every processor. Functions made on the spot (lambdas) may be used.
+    """
+    import joblib
+
+    if isinstance(seeds, int) or len(seeds) == 0:
+        raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {seeds!r}.")
+    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or jobs < -1:
+        raise InvalidInput(f"`jobs` is {jobs!r}: it must be a number of processes, or -1 for all processors.")
+
+    def one(seed: int) -> Run:
+        return simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
+
+    runs: list[Run] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(one)(seed) for seed in seeds)
+    return Run(**{name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__})
+
+
+def _made(make: Callable[..., T], seed: int) -> T:
+    try:
+        takes_seed = any(
+            parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
+            for parameter in inspect.signature(make).parameters.values()
+        )
+    except ValueError:  # some built-in callables have no signature
+        takes_seed = True
+    arguments: tuple[Any, ...] = (seed,) if takes_seed else ()
+    return make(*arguments)
+
+

@@ -1,0 +1,5 @@
+"""Where records live between runs."""
+
+from .sql import SqlStorage, StoredStudy
+
+__all__ = ["SqlStorage", "StoredStudy"]

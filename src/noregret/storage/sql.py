@@ -1,0 +1,239 @@
+"""The record in a SQL database; SQLite is one file, made on first use, and needs no server.
+
+One row a study, one row a trial. Rows of trials are inserted when asked and updated once, when their outcome comes
+in. All writing happens in transactions that hold the database's write lock from the start, so that processes sharing
+a study see one order of events; SQLite's default journal makes each commit survive a crash of the process or machine.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import sqlalchemy as sql
+from sqlalchemy import exc
+
+from ..checks import Array, points_array
+from ..errors import InvalidInput, StorageError
+from ..record import Trial
+
+FORMAT = 1  # of the tables; a database written by a newer version is refused rather than misread
+LOCK_SECONDS = 60.0  # how long to wait while another process writes
+
+_metadata = sql.MetaData()
+_studies = sql.Table(
+    "studies",
+    _metadata,
+    sql.Column("id", sql.Integer, primary_key=True),
+    sql.Column("name", sql.Text, nullable=False, unique=True),
+    sql.Column("policy", sql.Text, nullable=False),  # JSON
+    sql.Column("seed", sql.Text, nullable=False),  # a whole number of any size
+    sql.Column("format", sql.Integer, nullable=False),
+    sql.Column("created_at", sql.Double, nullable=False),  # Unix seconds, as all times here
+)
+_trials = sql.Table(
+    "trials",
+    _metadata,
+    sql.Column("study", sql.ForeignKey("studies.id"), primary_key=True),
+    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
+    sql.Column("state", sql.Text, nullable=False),
+    sql.Column("arm", sql.Integer),
+    sql.Column("point", sql.Text, nullable=False),  # JSON
+    sql.Column("parameters", sql.Text),  # JSON, for people who look into the file
+    sql.Column("context", sql.Text),  # JSON
+    sql.Column("explored", sql.Boolean, nullable=False),
+    sql.Column("reward", sql.Double),
+    sql.Column("reason", sql.Text),
+    sql.Column("asked_order", sql.Integer, nullable=False),
+    sql.Column("asked_at", sql.Double, nullable=False),
+    sql.Column("told_order", sql.Integer),
+    sql.Column("told_at", sql.Double),
+    sql.UniqueConstraint("study", "asked_order"),
+    sql.UniqueConstraint("study", "told_order"),
+)
+
+
+class StoredStudy(NamedTuple):
+    """What a database knows of a study besides its trials."""
+
+    id: int
+    name: str
+    policy: str
+    seed: int
+
+
+class SqlStorage:
+    """A database of studies, by SQLAlchemy URL: `sqlite:///file.db` (relative) or `sqlite:////path/file.db`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        try:
+            parsed = sql.make_url(url)
+        except exc.ArgumentError as error:
+            raise InvalidInput(f"`storage` is {url!r}: it must be a URL such as 'sqlite:///studies.db'.") from error
+        if parsed.get_backend_name() != "sqlite":
+            raise InvalidInput(f"`storage` is {url!r}: only SQLite is supported, e.g. 'sqlite:///studies.db'.")
+        if not parsed.database or parsed.database == ":memory:":
+            raise InvalidInput(
+                "`storage` names no file. For a study in memory leave `storage` out; for a file write "
+                "'sqlite:///studies.db' (three slashes, then a relative path; four for an absolute one)."
+            )
+        folder = Path(parsed.database).parent
+        if not folder.is_dir():
+            raise InvalidInput(f"`storage` is in the folder {str(folder)!r}, which does not exist: make it first.")
+        self._engine = sql.create_engine(parsed, connect_args={"timeout": LOCK_SECONDS})
+        sql.event.listen(self._engine, "connect", _leave_transactions_to_us)
+        sql.event.listen(self._engine, "begin", _begin)
+        with self._transaction(write=True) as connection:
+            _metadata.create_all(connection)
+
+    def find(self, name: str) -> StoredStudy | None:
+        """The study of this name, or None."""
+        with self._transaction(write=False) as connection:
+            return self._find(connection, name)
+
+    def find_or_make(self, name: str, *, policy: str, seed: int) -> StoredStudy:
+        """The study of this name; where there is none, a new one of this policy (JSON) and seed."""
+        with self._transaction(write=True) as connection:
+            found = self._find(connection, name)
+            if found is not None:
+                return found
+            values = {"name": name, "policy": policy, "seed": str(seed), "format": FORMAT, "created_at": time.time()}
+            new = connection.execute(sql.insert(_studies).values(values))
+            return StoredStudy(int(new.inserted_primary_key[0]), name, policy, seed)
+
+    def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
+        row = connection.execute(sql.select(_studies).where(_studies.c.name == name)).one_or_none()
+        if row is None:
+            return None
+        if row.format > FORMAT:
+            raise StorageError(
+                f"Study {name!r} in {self.url} was written by a newer version of noregret (format {row.format}, this one "
+                f"reads {FORMAT}). Upgrade noregret; the file has not been touched."
+            )
+        return StoredStudy(row.id, row.name, row.policy, int(row.seed))
+
+    def names(self) -> list[str]:
+        """Names of all studies, oldest first."""
+        with self._transaction(write=False) as connection:
+            return list(connection.execute(sql.select(_studies.c.name).order_by(_studies.c.id)).scalars())
+
+    @contextmanager
+    def writing(self, study: int) -> Iterator[Writer]:
+        """A transaction in which nobody else writes; commits at the end, leaves no trace on an error."""
+        with self._transaction(write=True) as connection:
+            yield Writer(connection, study)
+
+    def changes(self, study: int, *, after: int) -> list[Trial]:
+        """Trials asked or told after the event of this order."""
+        with self._transaction(write=False) as connection:
+            return Writer(connection, study).changes(after=after)
+
+    def close(self) -> None:
+        """Give all connections back."""
+        self._engine.dispose()
+
+    @contextmanager
+    def _transaction(self, *, write: bool) -> Iterator[sql.Connection]:
+        try:
+            with self._engine.connect().execution_options(noregret_write=write) as connection, connection.begin():
+                yield connection
+        except exc.DatabaseError as error:
+            cause = str(error.orig)
+            raise StorageError(f"The storage {self.url} could not be used: {cause}. {_remedy(cause)}") from error
+
+
+class Writer:
+    """Reading and writing one study's trials inside a transaction."""
+
+    def __init__(self, connection: sql.Connection, study: int) -> None:
+        self._connection = connection
+        self._study = study
+
+    def changes(self, *, after: int) -> list[Trial]:
+        """Trials asked or told after the event of this order, by number."""
+        # Two lookups by index rather than one scan: a long study is polled before every call.
+        fresh = sql.union(
+            *(
+                sql.select(_trials.c.number).where(_trials.c.study == self._study, column > after)
+                for column in (_trials.c.asked_order, _trials.c.told_order)
+            )
+        )
+        query = (
+            sql.select(_trials)
+            .where(_trials.c.study == self._study, _trials.c.number.in_(fresh))
+            .order_by(_trials.c.number)
+        )
+        return [_trial(row) for row in self._connection.execute(query).mappings()]
+
+    def save(self, trial: Trial) -> None:
+        """Insert a trial that is new, update one that has been answered."""
+        row = _row(trial)
+        if trial.told_order is None or trial.told_order == trial.asked_order:
+            self._connection.execute(sql.insert(_trials).values(study=self._study, **row))
+            return
+        outcome = {name: row[name] for name in ("state", "reward", "reason", "told_order", "told_at")}
+        changed = self._connection.execute(
+            sql.update(_trials)
+            .where(_trials.c.study == self._study, _trials.c.number == trial.number, _trials.c.state == "pending")
+            .values(**outcome)
+        )
+        if changed.rowcount != 1:
+            raise StorageError(f"Trial {trial.number} is no longer pending in the storage; nothing was written.")
+
+
+def _row(trial: Trial) -> dict[str, Any]:
+    return {
+        "number": trial.number,
+        "state": trial.state,
+        "arm": trial.arm,
+        "point": json.dumps(trial.point.tolist()),
+        "parameters": None if trial.parameters is None else json.dumps(trial.parameters),
+        "context": None if trial.context is None else json.dumps(trial.context.tolist()),
+        "explored": trial.explored,
+        "reward": trial.reward,
+        "reason": trial.reason,
+        "asked_order": trial.asked_order,
+        "asked_at": trial.asked_at,
+        "told_order": trial.told_order,
+        "told_at": trial.told_at,
+    }
+
+
+def _trial(row: sql.RowMapping) -> Trial:
+    values = {name: value for name, value in row.items() if name != "study"}
+    values["point"] = _array(values["point"])
+    values["context"] = None if values["context"] is None else _array(values["context"])
+    values["parameters"] = None if values["parameters"] is None else json.loads(values["parameters"])
+    return Trial(**values)
+
+
+def _array(text: str) -> Array:
+    array = points_array("point", json.loads(text))[:, 0]
+    array.flags.writeable = False
+    return array
+
+
+def _leave_transactions_to_us(connection: Any, _: Any) -> None:
+    # Python's driver would begin transactions by itself, and only before the first write.
+    connection.isolation_level = None
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def _begin(connection: sql.Connection) -> None:
+    write = connection.get_execution_options().get("noregret_write", True)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
+
+
+def _remedy(cause: str) -> str:
+    if "locked" in cause:
+        return f"Another process has been writing for more than {LOCK_SECONDS:.0f} s; try again, or stop that process."
+    if "not a database" in cause or "malformed" in cause:
+        return "The file is not a SQLite database, or it is damaged; choose another file, or restore a copy."
+    if "readonly" in cause or "unable to open" in cause:
+        return "The file or its folder cannot be written to; check the permissions, or choose another place."
+    return "What was recorded before is still there."

@@ -1,0 +1,270 @@
+"""A study is a policy, a seed and a record: the user's one entry point."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy.typing as npt
+
+from .checks import Array, integer, number
+from .errors import InvalidInput, TrialError
+from .parts.confidence import Envelope
+from .policy import Policy, State
+from .record import Record, Trial
+
+if TYPE_CHECKING:
+    from .storage import SqlStorage, StoredStudy
+
+
+class Study:
+    """Ask what to try, tell what came of it, as often as you like.
+
+    >>> import noregret as nr
+    >>> policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
+    >>> study = nr.Study(policy, seed=0)
+    >>> for _ in range(20):
+    ...     trial = study.ask()
+    ...     reward = -((trial.point[0] - 0.3) ** 2)
+    ...     _ = study.tell(trial, reward)
+
+    What it asks depends on nothing but the policy, the seed and the record; looking (`predict`, `best`, ...) changes
+    nothing. A study may be used by several threads and, with a storage, by several processes at once.
+
+    Args:
+        policy: how to decide, made by one of the algorithm functions.
+        seed: of all random choices; a whole number >= 0.
+        storage: URL of a database, such as "sqlite:///studies.db"; None keeps the record in memory.
+        name: of the study within the storage; opening a name again resumes that study, which needs an equal policy
+            and seed.
+        clock: gives the time of asking and telling in Unix seconds.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        *,
+        seed: int = 0,
+        storage: str | None = None,
+        name: str = "study",
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {policy!r}.")
+        self.policy = policy
+        self.seed = integer("seed", seed, low=0, why="Random streams are numbered from 0.")
+        self.name = name
+        self._clock = clock
+        self._lock = threading.RLock()
+        self._storage: SqlStorage | None = None
+        self._record = Record()
+        if storage is not None:
+            self._open(storage)
+        self._rebuild()
+
+    @classmethod
+    def open(cls, *, storage: str, name: str = "study", clock: Callable[[], float] = time.time) -> Self:
+        """Resume a stored study by name alone: its policy and seed come from the storage."""
+        from .storage import SqlStorage
+
+        database = SqlStorage(storage)
+        stored = database.find(name)
+        if stored is None:
+            names = ", ".join(map(repr, database.names())) or "none"
+            raise InvalidInput(f"There is no study {name!r} in {storage}; it has: {names}.")
+        database.close()
+        return cls(Policy.from_json(stored.policy), seed=stored.seed, storage=storage, name=name, clock=clock)
+
+    def _open(self, url: str) -> None:
+        from .storage import SqlStorage
+
+        self._storage = SqlStorage(url)
+        policy = self.policy.to_json()
+        stored = self._storage.find_or_make(self.name, policy=policy, seed=self.seed)
+        _check_same(stored, policy, self.seed, url)
+        self._id = stored.id
+
+    def __repr__(self) -> str:
+        return f"Study({self.name!r}, {self.policy.algorithm}, seed={self.seed}, {self._record!r})"
+
+    # -- deciding and recording ----------------------------------------------------------------------------------
+
+    @overload
+    def ask(self, context: None = None, *, count: None = None) -> Trial: ...
+    @overload
+    def ask(self, context: None = None, *, count: int) -> list[Trial]: ...
+    def ask(self, context: None = None, *, count: int | None = None) -> Trial | list[Trial]:
+        """The next trial to try, recorded as pending; with `count`, a list of that many.
+
+        Trials that are still pending are ignored by the policy: until an answer comes, it asks for the same point
+        again (except where ties are broken at random).
+        """
+        if context is not None:
+            raise InvalidInput("This policy has no context domain, so `ask` takes no context.")
+        if count is None:
+            return self._write(self._next)
+        return [self._write(self._next) for _ in range(integer("count", count, low=1))]
+
+    def tell(self, trial: Trial | int, reward: float) -> Trial:
+        """Record the reward of a trial, in any order, any time later, from any process; returns it answered."""
+        value = number(
+            "reward", reward, why="A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in "
+            "the record and does not reach the model."
+        )  # fmt: skip
+        return self._write(
+            lambda: self._record.pending(trial).answered(reward=value, order=self._record.order + 1, time=self._clock())
+        )
+
+    def fail(self, trial: Trial | int, reason: str) -> Trial:
+        """Record that a trial will never have a reward; an arm that has only failed is not asked for again."""
+        if not isinstance(reason, str) or not reason.strip():
+            raise InvalidInput(f"`reason` must say in words why the trial failed, not {reason!r}.")
+        return self._write(
+            lambda: self._record.pending(trial).failed(reason=reason, order=self._record.order + 1, time=self._clock())
+        )
+
+    def add(self, point_or_parameters: npt.ArrayLike | Mapping[str, Any], reward: float) -> Trial:
+        """Record the reward of a point that was never asked for."""
+        arms, value = self.policy.domain.index(point_or_parameters), number("reward", reward)
+        if len(arms) != 1:
+            raise InvalidInput(f"`add` records one point at a time; {len(arms)} were given.")
+
+        def make() -> Trial:
+            order = self._record.order + 1
+            trial = self._trial(int(arms[0]), order=order, explored=False)
+            return trial.answered(reward=value, order=order, time=trial.asked_at)
+
+        return self._write(make)
+
+    # -- looking -------------------------------------------------------------------------------------------------
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All trials by number, those of other processes included."""
+        with self._lock:
+            self._sync()
+            return self._record
+
+    def predict(self, points: npt.ArrayLike | None = None) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
+
+        Without points: at every arm.
+        """
+        envelope = self._envelope(points)
+        return envelope.mean, envelope.std
+
+    def bounds(self, points: npt.ArrayLike | None = None) -> tuple[Array, Array]:
+        """The policy's lower and upper confidence bounds in the next round, each `(n,)`; see `predict`."""
+        envelope = self._envelope(points)
+        return envelope.lower, envelope.upper
+
+    def best(self) -> Trial:
+        """The answered trial of the highest posterior mean (the earliest, where several are at that point)."""
+        with self._lock:
+            state = self._look()
+            answered = [trial for trial in self._record if trial.reward is not None]
+            if not answered:
+                raise TrialError("No trial has been answered yet, so there is no best one.")
+            mean = state.envelope([trial.arm for trial in answered if trial.arm is not None]).mean
+            return answered[int(mean.argmax())]
+
+    @property
+    def width(self) -> float:
+        """What multiplies the standard deviation in the next round."""
+        with self._lock:
+            return self._look().width
+
+    @property
+    def information_gain(self) -> float:
+        """Realised information gain of the answered trials, 1/2 log det(I + K / lambda), nats."""
+        with self._lock:
+            return self._look().posterior.information_gain
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _next(self) -> Trial:
+        decision = self._state.decide()
+        return self._trial(decision.arm, order=self._record.order + 1, explored=decision.explored)
+
+    def _trial(self, arm: int, *, order: int, explored: bool) -> Trial:
+        domain = self.policy.domain
+        return Trial(
+            number=len(self._record),
+            point=domain.points[arm],
+            arm=arm,
+            parameters=None if domain.decode is None else domain.decode(arm),
+            asked_order=order,
+            asked_at=self._clock(),
+            explored=explored,
+        )
+
+    def _write(self, make: Callable[[], Trial]) -> Trial:
+        """Make a trial from the record as it is now, save it, and only then take it in."""
+        with self._lock:
+            try:
+                self._refresh()
+                if self._storage is None:
+                    trial = make()
+                else:
+                    with self._storage.writing(self._id) as writer:
+                        self._apply(writer.changes(after=self._record.order))
+                        trial = make()
+                        writer.save(trial)
+                self._apply([trial])
+            except (TrialError, InvalidInput):
+                raise  # found before anything was changed
+            except BaseException:
+                # An interrupt may have hit between two changes that belong together: the record decides.
+                self._whole = False
+                raise
+            return trial
+
+    def _rebuild(self) -> None:
+        """Everything afresh from the record; from the stored one where there is a storage."""
+        known = list(self._record) if self._storage is None else self._storage.changes(self._id, after=0)
+        self._record = Record()
+        self._state = State(self.policy, seed=self.seed)
+        self._looked: State | None = None
+        self._whole = True
+        self._apply(known)
+
+    def _refresh(self) -> None:
+        if not self._whole:
+            self._rebuild()
+
+    def _sync(self) -> None:
+        self._refresh()
+        if self._storage is not None:
+            self._apply(self._storage.changes(self._id, after=self._record.order))
+
+    def _apply(self, changed: Sequence[Trial]) -> None:
+        if changed:
+            self._state.receive(self._record.apply(changed))
+            self._looked = None
+
+    def _look(self) -> State:
+        self._sync()
+        if self._looked is None:
+            self._looked = self._state.settled()
+        return self._looked
+
+    def _envelope(self, points: npt.ArrayLike | None) -> Envelope:
+        with self._lock:
+            return self._look().envelope(None if points is None else self.policy.domain.index(points))
+
+
+def _check_same(stored: StoredStudy, policy: str, seed: int, url: str) -> None:
+    """A resumed study continues the same decisions or none."""
+    if stored.policy == policy and stored.seed == seed:
+        return
+    old, new = json.loads(stored.policy), json.loads(policy)
+    differing = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+    differing += ["seed"] if stored.seed != seed else []
+    raise InvalidInput(
+        f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps its policy and seed: "
+        f"to continue it, use the old ones (`Study.open(storage={url!r}, name={stored.name!r})`); for the new ones, "
+        "choose another name."
+    )
