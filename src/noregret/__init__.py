@@ -6,8 +6,6 @@ pictures, processes) is loaded when it is made.
 
 from __future__ import annotations
 
-from importlib.metadata import version as _version
-
 from .algorithms import gp_ucb
 from .domain import Arms, Choice, Float, Int, Space
 from .environments import Environment
@@ -17,8 +15,6 @@ from .policy import Policy
 from .record import Trial
 from .simulate import Run, replicate, simulate
 from .study import Study
-
-__version__ = _version("noregret")
 
 __all__ = [
     "Arms",
@@ -47,3 +43,11 @@ __all__ = [
     "replicate",
     "simulate",
 ]
+
+
+def __getattr__(name: str) -> str:
+    if name == "__version__":
+        from importlib.metadata import version  # slow to import, and rarely asked for
+
+        return version("noregret")
+    raise AttributeError(f"module 'noregret' has no attribute {name!r}")

@@ -16,12 +16,22 @@ Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
 
-def number(name: str, value: object, *, low: float = -math.inf, high: float = math.inf, open_low: bool = False,
-           open_high: bool = False, why: str = "") -> float:
+def number(
+    name: str,
+    value: object,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    open_low: bool = False,
+    open_high: bool = False,
+    why: str = "",
+) -> float:
     """`value` as a finite float within [low, high] (either end open on request), or an error that names it."""
     if type(value) is float:  # the common case, on the path of every round
         result = value
-    elif isinstance(value, bool) or not isinstance(value, Real | np.ndarray) or np.ndim(value) != 0:
+    elif isinstance(value, bool) or not (
+        isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0)
+    ):
         raise InvalidInput(f"`{name}` must be a number, not {value!r} ({type(value).__name__}). {why}".rstrip())
     else:
         result = float(value)

@@ -26,7 +26,9 @@ def main() -> None:
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--trials", type=click.IntRange(min=1), help="How many trials in all, instead of the file's number.")
 @click.option("--storage", help="URL of the database, e.g. sqlite:///studies.db, instead of the file's.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), help="Where the PNG goes, instead of beside FILE.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Where the PNG goes, instead of beside FILE."
+)
 def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None) -> None:
     """Tune what FILE (TOML) describes: try parameters, learn, try better ones.
 
@@ -63,6 +65,8 @@ def _picture(job: config.Job, study: Study) -> None:
     except MissingExtra as error:
         click.echo(f"No picture: {error}")
     except OSError as error:
-        raise InvalidInput(f"The picture could not be written to {job.plot}: {error}. Choose a place with --plot.") from error
+        raise InvalidInput(
+            f"The picture could not be written to {job.plot}: {error}. Choose a place with --plot."
+        ) from error
     else:
         click.echo(f"Picture: {job.plot}")

@@ -225,7 +225,9 @@ class Space:
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
         """The parameters behind an encoded point `(d,)`."""
-        (row,) = points_array("point", np.reshape(np.asarray(point, dtype=np.float64), (1, -1)), dimension=self.dimension)
+        (row,) = points_array(
+            "point", np.reshape(np.asarray(point, dtype=np.float64), (1, -1)), dimension=self.dimension
+        )
         result, start = {}, 0
         for name, parameter in self.parameters.items():
             result[name] = parameter.decode(row[start : start + parameter.columns])
@@ -287,7 +289,9 @@ class Arms:
         return hash((self.points.tobytes(), self.space))
 
     def __repr__(self) -> str:
-        return f"Arms({len(self)} arms of dimension {self.dimension}{'' if self.space is None else f' in {self.space}'})"
+        return (
+            f"Arms({len(self)} arms of dimension {self.dimension}{'' if self.space is None else f' in {self.space}'})"
+        )
 
     @property
     def dimension(self) -> int:

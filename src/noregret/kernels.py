@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import final
+from typing import Literal, final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from .errors import InvalidInput
 from .serialize import described
 
 Rows = IndexArray | slice
+Metric = Literal["euclidean", "sqeuclidean"]
 ALL = slice(None)
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
 
@@ -86,11 +87,15 @@ def _pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
     first = points_array("A", A)
     second = first if B is A else points_array("B", B)
     if first.shape[1] != second.shape[1]:
-        raise InvalidInput(f"A has {first.shape[1]} columns and B has {second.shape[1]}: both are points of one domain.")
+        raise InvalidInput(
+            f"A has {first.shape[1]} columns and B has {second.shape[1]}: both are points of one domain."
+        )
     return first, second
 
 
-def _scaled_distances(A: npt.ArrayLike, B: npt.ArrayLike, lengthscale: float | tuple[float, ...], metric: str) -> Array:
+def _scaled_distances(
+    A: npt.ArrayLike, B: npt.ArrayLike, lengthscale: float | tuple[float, ...], metric: Metric
+) -> Array:
     """Euclidean (or squared) distances after division by the lengthscale."""
     from scipy.spatial.distance import cdist  # here because it is not needed to import the package
 
@@ -101,7 +106,8 @@ def _scaled_distances(A: npt.ArrayLike, B: npt.ArrayLike, lengthscale: float | t
             "Give one number for all dimensions, or one for each (a choice of k options takes k of them)."
         )
     # Differences first, squares after: coincident points get exactly 0, which |a|^2 + |b|^2 - 2ab would not give.
-    return np.asarray(cdist(first / np.asarray(lengthscale), second / np.asarray(lengthscale), metric))
+    scale = np.asarray(lengthscale, dtype=np.float64)
+    return cdist(first / scale, second / scale, metric)
 
 
 @final
@@ -209,9 +215,9 @@ class Linear(PointKernel):
         return self.scale * (first @ second.T)
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """scale * |x|^2 of every row."""
+        """Scale * |x|^2 of every row."""
         points = points_array("A", A)
-        return self.scale * np.einsum("ij,ij->i", points, points)
+        return np.asarray(self.scale * np.einsum("ij,ij->i", points, points))
 
 
 @final
@@ -263,7 +269,8 @@ class Empirical(Kernel):
         arms = values.astype(np.intp)
         if (arms != values).any() or (arms < 0).any() or (arms >= len(self.covariance)).any():
             raise InvalidInput(
-                f"The points of an Empirical kernel are arm indices 0 .. {len(self.covariance) - 1}; `{name}` has others."
+                f"The points of an Empirical kernel are arm indices 0 .. {len(self.covariance) - 1}; "
+                f"`{name}` has others."
             )
         return arms
 

@@ -24,9 +24,7 @@ def _new_figure(width: float, height: float) -> Figure:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
-        raise MissingExtra(
-            "Pictures need matplotlib, which is not installed: pip install 'noregret[plot]'."
-        ) from error
+        raise MissingExtra("Pictures need matplotlib, which is not installed: pip install 'noregret[plot]'.") from error
     return Figure(figsize=(width, height), layout="constrained")
 
 
@@ -102,7 +100,9 @@ def _slice(ax: Axes, study: Study, name: str, arms: IndexArray, sign: float) -> 
         ax.set_xticks(xs, [str(tick) for tick in ticks])
     else:
         xs = np.array(ticks, dtype=np.float64)
-        ax.fill_between(xs, sign * mean - width * std, sign * mean + width * std, color=MODEL, alpha=0.18, lw=0, label=band)
+        ax.fill_between(
+            xs, sign * mean - width * std, sign * mean + width * std, color=MODEL, alpha=0.18, lw=0, label=band
+        )
         ax.plot(xs, sign * mean, color=MODEL, marker=".", label="posterior mean")
         if isinstance(parameter, Float | Int) and parameter.log:
             ax.set_xscale("log")

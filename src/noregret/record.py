@@ -109,7 +109,9 @@ class Record(Sequence[Trial]):
     def __repr__(self) -> str:
         pending = sum(trial.state == "pending" for trial in self._trials)
         failed = sum(trial.state == "failed" for trial in self._trials)
-        return f"Record({len(self)} trials: {len(self) - pending - failed} observed, {pending} pending, {failed} failed)"
+        return (
+            f"Record({len(self)} trials: {len(self) - pending - failed} observed, {pending} pending, {failed} failed)"
+        )
 
     def apply(self, changed: Iterable[Trial]) -> list[Event]:
         """Take in trials that are new or newly answered; returns what happened, in order."""
@@ -123,9 +125,9 @@ class Record(Sequence[Trial]):
                 self._trials[trial.number] = trial
             if trial.told_order is not None:
                 events.append(Event(trial.told_order, "told", trial))
-        events.sort(key=lambda event: event.order)
-        if events:
-            self.order = events[-1].order
+        if len(events) > 1:
+            events.sort(key=lambda event: event.order)
+        self.order = events[-1].order if events else self.order
         return events
 
     def pending(self, trial_or_number: Trial | int) -> Trial:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,9 @@ from .errors import InvalidInput
 from .policy import Policy
 from .randomness import simulation_generator
 from .study import Study
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -68,12 +72,10 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
     if policy.domain != env.domain:
         raise InvalidInput("The policy and the environment have different arms: make both from the same domain.")
     noise = env.noise * simulation_generator(integer("seed", seed, low=0)).standard_normal(rounds)
-    # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
-    from threadpoolctl import threadpool_limits
-
     ticks = iter(range(2 * rounds))
     study = Study(policy, seed=seed, clock=lambda: float(next(ticks)))
-    with threadpool_limits(limits=1, user_api="blas"):
+    # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
+    with _blas_threads().limit(limits=1, user_api="blas"):
         for t in range(rounds):
             trial = study.ask()
             study.tell(trial, float(env.values[trial.arm]) + float(noise[t]))
@@ -84,6 +86,14 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
         rewards=np.array([trial.reward for trial in study.trials]),
         regret=env.best_value - env.values[arms],
     )
+
+
+@cache
+def _blas_threads() -> ThreadpoolController:
+    """Finding the loaded BLAS libraries takes a millisecond, so it is done once."""
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def replicate(
@@ -97,7 +107,7 @@ def replicate(
     """Independent runs, one for each seed, in `jobs` processes; the result does not depend on `jobs`.
 
     Args:
-        make_policy: returns the policy of a replicate; called with its seed, or with nothing if it takes no argument.
+        make_policy: returns the policy of a replicate; called with its seed, or with nothing if it needs no argument.
         make_env: likewise for the environment.
         rounds: rounds of each run.
         seeds: one for each replicate.
@@ -119,13 +129,10 @@ def replicate(
 
 def _made(make: Callable[..., T], seed: int) -> T:
     try:
-        takes_seed = any(
-            parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD, parameter.VAR_POSITIONAL)
-            for parameter in inspect.signature(make).parameters.values()
-        )
+        parameters = list(inspect.signature(make).parameters.values())
     except ValueError:  # some built-in callables have no signature
-        takes_seed = True
-    arguments: tuple[Any, ...] = (seed,) if takes_seed else ()
-    return make(*arguments)
-
-
+        return make(seed)
+    # A first argument with a default is an option of the function, not a place for the seed, unless it is called so.
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
+    takes_seed = bool(positional) and (positional[0].default is inspect.Parameter.empty or positional[0].name == "seed")
+    return make(seed) if takes_seed else make()

@@ -75,7 +75,6 @@ class Study:
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
             raise InvalidInput(f"There is no study {name!r} in {storage}; it has: {names}.")
-        database.close()
         return cls(Policy.from_json(stored.policy), seed=stored.seed, storage=storage, name=name, clock=clock)
 
     def _open(self, url: str) -> None:
@@ -264,7 +263,7 @@ def _check_same(stored: StoredStudy, policy: str, seed: int, url: str) -> None:
     differing = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
     differing += ["seed"] if stored.seed != seed else []
     raise InvalidInput(
-        f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps its policy and seed: "
-        f"to continue it, use the old ones (`Study.open(storage={url!r}, name={stored.name!r})`); for the new ones, "
+        f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps its policy and "
+        f"seed: to continue it, use the old ones (`Study.open(storage={url!r}, name={stored.name!r})`); for the new ones, "
         "choose another name."
     )

@@ -77,8 +77,15 @@ class FiniteBayes(Confidence):
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        delta = number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True,
-                       why="It is the probability that the bounds fail; 0.1 is a common choice.")
+        delta = number(
+            "delta",
+            self.delta,
+            low=0.0,
+            high=1.0,
+            open_low=True,
+            open_high=True,
+            why="It is the probability that the bounds fail; 0.1 is a common choice.",
+        )
         object.__setattr__(self, "delta", delta)
         object.__setattr__(self, "scale", number("scale", self.scale, low=0.0, why="It multiplies beta_t."))
 

@@ -19,5 +19,7 @@ def best_arm(scores: Array, randomness: Randomness) -> int:
     """
     best = int(scores.argmax())
     top = float(scores[best])
-    ties = (scores >= top - TIE * abs(top)).nonzero()[0]
-    return best if len(ties) <= 1 else int(randomness.generator.choice(ties))
+    ties = scores >= top - TIE * abs(top)
+    if np.count_nonzero(ties) == 1:
+        return best
+    return int(randomness.generator.choice(np.flatnonzero(ties)))

@@ -26,5 +26,5 @@ class UpperConfidenceBound(Score):
     """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6)."""
 
     def __call__(self, envelope: Envelope) -> Array:
-        """mu + width * sigma, `(n,)`."""
+        """Mu + width * sigma, `(n,)`."""
         return envelope.upper

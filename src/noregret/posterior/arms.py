@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import NamedTuple, Self, final
 
 import numpy as np
+from scipy.linalg.blas import daxpy
 
 from ..checks import Array, IndexArray, integer, number
 from ..errors import InvalidInput
@@ -24,7 +25,7 @@ from ..kernels import ALL, Kernel
 from .factorization import covariance_root
 from .protocol import Posterior
 
-LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which double precision has no posterior to offer
+LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
 RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
 
 ArmIndices = Sequence[int] | IndexArray
@@ -75,8 +76,8 @@ class ArmPosterior(Posterior):
         if self.regularization < LEAST_REGULARIZATION * float(prior.variance.max()):
             raise InvalidInput(
                 f"`regularization` is {regularization:g} where the prior variance is {prior.variance.max():g}: below "
-                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least that, or "
-                "a smaller `scale` in the kernel."
+                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least that, "
+                "or a smaller `scale` in the kernel."
             )
         self.count = 0
         self.plays = np.zeros(arms, dtype=np.int64)  # observations of each arm
@@ -152,25 +153,24 @@ class ArmPosterior(Posterior):
         self.plays[arm] -= 1
         change = target - self._average[arm]
         self._average[arm] = 0.0 if self.plays[arm] == 0 else self._average[arm] - change / self.plays[arm]
-        self._scatter[arm] = 0.0 if self.plays[arm] <= 1 else self._scatter[arm] - change * (target - self._average[arm])
+        self._scatter[arm] = (
+            0.0 if self.plays[arm] <= 1 else self._scatter[arm] - change * (target - self._average[arm])
+        )
         self._updated()
 
     def _step(self, column: Column, mean_step: float, variance_step: float) -> None:
         g = column.covariance
         self._move_mean(mean_step)
-        self._mean += mean_step * g
+        daxpy(g, self._mean, a=mean_step)  # mean += mean_step * g, in place
         if variance_step:
             np.multiply(g, g, out=g)
-            g *= variance_step
-            self._variance += g
-            np.maximum(self._variance, 0.0, out=self._variance)
+            daxpy(g, self._variance, a=variance_step)
 
     def _updated(self) -> None:
         self._updates += 1
         if self._updates >= max(RECOMPUTE_EVERY, 2 * self.rank):
             self._updates = 0
-            self._mean, variance = self._recompute()
-            self._variance = np.maximum(variance, 0.0)
+            self._mean, self._variance = self._recompute()
 
     def _arm(self, point: int) -> int:
         arm = integer("point", point, low=0, why="A posterior on arms takes arm indices.")
@@ -190,9 +190,12 @@ class ArmPosterior(Posterior):
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of f at all arms, or at those listed; fresh arrays `(n,)`."""
         if points is None:
-            return self._mean.copy(), np.sqrt(self._variance)
-        arms = np.asarray(points, dtype=np.intp)
-        return self._mean[arms], np.sqrt(self._variance[arms])
+            mean, variance = self._mean.copy(), self._variance.copy()
+        else:
+            arms = np.asarray(points, dtype=np.intp)
+            mean, variance = self._mean[arms], self._variance[arms]
+        np.maximum(variance, 0.0, out=variance)  # rounding may leave -1e-17 where nothing is uncertain
+        return mean, np.sqrt(variance, out=variance)
 
     @final
     @property

@@ -4,7 +4,7 @@
 |---|---|---|---|
 | Phi | `features` | row x is phi(x); Phi Phi^T approximates K | (N, r) |
 | E | | residual K - Phi Phi^T, positive semi-definite | (N, N) |
-| epsilon | `residual` | largest diagonal entry of E, so also the largest \\|E_ij\\| | reward units^2 |
+| epsilon | `residual` | largest diagonal entry of E, so also of all entries of E | reward units^2 |
 
 What the truncation costs. Write a for the weights of the exact posterior mean at x (mu(x) = a^T y), K' = K - E, and
 primes for the posterior under K'. Both variances are minima of one expression over the weights,
@@ -13,9 +13,9 @@ sigma^2(x) = min_a (e_x - a)^T K (e_x - a) + lambda |a|^2, and K >= K', so
     0 <= sigma^2(x) - sigma'^2(x) <= epsilon (1 + |a'|_1)^2,
     |mu(x) - mu'(x)| <= (epsilon / lambda) (1 + |a|_1) sum_s |y_s - mu'(x_s)|.
 
-The second follows from mu - mu' = (e_x - a)^T E alpha' with alpha' = (y - mu') / lambda. The weights of a smoother are small
-(|a|_1 is a few units in practice, at most sqrt(t k(x, x) / lambda) always), so with epsilon = 1e-12 lambda the mean is
-right to about 1e-12 times the sum of absolute residuals. Residuals below 16 rounding units of k(x, x) are noise of the
+The second follows from mu - mu' = (e_x - a)^T E alpha' with alpha' = (y - mu') / lambda. A smoother's weights are small
+(|a|_1 is a few units in practice, at most sqrt(t k(x, x) / lambda) always), so with epsilon = 1e-12 lambda the mean
+is right to about 1e-12 times the sum of absolute residuals. Residuals below 16 rounding units of k(x, x) are noise of the
 kernel's own evaluation, so epsilon is never smaller than that: for lambda < 0.004 k(x, x) the factor 1e-12 becomes
 4e-15 k(x, x) / lambda. No engine in double precision does better, since K itself is known to one rounding unit only.
 """

@@ -20,6 +20,7 @@ import math
 from typing import final
 
 import numpy as np
+from scipy.linalg.blas import dger
 
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior, Column, Prior
@@ -55,14 +56,18 @@ class FeaturePosterior(ArmPosterior):
     def _add(self, arm: int) -> Column:
         column, z = self._column_and_z(arm)
         total = self.regularization + column.variance
-        self._root -= self._direction[:, None] * (z / (total + math.sqrt(self.regularization * total)))
+        self._add_outer(-1.0 / (total + math.sqrt(self.regularization * total)), z)
         return column
 
     def _remove(self, arm: int) -> Column:
         column, z = self._column_and_z(arm)
         # The inverse of `_add`: the same expression with lambda - s^2 for lambda + s^2 and the other sign.
-        self._root += self._direction[:, None] * (z / (column.slack + math.sqrt(self.regularization * column.slack)))
+        self._add_outer(1.0 / (column.slack + math.sqrt(self.regularization * column.slack)), z)
         return column
+
+    def _add_outer(self, factor: float, z: Array) -> None:
+        # In place: the root is column-major, so BLAS writes into it.
+        dger(factor, self._direction, z, a=self._root, overwrite_a=1)
 
     def _move_mean(self, step: float) -> None:
         self._weights += step * self._direction

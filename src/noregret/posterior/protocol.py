@@ -7,7 +7,9 @@
 | K | | kernel matrix of all t observations, repeats included | (t, t) |
 | y | target | what one observation counts as | scalar |
 
-mu(x) = k(x)^T (K + lambda I)^{-1} y,  sigma^2(x) = k(x, x) - k(x)^T (K + lambda I)^{-1} k(x)   (Srinivas et al. 2010, eq. 1-2)
+Srinivas et al. 2010, eq. 1-2:
+
+    mu(x) = k(x)^T (K + lambda I)^{-1} y,    sigma^2(x) = k(x, x) - k(x)^T (K + lambda I)^{-1} k(x).
 """
 
 from __future__ import annotations

@@ -85,7 +85,8 @@ class SqlStorage:
         folder = Path(parsed.database).parent
         if not folder.is_dir():
             raise InvalidInput(f"`storage` is in the folder {str(folder)!r}, which does not exist: make it first.")
-        self._engine = sql.create_engine(parsed, connect_args={"timeout": LOCK_SECONDS})
+        # No pool: a connection to a file costs little, and none is left open in forks, threads and notebooks.
+        self._engine = sql.create_engine(parsed, connect_args={"timeout": LOCK_SECONDS}, poolclass=sql.NullPool)
         sql.event.listen(self._engine, "connect", _leave_transactions_to_us)
         sql.event.listen(self._engine, "begin", _begin)
         with self._transaction(write=True) as connection:
@@ -103,8 +104,9 @@ class SqlStorage:
             if found is not None:
                 return found
             values = {"name": name, "policy": policy, "seed": str(seed), "format": FORMAT, "created_at": time.time()}
-            new = connection.execute(sql.insert(_studies).values(values))
-            return StoredStudy(int(new.inserted_primary_key[0]), name, policy, seed)
+            connection.execute(sql.insert(_studies).values(values))
+            made = connection.execute(sql.select(_studies.c.id).where(_studies.c.name == name)).scalar_one()
+            return StoredStudy(made, name, policy, seed)
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
         row = connection.execute(sql.select(_studies).where(_studies.c.name == name)).one_or_none()
@@ -112,8 +114,8 @@ class SqlStorage:
             return None
         if row.format > FORMAT:
             raise StorageError(
-                f"Study {name!r} in {self.url} was written by a newer version of noregret (format {row.format}, this one "
-                f"reads {FORMAT}). Upgrade noregret; the file has not been touched."
+                f"Study {name!r} in {self.url} was written by a newer version of noregret (format {row.format}, "
+                f"this one reads {FORMAT}). Upgrade noregret; the file has not been touched."
             )
         return StoredStudy(row.id, row.name, row.policy, int(row.seed))
 
@@ -132,10 +134,6 @@ class SqlStorage:
         """Trials asked or told after the event of this order."""
         with self._transaction(write=False) as connection:
             return Writer(connection, study).changes(after=after)
-
-    def close(self) -> None:
-        """Give all connections back."""
-        self._engine.dispose()
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sql.Connection]:

@@ -66,7 +66,9 @@ class _File(_Table):
     storage: str | None = None
     plot: str | None = None
     grid: PositiveInt | dict[str, PositiveInt]
-    parameters: Annotated[dict[str, Annotated[_Float | _Int | _Choice, Field(discriminator="type")]], Field(min_length=1)]
+    parameters: Annotated[
+        dict[str, Annotated[_Float | _Int | _Choice, Field(discriminator="type")]], Field(min_length=1)
+    ]
     policy: dict[str, Any]
     objective: Objective
 
@@ -116,7 +118,7 @@ def load(path: Path) -> Job:
         raise InvalidInput(f"{path} cannot be read: {error}.") from error
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
-            f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word stands without quotes."
+            f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word lacks its quotes."
         ) from error
     try:
         return _job(_File.model_validate(data), path)
@@ -156,7 +158,8 @@ def _policy(table: Mapping[str, Any], domain: Arms) -> Policy:
     if not isinstance(arguments.get("kernel"), Mapping):
         raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
     arguments["kernel"] = _in("kernel", _kernel, arguments["kernel"])
-    return _call(make, arguments, domain=domain)
+    policy: Policy = _call(make, arguments, domain=domain)
+    return policy
 
 
 def _kernel(table: Mapping[str, Any]) -> Kernel:
@@ -168,7 +171,8 @@ def _kernel(table: Mapping[str, Any]) -> Kernel:
             if not isinstance(arguments.get(side), Mapping):
                 raise InvalidInput(f"a {kind} needs the kernel tables `left` and `right`.")
             arguments[side] = _in(side, _kernel, arguments[side])
-    return _call(make, arguments)
+    kernel: Kernel = _call(make, arguments)
+    return kernel
 
 
 def _named(field: str, name: object, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:

@@ -59,7 +59,8 @@ class Live:
         if done:
             self._say(f"Continuing {self._job.name!r}: {len(done)} of {self._job.trials} trials are on record.")
         else:
-            self._say(f"{self._job.name!r}: {self._job.trials} trials on {len(self._job.domain)} parameter combinations.")
+            combinations = len(self._job.domain)
+            self._say(f"{self._job.name!r}: {self._job.trials} trials on {combinations} parameter combinations.")
         self._show(len(done))
 
     def ended(self, study: Study, trial: Trial) -> None:
@@ -100,9 +101,11 @@ def table(job: Job, study: Study) -> None:
     if answered:
         console.print(_best_table(job, study, answered))
     console.print(
-        f"{len(study.trials)} trials, {failed} failed, {len(answered)} combinations tried; study {study.name!r} in {job.storage}",
-        markup=False, soft_wrap=True,
-    )  # fmt: skip
+        f"{len(study.trials)} trials, {failed} failed, {len(answered)} combinations tried; "
+        f"study {study.name!r} in {job.storage}",
+        markup=False,
+        soft_wrap=True,
+    )
 
 
 def _best_table(job: Job, study: Study, answered: dict[int, list[Trial]]) -> Table:

@@ -1,0 +1,127 @@
+"""Speed on arms, as ratios within one run: python benchmarks/arms.py
+
+1. GP-UCB on 1,000 arms (SE, lengthscale 0.2, noise variance 0.025, beta_t / 5, T = 1,000) against scikit-learn's
+   GaussianProcessRegressor refitted every round with the same fixed kernel. Same seeds, same noise, one BLAS thread
+   each; the chosen arms must be equal. noregret's time is the whole `simulate` (study, record and all).
+2. T = 30,000 on 100 random arms: the time of the last 1,000 rounds over the first 1,000.
+3. `import noregret` against `import numpy, scipy.linalg`, in fresh processes.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import statistics
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import noregret as nr
+from noregret.parts.confidence import FiniteBayes
+from noregret.parts.maximizers import best_arm
+from noregret.randomness import Randomness, simulation_generator
+
+NOISE = 0.025**0.5
+
+
+def sample(kernel, domain, seed):
+    """A function drawn from the prior."""
+    matrix = kernel(domain.points, domain.points)
+    values, vectors = np.linalg.eigh(matrix)
+    f = vectors @ (np.sqrt(np.maximum(values, 0.0)) * np.random.default_rng([1, seed]).standard_normal(len(domain)))
+    return nr.Environment(lambda _: f, domain=domain, noise=NOISE)
+
+
+def with_scikit_learn(env, rounds, seed):
+    """The same algorithm on scikit-learn's posterior; everything else is shared."""
+    from sklearn.gaussian_process import GaussianProcessRegressor
+    from sklearn.gaussian_process.kernels import RBF
+
+    noise = NOISE * simulation_generator(seed).standard_normal(rounds)
+    width = FiniteBayes(scale=0.2)
+    points, arms, rewards = env.domain.points, [], []
+    mean, std = np.zeros(len(points)), np.ones(len(points))
+    for t in range(rounds):
+        if t:
+            model = GaussianProcessRegressor(RBF(0.2, "fixed"), alpha=NOISE**2, optimizer=None)
+            mean, std = model.fit(points[arms], rewards).predict(points, return_std=True)
+        scores = mean + width.width(t + 1, posterior=None, points=len(points)) * std
+        arms.append(best_arm(scores, Randomness(seed, t)))
+        rewards.append(env.values[arms[-1]] + noise[t])
+    return np.array(arms)
+
+
+def against_scikit_learn(rounds, seeds):
+    domain, kernel = nr.Arms.grid(0, 1, 1000), nr.SquaredExponential(0.2)
+    policy = nr.gp_ucb(domain, kernel, noise=NOISE, scale=0.2)
+    print(f"1. SE, 1,000 arms, T = {rounds}: scikit-learn refitted each round against noregret")
+    ratios, each = [], []
+    for seed in range(seeds):
+        env = sample(kernel, domain, seed)
+        times = []
+        for _ in range(3):
+            start = time.perf_counter()
+            ours = nr.simulate(policy, env, rounds, seed=seed)
+            times.append(time.perf_counter() - start)
+        start = time.perf_counter()
+        theirs = with_scikit_learn(env, rounds, seed)
+        peer, own = time.perf_counter() - start, statistics.median(times)
+        same = np.array_equal(ours.arms, theirs)
+        ratios.append(peer / own)
+        each.append(own / rounds * 1e6)
+        print(
+            f"   seed {seed}: scikit-learn {peer:6.1f} s, noregret {own:6.4f} s ({each[-1]:.0f} us a round): "
+            f"{ratios[-1]:.0f} times faster; same arms: {'yes' if same else 'NO'}"
+        )
+        if not same:
+            sys.exit("The two chose different arms.")
+    print(f"   median: {statistics.median(ratios):.0f} times faster, {statistics.median(each):.0f} us a round")
+
+
+def many_rounds(rounds):
+    domain = nr.Arms(np.random.default_rng(0).uniform(0, 1, (100, 1)))
+    kernel = nr.SquaredExponential(0.2)
+    env = sample(kernel, domain, 0)
+    policy = nr.gp_ucb(domain, kernel, noise=NOISE, scale=0.2)
+    noise = NOISE * simulation_generator(0).standard_normal(rounds)
+    study, marks = nr.Study(policy, seed=0), [time.perf_counter()]
+    for t in range(rounds):
+        trial = study.ask()
+        study.tell(trial, env.values[trial.arm] + noise[t])
+        if (t + 1) % 1000 == 0:
+            marks.append(time.perf_counter())
+    blocks = np.diff(marks)
+    print(
+        f"2. SE, 100 random arms, T = {rounds}: {sum(blocks):.2f} s, {np.median(blocks) * 1e3:.0f} us a round (median)"
+    )
+    print(f"   last 1,000 rounds over first 1,000: {blocks[-1] / blocks[0]:.2f}")
+    print(f"   last five blocks over first five (medians): {np.median(blocks[-5:]) / np.median(blocks[:5]):.2f}")
+
+
+def imports(repeats):
+    def seconds(statement):
+        command = [sys.executable, "-c", statement]
+        start = time.perf_counter()
+        subprocess.run(command, check=True)
+        return time.perf_counter() - start
+
+    pairs = [(seconds("import noregret"), seconds("import numpy, scipy.linalg")) for _ in range(repeats + 1)][1:]
+    ratio = statistics.median(own / base for own, base in pairs)
+    own, base = (statistics.median(column) for column in zip(*pairs, strict=True))
+    print(f"3. import noregret {own:.3f} s, import numpy, scipy.linalg {base:.3f} s: ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=1000, help="rounds against scikit-learn (default 1,000)")
+    parser.add_argument("--seeds", type=int, default=3, help="functions tried (default 3)")
+    parser.add_argument("--long", type=int, default=30_000, help="rounds alone (default 30,000)")
+    parser.add_argument("--imports", type=int, default=15, help="pairs of imports timed (default 15)")
+    options = parser.parse_args()
+    against_scikit_learn(options.rounds, options.seeds)
+    many_rounds(options.long)
+    imports(options.imports)

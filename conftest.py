@@ -1,0 +1,31 @@
+"""Every code block of the README, the docs and the docstrings is run, in a folder of its own."""
+
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from sybil import Sybil
+from sybil.document import PythonDocStringDocument
+from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
+from sybil.parsers.rest import DocTestParser
+
+
+def _enter(namespace):
+    namespace["_home"], namespace["_folder"] = Path.cwd(), TemporaryDirectory()
+    os.chdir(namespace["_folder"].name)
+
+
+def _leave(namespace):
+    os.chdir(namespace["_home"])
+    namespace["_folder"].cleanup()
+
+
+_pages = Sybil(parsers=[PythonCodeBlockParser(), SkipParser()], patterns=["*.md"], setup=_enter, teardown=_leave)
+_docstrings = Sybil(
+    parsers=[DocTestParser()],
+    patterns=["src/noregret/*.py"],
+    document_types={".py": PythonDocStringDocument},
+    setup=_enter,
+    teardown=_leave,
+)
+pytest_collect_file = (_pages + _docstrings).pytest()

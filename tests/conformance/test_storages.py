@@ -1,0 +1,182 @@
+"""Every storage joins by one line in STORAGES."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+
+import numpy as np
+import pytest
+
+import noregret as nr
+
+STORAGES = {"sqlite": lambda folder: f"sqlite:///{folder}/studies.db"}
+POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
+SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), kind=nr.Choice("a", "b", 3), n=nr.Int(1, 4))
+ON_SPACE = nr.gp_ucb(SPACE.grid(4), nr.Matern(2.5, 0.5), noise=0.1)
+
+
+@pytest.fixture(params=STORAGES.values(), ids=STORAGES.keys())
+def url(request, tmp_path):
+    return request.param(tmp_path)
+
+
+def test_everything_recorded_comes_back_exactly(url):
+    study = nr.Study(ON_SPACE, seed=2**70, storage=url, name="everything")
+    first, second, third = study.ask(count=3)
+    study.tell(third, 0.1 + 0.2)
+    study.fail(first, "nonsense: 'quoted' \N{SNOWMAN}")
+    study.add({"x": 10.0, "kind": 3, "n": 2}, -1e-300)
+    assert second.state == "pending"
+    again = nr.Study.open(storage=url, name="everything")
+    assert again.policy == ON_SPACE
+    assert again.seed == 2**70
+    assert list(again.trials) == list(study.trials)
+    assert [t.parameters for t in again.trials] == [t.parameters for t in study.trials]
+    assert again.trials[2].reward == 0.1 + 0.2
+    assert again.trials[3].parameters == {"x": 10.0, "kind": 3, "n": 2}
+    assert again.ask().arm == study._state.decide().arm
+
+
+def test_studies_of_one_file_are_apart(url):
+    one, two = nr.Study(POLICY, storage=url, name="one"), nr.Study(POLICY, storage=url, name="two", seed=1)
+    one.tell(one.ask(), 1.0)
+    assert len(two.trials) == 0
+    assert len(nr.Study.open(storage=url, name="one").trials) == 1
+    with pytest.raises(nr.InvalidInput, match=r"no study 'three'.*'one', 'two'"):
+        nr.Study.open(storage=url, name="three")
+
+
+def test_another_policy_or_seed_is_refused(url):
+    nr.Study(POLICY, storage=url)
+    other = nr.gp_ucb(POLICY.domain, nr.Matern(1.5, 0.2), noise=0.2)
+    with pytest.raises(nr.InvalidInput, match="another kernel, noise, regularization"):
+        nr.Study(other, storage=url)
+    with pytest.raises(nr.InvalidInput, match="another seed"):
+        nr.Study(POLICY, seed=1, storage=url)
+
+
+def test_two_studies_of_one_name_see_each_other(url):
+    left, right = nr.Study(POLICY, storage=url), nr.Study(POLICY, storage=url)
+    for number in range(10):
+        asker, teller = (left, right) if number % 2 else (right, left)
+        trial = asker.ask()
+        assert trial.number == number
+        teller.tell(trial, float(trial.point[0]))
+    np.testing.assert_array_equal(left.predict(), right.predict())
+    with pytest.raises(nr.TrialError, match="told already"):
+        left.tell(3, 0.0)
+    decided = right._state.settled().decide()
+    trial = left.ask()
+    assert trial.arm == decided.arm
+    assert right.trials[-1] == trial
+
+
+def test_threads_may_share_a_study(url):
+    study, failures = nr.Study(POLICY, storage=url), []
+
+    def work():
+        try:
+            for _ in range(5):
+                trial = study.ask()
+                study.tell(trial, float(trial.point[0]))
+        except Exception as error:
+            failures.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert not failures
+    assert [trial.number for trial in study.trials] == list(range(20))
+    assert all(trial.state == "observed" for trial in study.trials)
+
+
+WORKER = """
+    import sys, os, signal
+    import numpy as np
+    import noregret as nr
+    url, rounds, die_at = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
+    study = nr.Study(policy, seed=11, storage=url)
+    def reward(trial):
+        return float(np.sin(9 * trial.point[0]) + np.random.default_rng([1, trial.number]).normal(scale=0.1))
+    for trial in list(study.trials):
+        if trial.state == "pending":
+            study.tell(trial, reward(trial))
+    while len(study.trials) < rounds:
+        trial = study.ask()
+        if trial.number == die_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        study.tell(trial, reward(trial))
+    print([trial.arm for trial in study.trials])
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "kill"), reason="kill -9 needs a POSIX system")
+def test_killed_processes_continue_the_identical_run(url, tmp_path):
+    def work(where, die_at):
+        command = [sys.executable, "-c", textwrap.dedent(WORKER), where, "20", str(die_at)]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    for die_at in (0, 7, 19):
+        died = work(url, die_at)
+        assert died.returncode == -9, died.stderr
+    resumed = work(url, -1)
+    straight = work(f"sqlite:///{tmp_path}/straight.db", -1)
+    assert resumed.stdout == straight.stdout != ""
+    assert straight.returncode == 0, straight.stderr
+
+
+def test_a_write_that_fails_loses_nothing(url, monkeypatch):
+    from noregret.storage.sql import Writer
+
+    study, reference = nr.Study(POLICY, seed=1, storage=url), nr.Study(POLICY, seed=1)
+    for s in (study, reference):
+        for _ in range(5):
+            trial = s.ask()
+            s.tell(trial, float(trial.point[0]))
+        s.tell(s.ask(), 0.3)
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        with pytest.raises(KeyboardInterrupt):
+            study.ask()
+    assert len(study.trials) == 6
+    for _ in range(5):
+        trials = study.ask(), reference.ask()
+        assert trials[0].arm == trials[1].arm
+        study.tell(trials[0], 0.1)
+        reference.tell(trials[1], 0.1)
+    np.testing.assert_array_equal(study.predict(), reference.predict())
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("studies.db", "must be a URL"),
+        ("sqlite://", "names no file"),
+        ("mysql://host/x", "only SQLite"),
+        ("sqlite:////no/such/folder/x.db", "does not exist"),
+    ],
+)
+def test_bad_urls_are_explained(bad, message):
+    with pytest.raises(nr.InvalidInput, match=message):
+        nr.Study(POLICY, storage=bad)
+
+
+def test_files_that_are_no_database_or_too_new_are_left_alone(tmp_path):
+    wrong = tmp_path / "notes.txt"
+    wrong.write_text("no database at all, " * 100)
+    with pytest.raises(nr.StorageError, match="not a SQLite database"):
+        nr.Study(POLICY, storage=f"sqlite:///{wrong}")
+    assert wrong.read_text().startswith("no database")
+    newer = f"sqlite:///{tmp_path}/newer.db"
+    nr.Study(POLICY, storage=newer)
+    with sqlite3.connect(tmp_path / "newer.db") as connection:
+        connection.execute("UPDATE studies SET format = 99")
+    connection.close()
+    with pytest.raises(nr.StorageError, match="newer version"):
+        nr.Study(POLICY, storage=newer)

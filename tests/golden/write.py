@@ -1,0 +1,14 @@
+"""Write the golden traces anew after a change that is meant to alter decisions: python tests/golden/write.py."""
+
+import json
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.conformance.test_policies import GOLDEN, POLICIES, play
+
+import noregret as nr
+
+for name, make in POLICIES.items():
+    (GOLDEN / f"{name}.json").write_text(json.dumps(play(nr.Study(make(), seed=7), 50)) + "\n")

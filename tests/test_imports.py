@@ -1,0 +1,107 @@
+"""The package is built in one direction, and importing it loads little."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import noregret
+
+ROOT = Path(noregret.__file__).parent
+
+# A module imports only from those above it.
+ORDER = [
+    "errors",
+    "checks",
+    "serialize",
+    "randomness",
+    "domain",
+    "kernels",
+    "posterior.protocol",
+    "posterior.factorization",
+    "posterior.arms",
+    "posterior.features",
+    "posterior.played",
+    "posterior",
+    "parts",
+    "parts.confidence",
+    "parts.scores",
+    "parts.maximizers",
+    "record",
+    "policy",
+    "algorithms",
+    "storage.sql",
+    "storage",
+    "study",
+    "environments.environment",
+    "environments",
+    "metrics",
+    "simulate",
+    "plots",
+    "tuning",
+    "tuning.config",
+    "tuning.objective",
+    "tuning.run",
+    "tuning.report",
+    "cli",
+]
+
+
+def module_name(path):
+    parts = list(path.relative_to(ROOT).with_suffix("").parts)
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path):
+    """Absolute names, within the package, of the modules that a file imports anywhere in it."""
+    package = [*path.relative_to(ROOT).parent.parts]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            for alias in node.names:
+                full = ".".join([*base, alias.name])
+                is_module = (ROOT / Path(*full.split("."))).with_suffix(".py").exists() or (
+                    ROOT / Path(*full.split("."))
+                ).is_dir()
+                yield full if is_module else ".".join(base)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names = [node.module] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names]
+            for name in names:
+                assert not str(name).startswith("noregret"), f"{path}: write it as a relative import"
+
+
+def test_every_module_is_in_the_order():
+    names = {module_name(path) for path in ROOT.rglob("*.py")} - {""}
+    assert names == set(ORDER)
+
+
+def test_imports_go_in_one_direction():
+    wrong = []
+    for path in ROOT.rglob("*.py"):
+        name = module_name(path)
+        if name == "":
+            continue
+        for target in imported(path):
+            if target and ORDER.index(target) >= ORDER.index(name):
+                wrong.append(f"{name} imports {target}")
+    assert wrong == []
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    script = "import noregret, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    heavy = {"matplotlib", "sklearn", "sqlalchemy", "pydantic", "rich", "click", "joblib", "threadpoolctl", "pandas"}
+    assert heavy & set(loaded) == set()
+    script = "import noregret, sys; print(*[name for name in sys.modules if name.startswith('scipy.')])"
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    assert {name.split(".")[1] for name in loaded} & {"spatial", "stats", "special", "optimize"} == set()
+
+
+def test_only_plots_imports_a_plotting_library():
+    users = [
+        module_name(path)
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matplotlib")
+    ]
+    assert set(users) == {"plots"}

@@ -1,0 +1,100 @@
+import math
+
+import numpy as np
+import pytest
+from sklearn.gaussian_process import kernels as sk
+
+import noregret as nr
+from noregret.kernels import _matern_bessel, _matern_debye
+
+A = np.random.default_rng(0).uniform(-2, 2, (15, 3))
+B = np.random.default_rng(1).uniform(-2, 2, (9, 3))
+
+
+def test_squared_exponential_and_linear_formulas():
+    r2 = ((A[:, None] - B[None]) ** 2).sum(axis=2)
+    np.testing.assert_allclose(nr.SquaredExponential(0.7, scale=3)(A, B), 3 * np.exp(-r2 / (2 * 0.49)), rtol=1e-13)
+    np.testing.assert_allclose(nr.Linear(scale=2)(A, B), 2 * A @ B.T, rtol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [0.1, 0.5, 0.9, 1.0, 1.5, 2.0, 2.2, 2.5, 3.5, 7.0])
+def test_matern_agrees_with_scikit_learn(nu):
+    np.testing.assert_allclose(nr.Matern(nu, 0.8)(A, B), sk.Matern(length_scale=0.8, nu=nu)(A, B), atol=1e-13)
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.5])
+def test_closed_forms_agree_with_the_bessel_form(nu):
+    s = np.concatenate([[0.0], np.geomspace(1e-9, 30, 200)])
+    distances = (s / math.sqrt(2 * nu))[:, None]
+    np.testing.assert_allclose(nr.Matern(nu)(distances, [[0.0]])[:, 0], _matern_bessel(nu, s), atol=1e-14)
+
+
+def test_large_nu_goes_over_smoothly_into_the_squared_exponential():
+    r = np.linspace(0, 5, 60)
+    for nu in (80.0, 101.0, 400.0):
+        s = math.sqrt(2 * nu) * r
+        np.testing.assert_allclose(_matern_bessel(nu, s.copy()) if nu < 150 else _matern_debye(nu, s),
+                                   _matern_debye(nu, s), atol=1e-10)  # fmt: skip
+    np.testing.assert_allclose(_matern_debye(1e7, math.sqrt(2e7) * r), np.exp(-(r**2) / 2), atol=1e-6)
+
+
+@pytest.mark.parametrize("nu", [0.05, 2.2, 99.0, 101.0])
+def test_coinciding_and_nearly_coinciding_points(nu):
+    kernel = nr.Matern(nu, 1.0)
+    values = kernel([[0.0]], np.array([0.0, 1e-300, 1e-30, 1e-9])[:, None])[0]
+    assert values[0] == 1.0
+    assert (np.diff(values) <= 0).all()
+    assert np.isfinite(values).all()
+
+
+def test_lengthscale_for_each_dimension():
+    stretched = nr.Matern(2.5, [1.0, 2.0, 4.0])(A, B)
+    np.testing.assert_allclose(stretched, nr.Matern(2.5)(A / [1, 2, 4], B / [1, 2, 4]), rtol=1e-14)
+    assert nr.Matern(2.5, np.array([1.0, 2.0])) == nr.Matern(2.5, (1.0, 2.0))
+
+
+def test_sums_and_products():
+    left, right = nr.Matern(1.5, 0.5), nr.Linear()
+    np.testing.assert_allclose((left + right)(A, B), left(A, B) + right(A, B))
+    np.testing.assert_allclose((left * right)(A, B), left(A, B) * right(A, B))
+    assert left + right == nr.Sum(left, right)
+    assert left + right != right + left
+    with pytest.raises(TypeError):
+        left + 1
+
+
+def test_scale_is_the_prior_variance():
+    for kernel in (nr.SquaredExponential(0.3, scale=2.5), nr.Matern(1.5, 2.0, scale=2.5), nr.Matern(0.7, scale=2.5)):
+        np.testing.assert_array_equal(kernel(A, A).diagonal(), 2.5)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nr.SquaredExponential(0.0), "`lengthscale` is 0"),
+        (lambda: nr.SquaredExponential([0.1, -1.0]), "`lengthscale` is -1"),
+        (lambda: nr.SquaredExponential([]), "empty"),
+        (lambda: nr.SquaredExponential(float("inf")), "finite"),
+        (lambda: nr.SquaredExponential("long"), "must be a number"),
+        (lambda: nr.Matern(nu=-1.0), "`nu` is -1"),
+        (lambda: nr.Matern(scale=0.0), "`scale` is 0"),
+        (lambda: nr.Linear(scale=-2), "`scale` is -2"),
+        (lambda: nr.Matern(2.5, [1.0, 2.0])(A, B), "2 lengthscales"),
+        (lambda: nr.Empirical(np.zeros((2, 3))), "square"),
+        (lambda: nr.Empirical(np.zeros((2, 2))), "zero everywhere"),
+        (lambda: nr.Empirical([[1.0, 0.5], [0.0, 1.0]]), "not symmetric"),
+        (lambda: nr.Empirical([[1.0, 2.0], [2.0, 1.0]]), "not positive semi-definite.*eigenvalue is -1"),
+        (lambda: nr.Empirical([[1.0, np.nan], [np.nan, 1.0]]), "not finite"),
+        (lambda: nr.Empirical(np.eye(3))([[3]], [[0]]), "arm indices 0 .. 2"),
+        (lambda: nr.Empirical(np.eye(3))([[0.5]], [[0]]), "arm indices"),
+    ],
+)
+def test_bad_kernels_are_explained(make, message):
+    with pytest.raises(nr.InvalidInput, match=message):
+        make()
+
+
+def test_covariances_singular_by_rounding_are_welcome():
+    rows = np.random.default_rng(2).standard_normal((5, 20))
+    kernel = nr.Empirical(np.cov(rows, rowvar=False))
+    assert np.linalg.matrix_rank(kernel.covariance) < 20

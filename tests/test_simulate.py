@@ -1,0 +1,128 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
+
+import noregret as nr
+from noregret import metrics
+
+ARMS = nr.Arms.grid(0, 1, 40)
+
+
+def environment(noise=0.1):
+    return nr.Environment(lambda x: np.sin(9 * x[:, 0]), domain=ARMS, noise=noise)
+
+
+def policy(**more):
+    return nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, **more)
+
+
+def test_a_run_is_a_pure_function():
+    one, two = nr.simulate(policy(), environment(), 30, seed=5), nr.simulate(policy(), environment(), 30, seed=5)
+    np.testing.assert_array_equal(one.rewards, two.rewards)
+    np.testing.assert_array_equal(one.arms, two.arms)
+    assert not np.array_equal(one.arms, nr.simulate(policy(), environment(), 30, seed=6).arms)
+
+
+def test_shapes_and_regret():
+    env = environment()
+    run = nr.simulate(policy(), env, 25)
+    assert run.points.shape == (25, 1)
+    assert run.arms.shape == run.rewards.shape == run.regret.shape == (25,)
+    np.testing.assert_allclose(run.regret, env.values.max() - env.values[run.arms])
+    assert (run.regret >= 0).all()
+    np.testing.assert_allclose(run.cumulative_regret, np.cumsum(run.regret))
+    np.testing.assert_allclose(run.average_regret, np.cumsum(run.regret) / np.arange(1, 26))
+    np.testing.assert_allclose(run.simple_regret, np.minimum.accumulate(run.regret))
+
+
+def test_noise_is_paired_across_policies():
+    env = environment()
+    runs = [nr.simulate(policy(scale=scale), env, 40, seed=3) for scale in (0.1, 1.0)]
+    noise = [run.rewards - env.values[run.arms] for run in runs]
+    np.testing.assert_allclose(noise[0], noise[1], atol=1e-12)
+    assert np.std(noise[0]) == pytest.approx(0.1, rel=0.5)
+
+
+def test_replicates_do_not_depend_on_the_number_of_processes():
+    runs = [
+        nr.replicate(lambda seed: policy(scale=0.2 + 0.01 * seed), environment, 20, seeds=[3, 1, 2], jobs=jobs)
+        for jobs in (1, 2, -1)
+    ]
+    for run in runs[1:]:
+        for name in ("points", "arms", "rewards", "regret"):
+            np.testing.assert_array_equal(getattr(run, name), getattr(runs[0], name))
+    assert runs[0].points.shape == (3, 20, 1)
+    assert runs[0].cumulative_regret.shape == (3, 20)
+    alone = nr.simulate(policy(scale=0.21), environment(), 20, seed=1)
+    np.testing.assert_array_equal(runs[0].arms[1], alone.arms)
+
+
+def test_regret_falls():
+    run = nr.replicate(policy, environment, 200, seeds=range(5))
+    assert run.average_regret[:, -1].max() < 0.25 * run.average_regret[:, 9].min()
+
+
+def test_theorem_1_covers():
+    """Theorem 1 on functions from the prior: bounds fail anywhere in at most delta = 0.1 of runs (Lemma 5.1).
+
+    60 runs; if the failure probability were exactly 0.1, more failures than the limit have probability below 1e-3.
+    """
+    kernel, delta, runs = nr.SquaredExponential(0.2), 0.1, 60
+    root = np.linalg.cholesky(kernel(ARMS.points, ARMS.points) + 1e-10 * np.eye(40))
+    failures = 0
+    for seed in range(runs):
+        values = root @ np.random.default_rng([17, seed]).standard_normal(40)
+        study = nr.Study(nr.gp_ucb(ARMS, kernel, noise=0.3, delta=delta), seed=seed)
+        noise, failed = np.random.default_rng([18, seed]), False
+        for _ in range(30):
+            lower, upper = study.bounds()
+            failed |= bool(((values < lower) | (values > upper)).any())
+            trial = study.ask()
+            study.tell(trial, values[trial.arm] + 0.3 * noise.standard_normal())
+        failures += failed
+    assert failures <= binom.ppf(1 - 1e-3, runs, delta)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nr.Environment(lambda x: x, domain=ARMS), "returned shape"),
+        (lambda: nr.Environment(lambda x: np.full(len(x), np.nan), domain=ARMS), "not finite"),
+        (lambda: nr.Environment(3.0, domain=ARMS), "must be a function"),
+        (lambda: nr.Environment(lambda x: x[:, 0], domain=nr.Space(x=nr.Float(0, 1))), "`domain`"),
+        (lambda: environment(noise=-1.0), "`noise` is -1"),
+        (lambda: nr.simulate(policy(), environment(), 0), "`rounds` is 0"),
+        (lambda: nr.simulate(policy(), environment(), 5, seed=-2), "`seed`"),
+        (lambda: nr.replicate(policy, environment, 5, seeds=[]), "`seeds`"),
+        (lambda: nr.replicate(policy, environment, 5, seeds=3), "`seeds`"),
+        (lambda: nr.replicate(policy, environment, 5, seeds=[1], jobs=0), "`jobs`"),
+    ],
+)
+def test_nonsense_is_explained(make, message):
+    with pytest.raises(nr.InvalidInput, match=message):
+        make()
+
+
+def test_policy_and_environment_must_have_the_same_arms():
+    other = nr.gp_ucb(nr.Arms.grid(0, 2, 40), nr.Matern(), noise=0.1)
+    with pytest.raises(nr.InvalidInput, match="different arms"):
+        nr.simulate(other, environment(), 5)
+
+
+@given(st.lists(st.floats(0, 100), min_size=1, max_size=30))
+def test_metrics_identities(regret):
+    total, average = metrics.cumulative_regret(regret), metrics.average_regret(regret)
+    assert total[-1] == pytest.approx(sum(regret), abs=1e-9)
+    np.testing.assert_allclose(average * np.arange(1, len(regret) + 1), total)
+    simple = metrics.simple_regret(regret)
+    assert simple[-1] == min(regret)
+    assert (np.diff(simple) <= 0).all()
+    assert simple[-1] <= average[-1] + 1e-9
+
+
+def test_simple_regret_counts_answered_rounds_only():
+    np.testing.assert_array_equal(
+        metrics.simple_regret([3.0, 1.0, 2.0, 0.5], answered=[False, False, True, True]), [np.inf, np.inf, 2.0, 0.5]
+    )

@@ -1,0 +1,295 @@
+"""The command line as a user meets it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+import noregret as nr
+from noregret.cli import main
+
+FILE = """
+trials = 12
+grid = 6
+[parameters.x]
+type = "float"
+low = 0.0
+high = 1.0
+[parameters.kind]
+type = "choice"
+options = ["a", "b c"]
+[policy]
+algorithm = "gp_ucb"
+noise = 0.1
+kernel = { type = "matern", nu = 2.5, lengthscale = 0.5 }
+[objective]
+function = "objective:score"
+"""
+SCORE = """
+def score(x, kind):
+    return -(x - 0.4) ** 2 + (0.5 if kind == "b c" else 0.0)
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    (tmp_path / "objective.py").write_text(SCORE)
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    monkeypatch.delitem(sys.modules, "objective", raising=False)
+    yield tmp_path
+    sys.modules.pop("objective", None)
+
+
+def write(folder, *changes, text=FILE):
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    path = folder / "job.toml"
+    path.write_text(text)
+    return path
+
+
+def tune(path, *options):
+    return CliRunner().invoke(main, ["tune", str(path), *options])
+
+
+def trials(folder, name="job"):
+    return list(nr.Study.open(storage=f"sqlite:///{folder}/job.db", name=name).trials)
+
+
+def test_it_tunes_and_shows(folder):
+    result = tune(write(folder))
+    assert result.exit_code == 0, result.output
+    assert "trial 12:" in result.output
+    assert "best by posterior mean" in result.output
+    assert "12 trials, 0 failed" in result.output
+    assert len(trials(folder)) == 12
+    best = nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").best()
+    assert best.parameters == {"x": 0.4, "kind": "b c"}
+    assert (folder / "job.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
+    path = write(folder)
+    tune(path)
+    before = trials(folder)
+    shown = tune(path)
+    assert "12 of 12 trials are on record" in shown.output
+    assert "trial 13" not in shown.output
+    assert trials(folder) == before
+    more = tune(path, "--trials", "15")
+    assert more.exit_code == 0
+    assert trials(folder)[:12] == before
+    assert len(trials(folder)) == 15
+
+
+def test_options_override_the_file(folder, tmp_path):
+    storage, plot = f"sqlite:///{tmp_path}/other.db", tmp_path / "other.png"
+    result = tune(write(folder), "--trials", "3", "--storage", storage, "--plot", str(plot))
+    assert result.exit_code == 0, result.output
+    assert len(nr.Study.open(storage=storage, name="job").trials) == 3
+    assert plot.exists()
+    assert not (folder / "job.db").exists()
+
+
+def test_shell_commands(folder):
+    python = sys.executable
+    command = f"echo noise && {python} -c 'import sys; print(float(sys.argv[1]) * 2)' {{x}} {{kind}}"
+    result = tune(write(folder, ('function = "objective:score"', f"command = {json.dumps(command)}")), "--trials", "5")
+    assert result.exit_code == 0, result.output
+    for trial in trials(folder):
+        assert trial.reward == pytest.approx(2 * trial.parameters["x"])
+
+
+def test_shell_arguments_are_quoted_and_json_is_read(folder):
+    script = folder / "say.py"
+    script.write_text("import json, sys\nprint(json.dumps({'reward': len(sys.argv), 'kind': sys.argv[1]}))")
+    command = f"{sys.executable} say.py {{kind}}"
+    result = tune(write(folder, ('function = "objective:score"', f"command = {json.dumps(command)}")), "--trials", "6")
+    assert result.exit_code == 0, result.output
+    assert {trial.reward for trial in trials(folder)} == {2.0}
+
+
+def test_minimizing_negates_what_is_recorded_and_shows_what_was_said(folder):
+    (folder / "objective.py").write_text("def score(x, kind): return 100 + (x - 0.4) ** 2")
+    path = write(folder, ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"'))
+    result = tune(path)
+    assert result.exit_code == 0, result.output
+    assert all(trial.reward <= -100 for trial in trials(folder))
+    assert "(best 100)" in result.output
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ("raise RuntimeError('out of memory')", "RuntimeError: out of memory"),
+        ("return 'good'", "not a number: 'good'"),
+        ("return None", "not a number"),
+        ("return float('nan')", "nan, which is not finite"),
+        ("return {'loss': 1}", "no entry 'reward', only 'loss'"),
+        ("return True", "not a number"),
+    ],
+)
+def test_a_failing_objective_fails_its_trial_and_the_run_goes_on(folder, body, reason):
+    (folder / "objective.py").write_text(f"def score(x, kind):\n    if x > 0.5: {body}\n    return x")
+    result = tune(write(folder))
+    assert result.exit_code == 0, result.output
+    states = [trial.state for trial in trials(folder)]
+    assert len(states) == 12
+    assert states.count("failed") in range(1, 7)  # the six bad arms at most once each
+    assert all(reason in trial.reason for trial in trials(folder) if trial.state == "failed")
+    assert reason in result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "reason"),
+    [
+        ("exit 3", "exit status 3: it said nothing"),
+        ("echo broken >&2; exit 1", "exit status 1: broken"),
+        ("true", "printed nothing"),
+        ("echo 0.5; echo done", "neither a number nor JSON: 'done'"),
+        ("echo NaN", "not finite"),
+        ("sleep 5", "no answer within 0.2 s"),
+    ],
+)
+def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason):
+    lines = f"command = {json.dumps(command)}\ntimeout = 0.2"
+    result = tune(write(folder, ('function = "objective:score"', lines)), "--trials", "2")
+    assert result.exit_code == 1
+    assert reason in result.output
+    assert "No trial gave a reward" in result.output
+    assert [reason in trial.reason for trial in trials(folder)] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("trials = 12", "trials = 0"), "trials: Input should be greater than 0"),
+        (("trials = 12", "trials = '12'"), "trials: Input should be a valid integer (it is '12')"),
+        (("trials = 12", ""), "trials: Field required"),
+        (("trials = 12", "trials = 12\ntrails = 3"), "trails: Extra inputs are not permitted"),
+        (("trials = 12", "trials = "), "is not valid TOML"),
+        (("low = 0.0", "low = 2.0"), "[parameters.x] Float needs low < high"),
+        (("low = 0.0", "low = 'zero'"), "parameters.x.low: Input should be a valid number (it is 'zero')"),
+        (("low = 0.0", "low = 0.0\nlog = true"), "[parameters.x] Float with log=True needs low > 0"),
+        (('type = "float"', 'type = "real"'), "parameters.x"),
+        (('["a", "b c"]', "[]"), "[parameters.kind] Choice needs at least one option"),
+        (("noise = 0.1", "noise = -0.1"), "[policy] `noise` is -0.1"),
+        (("noise = 0.1", ""), "[policy] missing noise"),
+        (("noise = 0.1", "noise = 0.1\nsclae = 2"), "[policy] unknown sclae. The fields are: kernel, noise"),
+        (("gp_ucb", "gp_ubc"), "[policy] `algorithm` is 'gp_ubc': it must be one of 'gp_ucb'"),
+        (("matern", "matérn"), "[policy] [kernel] `type` is 'matérn'"),
+        (("lengthscale = 0.5", "lengthscale = 0"), "[policy] [kernel] `lengthscale` is 0"),
+        (("lengthscale = 0.5", "lengthscale = [1, 2]"), "2 lengthscales and the points have 3 dimensions"),
+        (("grid = 6", "grid = { y = 3 }"), "[grid] `per_dimension` names ['y']"),
+        (("objective:score", "objective"), "write 'module:function'"),
+        (("objective:score", "nothing_here:score"), "ModuleNotFoundError"),
+        (("objective:score", "objective:scorn"), "AttributeError"),
+        (('function = "objective:score"', ""), "either `function` or `command`"),
+        (('function = "objective:score"', 'command = "echo {z}"'), "names 'z'; the parameters are x, kind"),
+        (('function = "objective:score"', 'command = "echo {x"'), "`command`"),
+        (("trials = 12", 'trials = 12\nstorage = "nowhere"'), "must be a URL"),
+    ],
+)
+def test_every_mistake_in_the_file_is_named(folder, change, message):
+    result = tune(write(folder, change))
+    assert result.exit_code == 1, result.output
+    assert message in result.output
+    assert "Traceback" not in result.output
+    assert not (folder / "job.db").exists()
+
+
+def test_a_function_that_does_not_take_the_parameters_is_found_before_the_first_trial(folder):
+    (folder / "objective.py").write_text("def score(y): return 0")
+    result = tune(write(folder))
+    assert result.exit_code == 1
+    assert "cannot be called with the parameters x, kind" in result.output
+    assert not (folder / "job.db").exists()
+
+
+def test_a_missing_file_and_a_changed_policy_are_explained(folder):
+    assert "There is no file" in tune(folder / "none.toml").output
+    tune(write(folder), "--trials", "2")
+    changed = tune(write(folder, ("noise = 0.1", "noise = 0.2")))
+    assert changed.exit_code == 1
+    assert "was made with another noise, regularization" in changed.output
+    assert len(trials(folder)) == 2
+
+
+def test_a_picture_that_cannot_be_written_loses_nothing(folder):
+    result = tune(write(folder, ("trials = 12", 'trials = 2\nplot = "no/such/folder/x.png"')))
+    assert result.exit_code == 1
+    assert "could not be written" in result.output
+    assert len(trials(folder)) == 2
+
+
+STOPPING = """
+import os, signal
+from pathlib import Path
+calls = Path(__file__).with_name("calls")
+def score(x, kind):
+    with calls.open("a") as log:
+        log.write("x")
+    if len(calls.read_text()) == int(os.environ.get("STOP_AT", "-1")):
+        os.kill(os.getpid(), getattr(signal, os.environ["STOP_BY"]))
+    return -(x - 0.4) ** 2 + (0.5 if kind == "b c" else 0.0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "kill"), reason="signals need a POSIX system")
+def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_trial(folder):
+    (folder / "objective.py").write_text(STOPPING)
+    path = write(folder)
+
+    def work(**environment):
+        command = [sys.executable, "-c", "from noregret.cli import main; main()", "tune", str(path)]
+        return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+
+    interrupted = work(STOP_AT="4", STOP_BY="SIGINT")
+    assert interrupted.returncode == 130, interrupted.stderr
+    assert "Stopped after 3 of 12 trials; run the same command again" in interrupted.stdout
+    killed = work(STOP_AT="9", STOP_BY="SIGKILL")
+    assert killed.returncode == -9
+    finished = work()
+    assert finished.returncode == 0, finished.stderr
+    assert "7 of 12 trials are on record" in finished.stdout
+    pieces = trials(folder)
+    straight = Path(folder, "straight")
+    straight.mkdir()
+    (straight / "objective.py").write_text(SCORE)
+    (straight / "job.toml").write_text(FILE)
+    sys.modules.pop("objective", None)
+    sys.path.insert(0, str(straight))
+    assert tune(straight / "job.toml").exit_code == 0
+    assert [(t.number, t.arm, t.reward) for t in pieces] == [(t.number, t.arm, t.reward) for t in trials(straight)]
+    # Two evaluations were cut short and done again: 12 trials, 14 calls.
+    assert len((folder / "calls").read_text()) == 14
+
+
+def test_the_shipped_example(tmp_path):
+    example = Path(__file__).parents[1] / "examples" / "svm.toml"
+    result = tune(
+        example, "--trials", "6", "--storage", f"sqlite:///{tmp_path}/svm.db", "--plot", f"{tmp_path}/svm.png"
+    )
+    assert result.exit_code == 0, result.output
+    assert (tmp_path / "svm.png").stat().st_size > 10_000
+    study = nr.Study.open(storage=f"sqlite:///{tmp_path}/svm.db", name="svm")
+    assert all(0.5 < trial.reward < 1.0 for trial in study.trials)
+
+
+def test_help():
+    for arguments in (["--help"], ["tune", "-h"], ["--version"]):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0
+        assert "noregret" in result.output or "FILE" in result.output
+
+
+def test_without_matplotlib_everything_but_the_picture(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    result = tune(write(folder), "--trials", "2")
+    assert result.exit_code == 0, result.output
+    assert "pip install 'noregret[plot]'" in result.output
