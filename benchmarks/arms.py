@@ -1,4 +1,6 @@
-"""Speed on arms, as ratios within one run: python benchmarks/arms.py
+"""Speed on arms, as ratios within one run.
+
+    python benchmarks/arms.py
 
 1. GP-UCB on 1,000 arms (SE, lengthscale 0.2, noise variance 0.025, beta_t / 5, T = 1,000) against scikit-learn's
    GaussianProcessRegressor refitted every round with the same fixed kernel. Same seeds, same noise, one BLAS thread

@@ -264,6 +264,6 @@ def _check_same(stored: StoredStudy, policy: str, seed: int, url: str) -> None:
     differing += ["seed"] if stored.seed != seed else []
     raise InvalidInput(
         f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps its policy and "
-        f"seed: to continue it, use the old ones (`Study.open(storage={url!r}, name={stored.name!r})`); for the new ones, "
-        "choose another name."
+        f"seed: to continue it, use the old ones (`Study.open(storage={url!r}, name={stored.name!r})`); for the new "
+        "ones, choose another name."
     )

@@ -76,8 +76,8 @@ class ArmPosterior(Posterior):
         if self.regularization < LEAST_REGULARIZATION * float(prior.variance.max()):
             raise InvalidInput(
                 f"`regularization` is {regularization:g} where the prior variance is {prior.variance.max():g}: below "
-                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least that, "
-                "or a smaller `scale` in the kernel."
+                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
+                "that, or a smaller `scale` in the kernel."
             )
         self.count = 0
         self.plays = np.zeros(arms, dtype=np.int64)  # observations of each arm

@@ -15,8 +15,8 @@ sigma^2(x) = min_a (e_x - a)^T K (e_x - a) + lambda |a|^2, and K >= K', so
 
 The second follows from mu - mu' = (e_x - a)^T E alpha' with alpha' = (y - mu') / lambda. A smoother's weights are small
 (|a|_1 is a few units in practice, at most sqrt(t k(x, x) / lambda) always), so with epsilon = 1e-12 lambda the mean
-is right to about 1e-12 times the sum of absolute residuals. Residuals below 16 rounding units of k(x, x) are noise of the
-kernel's own evaluation, so epsilon is never smaller than that: for lambda < 0.004 k(x, x) the factor 1e-12 becomes
+is right to about 1e-12 times the sum of absolute residuals. Residuals below 16 rounding units of k(x, x) are noise of
+the kernel's own evaluation, so epsilon is never smaller than that: for lambda < 0.004 k(x, x) the factor 1e-12 becomes
 4e-15 k(x, x) / lambda. No engine in double precision does better, since K itself is known to one rounding unit only.
 """
 

@@ -9,8 +9,8 @@
 | F | `_root` | F^T F = M^{-1} | (u, u) |
 
 mu = G M^{-1} ybar and cov = K - G M^{-1} G^T. F, not M^{-1}, is what is updated: its entries stay below
-sqrt(n / lambda), so rounding costs 1e-16 sqrt(n / lambda) where an explicit inverse would lose 1e-16 n / lambda at every step. For an arm
-a = U_i already played, cov(., a) = (lambda / n_i) G M^{-1} e_i, with nothing to cancel.
+sqrt(n / lambda), so rounding costs 1e-16 sqrt(n / lambda) where an explicit inverse would lose 1e-16 n / lambda at
+every step. For an arm a = U_i already played, cov(., a) = (lambda / n_i) G M^{-1} e_i, with nothing to cancel.
 """
 
 from __future__ import annotations
