@@ -189,13 +189,9 @@ class ArmPosterior(Posterior):
     @final
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of f at all arms, or at those listed; fresh arrays `(n,)`."""
-        if points is None:
-            mean, variance = self._mean.copy(), self._variance.copy()
-        else:
-            arms = np.asarray(points, dtype=np.intp)
-            mean, variance = self._mean[arms], self._variance[arms]
-        np.maximum(variance, 0.0, out=variance)  # rounding may leave -1e-17 where nothing is uncertain
-        return mean, np.sqrt(variance, out=variance)
+        arms = slice(None) if points is None else np.asarray(points, dtype=np.intp)
+        std = np.maximum(self._variance[arms], 0.0)  # rounding may leave -1e-17 where nothing is uncertain
+        return self._mean[arms].copy(), np.sqrt(std, out=std)
 
     @final
     @property
