@@ -9,9 +9,19 @@ from .arms import ArmPosterior, Prior
 from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
 from .played import PlayedPosterior
+from .points import PointPosterior
 from .protocol import Posterior
+from .standing import Standing
 
-__all__ = ["ArmPosterior", "FeaturePosterior", "PlayedPosterior", "Posterior", "posterior_on_arms"]
+__all__ = [
+    "ArmPosterior",
+    "FeaturePosterior",
+    "PlayedPosterior",
+    "PointPosterior",
+    "Posterior",
+    "Standing",
+    "posterior_on_arms",
+]
 
 MAX_RANK = 128  # features of higher rank cost more a round than the arms played usually do
 
