@@ -10,13 +10,14 @@ from .algorithms import gp_ucb
 from .domain import Arms, Choice, Float, Int, Space
 from .environments import Environment
 from .errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
-from .kernels import Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
 from .policy import Policy
 from .record import Trial
 from .simulate import Run, replicate, simulate
 from .study import Study
 
 __all__ = [
+    "Active",
     "Arms",
     "Choice",
     "Empirical",
