@@ -44,14 +44,14 @@ def with_scikit_learn(env, rounds, seed):
     from sklearn.gaussian_process.kernels import RBF
 
     noise = NOISE * simulation_generator(seed).standard_normal(rounds)
-    width = FiniteBayes(scale=0.2)
+    width = FiniteBayes(size=len(env.domain), scale=0.2)
     points, arms, rewards = env.domain.points, [], []
     mean, std = np.zeros(len(points)), np.ones(len(points))
     for t in range(rounds):
         if t:
             model = GaussianProcessRegressor(RBF(0.2, "fixed"), alpha=NOISE**2, optimizer=None)
             mean, std = model.fit(points[arms], rewards).predict(points, return_std=True)
-        scores = mean + width.width(t + 1, posterior=None, points=len(points)) * std
+        scores = mean + width.width(t + 1, posterior=None) * std
         arms.append(best_arm(scores, Randomness(seed, t)))
         rewards.append(env.values[arms[-1]] + noise[t])
     return np.array(arms)

@@ -7,7 +7,7 @@ pictures, processes) is loaded when it is made.
 from __future__ import annotations
 
 from .algorithms import gp_ucb
-from .domain import Arms, Choice, Float, Int, Space
+from .domain import Arms, Box, Choice, Float, Int, Space
 from .environments import Environment
 from .errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
 from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
@@ -19,6 +19,7 @@ from .study import Study
 __all__ = [
     "Active",
     "Arms",
+    "Box",
     "Choice",
     "Empirical",
     "Environment",

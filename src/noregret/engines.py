@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array
+from .checks import Array, frozen
 from .domain import Arms, Box, Domain, Space
 from .errors import InvalidInput, NoRegretError
 from .kernels import Kernel
@@ -43,7 +43,6 @@ class Setting(NamedTuple):
     context: Domain | None
     kernel: Kernel
     regularization: float
-    prior_mean: float
     score: Score
     search: PointSearch
 
@@ -221,7 +220,7 @@ class PointEngine(Engine):
             incumbents=self._incumbents(context, last),
             rng=lambda: randomness.generator,
         )
-        return Decision(self.found.point, None, explored=False)
+        return Decision(frozen(self.found.point.copy()), None, explored=False)
 
     def _choose_arm(self, domain: Arms, bounds: Bounds, context: Array | None, randomness: Randomness) -> Decision:
         scores = self._setting.score(bounds(*self._posterior.predict(_rows(context, domain.points))))

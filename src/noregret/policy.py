@@ -7,23 +7,24 @@ stored. Its answer is a pure function of (policy, seed, events so far).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple, final
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
 
 from . import serialize
-from .checks import number
-from .domain import Arms
-from .errors import InvalidInput, NoRegretError
+from .checks import Array, number
+from .domain import Arms, Box, Domain, Space
+from .engines import Decision, Engine, Setting, make_engine
+from .errors import InvalidInput
 from .kernels import Kernel
 from .parts.confidence import Confidence, Envelope
-from .parts.maximizers import best_arm
 from .parts.scores import Score
-from .posterior import ArmPosterior, posterior_on_arms
-from .posterior.arms import ArmIndices
+from .parts.search import PointSearch
 from .randomness import Randomness
 from .record import Event, Trial
+
+__all__ = ["Decision", "Policy", "State"]
 
 
 @final
@@ -35,36 +36,46 @@ class Policy:
     Attributes:
         algorithm: name of the function that filled the slots.
         domain: what may be played.
-        kernel: how the rewards of two points relate.
+        context: where contexts come from, or None.
+        kernel: how the rewards of two points relate; of two (context, point) rows where there are contexts.
         noise: standard deviation (or sub-Gaussian constant) of the reward noise, reward units.
         regularization: lambda, added to the kernel matrix, reward units squared.
         prior_mean: what a reward is expected to be before anything is seen, reward units.
         confidence: which bounds hold for f.
         score: what makes a point attractive.
+        search: how a continuous domain is searched for the best score; arms are searched whole.
     """
 
     algorithm: str
-    domain: Arms
+    domain: Domain
+    context: Domain | None = None
     kernel: Kernel
     noise: float
     regularization: float
     prior_mean: float = 0.0
     confidence: Confidence
     score: Score
+    search: PointSearch = field(default_factory=PointSearch)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.domain, Arms):
-            hint = " Use `space.grid(per_dimension)`." if hasattr(self.domain, "grid") else ""
-            raise InvalidInput(f"`domain` must be `Arms`, not {self.domain!r}.{hint}")
-        if not isinstance(self.kernel, Kernel):
-            raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {self.kernel!r}.")
+        check_domain("domain", self.domain)
+        if self.context is not None:
+            check_domain("context", self.context)
+        check_kernel(self.kernel)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, why=why))
         object.__setattr__(self, "prior_mean", number("prior_mean", self.prior_mean))
         why = "With noise = 0 give `regularization` yourself, such as 1e-6 of the prior variance."
         ridge = number("regularization", self.regularization, low=0.0, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
-        self.kernel.between_arms(self.domain.points, np.array([0]), np.array([0]))  # does it fit the points?
+        self._check_kernel_fits()
+
+    def _check_kernel_fits(self) -> None:
+        if isinstance(self.domain, Arms) and self.context is None:
+            self.kernel.between_arms(self.domain.points, np.array([0]), np.array([0]))
+            return
+        row = np.zeros((1, self.domain.dimension + (0 if self.context is None else self.context.dimension)))
+        self.kernel(row, row)
 
     def to_json(self) -> str:
         """The description as one line of JSON; equal policies give equal text."""
@@ -79,11 +90,16 @@ class Policy:
         return policy
 
 
-class Decision(NamedTuple):
-    """What to play next."""
+def check_domain(name: str, value: object) -> None:
+    """Refuse what is no domain."""
+    if not isinstance(value, Arms | Box | Space):
+        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {value!r}.")
 
-    arm: int
-    explored: bool
+
+def check_kernel(value: object) -> None:
+    """Refuse what is no kernel."""
+    if not isinstance(value, Kernel):
+        raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {value!r}.")
 
 
 class State:
@@ -96,53 +112,47 @@ class State:
     def __init__(self, policy: Policy, *, seed: int) -> None:
         self.policy = policy
         self._seed = seed
-        self._posterior = posterior_on_arms(policy.domain, policy.kernel, policy.regularization)
+        self._engine: Engine = make_engine(
+            Setting(policy.domain, policy.context, policy.kernel, policy.regularization, policy.score, policy.search),
+            seed=seed,
+        )
         self._rounds = 0
+        self._last: Array | None = None  # the point asked for most recently
         self._waiting: list[Trial] = []
-        self._failed: set[int] = set()  # arms that failed and were never answered
 
     def receive(self, events: Iterable[Event]) -> None:
         """Take in what happened, in order."""
         for event in events:
             if event.kind == "asked":
                 self._settle()
+                self._last = event.trial.point
             else:
                 self._waiting.append(event.trial)
             self._rounds = max(self._rounds, event.trial.number + 1)
 
-    def decide(self) -> Decision:
+    def decide(self, context: Array | None = None) -> Decision:
         """The next point; the same one however often it is asked for."""
         self._settle()
-        randomness = Randomness(self._seed, self._rounds)
-        scores = self.policy.score(self.envelope())
-        if self._failed:
-            if len(self._failed) == len(scores):
-                raise NoRegretError(
-                    "Every arm has failed, so there is none left to ask for. Look at the reasons in `study.trials`: "
-                    "usually the objective cannot run at all. After mending it, start a study with a new name."
-                )
-            scores[list(self._failed)] = -np.inf
-        return Decision(best_arm(scores, randomness), explored=False)
+        return self._engine.choose(self._bounds, context, self._last, Randomness(self._seed, self._rounds))
 
-    def envelope(self, arms: ArmIndices | None = None) -> Envelope:
-        """The bounds of f that hold in the next round, at all arms or those listed."""
-        mean, std = self.posterior.predict(arms)
-        confidence = self.policy.confidence
-        if self.policy.prior_mean:
-            mean += self.policy.prior_mean
-        return Envelope(mean, std, self.width, confidence.valid_for)
+    def envelope(self, points: Any = None, context: Array | None = None) -> Envelope:
+        """The bounds of f that hold in the next round, at all arms or at points of the domain."""
+        return self._bounds(*self._engine.predict(points, context))
+
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of f at answered trials, `(n,)`."""
+        return self._engine.answered_means(trials) + self.policy.prior_mean
 
     @property
     def width(self) -> float:
         """The multiplier of the standard deviation in the next round."""
         # Round t = 1, 2, ...: every trial asked for counts, answered or not.
-        confidence, t = self.policy.confidence, self._rounds + 1
-        return confidence.width(t, posterior=self.posterior, points=len(self.policy.domain))
+        return self.policy.confidence.width(self._rounds + 1, posterior=self._engine.posterior)
 
     @property
-    def posterior(self) -> ArmPosterior:
-        """The posterior of f - prior_mean given everything settled."""
-        return self._posterior
+    def information_gain(self) -> float:
+        """Realised information gain of the settled trials, nats."""
+        return self._engine.posterior.information_gain
 
     def settled(self) -> State:
         """A state that has taken in every outcome; a copy where some wait, so that looking changes nothing."""
@@ -150,20 +160,21 @@ class State:
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
-        other._posterior, other._failed = self._posterior.copy(), self._failed.copy()
+        other._engine = self._engine.copy()
         other._settle()
         return other
 
+    def _bounds(self, mean: Array, std: Array) -> Envelope:
+        if self.policy.prior_mean:
+            mean += self.policy.prior_mean
+        return Envelope(mean, std, self.width, self.policy.confidence.valid_for)
+
     def _settle(self) -> None:
-        for trial in sorted(self._waiting, key=lambda trial: trial.number):
-            arm = trial.arm
-            if arm is None:
-                raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
+        if len(self._waiting) > 1:
+            self._waiting.sort(key=lambda trial: trial.number)
+        for trial in self._waiting:
             if trial.reward is None:
-                # An arm that cannot be evaluated is set aside, or the same argmax would be asked for forever.
-                if not self._posterior.plays[arm]:
-                    self._failed.add(arm)
+                self._engine.fail(trial)
             else:
-                self._posterior.append(arm, trial.reward - self.policy.prior_mean)
-                self._failed.discard(arm)
+                self._engine.learn(trial, trial.reward - self.policy.prior_mean)
         self._waiting = []
