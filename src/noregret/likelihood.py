@@ -94,10 +94,13 @@ def merged(points: Array, y: Array) -> Data:
     """The same rewards by distinct points."""
     distinct, which = np.unique(points, axis=0, return_inverse=True)
     which = which.ravel()
-    counts = np.bincount(which, weights=np.ones(len(y)), minlength=len(distinct))
-    means = np.bincount(which, weights=y, minlength=len(distinct)) / counts
-    scatters = np.bincount(which, weights=(y - means[which]) ** 2, minlength=len(distinct))
-    return Data(distinct, means, counts, scatters)
+
+    def totals(values: Array) -> Array:
+        return np.bincount(which, weights=values, minlength=len(distinct)).astype(np.float64)
+
+    counts = totals(np.ones(len(y)))
+    means = totals(y) / counts
+    return Data(distinct, means, counts, totals((y - means[which]) ** 2))
 
 
 def evaluate(kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...]) -> tuple[Likelihood, float] | None:
