@@ -26,6 +26,8 @@ ORDER = [
     "posterior.features",
     "posterior.played",
     "posterior",
+    "likelihood",
+    "fitting",
     "parts",
     "parts.confidence",
     "parts.scores",

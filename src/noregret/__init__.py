@@ -9,8 +9,10 @@ from __future__ import annotations
 from .algorithms import gp_ucb
 from .domain import Arms, Box, Choice, Float, Int, Space
 from .environments import Environment
-from .errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
+from .errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning, StorageError, TrialError
+from .fitting import Fit, Standardization, fit
 from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from .likelihood import log_marginal_likelihood
 from .policy import Policy
 from .record import Trial
 from .simulate import Run, replicate, simulate
@@ -23,6 +25,7 @@ __all__ = [
     "Choice",
     "Empirical",
     "Environment",
+    "Fit",
     "Float",
     "Int",
     "InvalidInput",
@@ -31,17 +34,21 @@ __all__ = [
     "Matern",
     "MissingExtra",
     "NoRegretError",
+    "NoRegretWarning",
     "Policy",
     "Product",
     "Run",
     "Space",
     "SquaredExponential",
+    "Standardization",
     "StorageError",
     "Study",
     "Sum",
     "Trial",
     "TrialError",
+    "fit",
     "gp_ucb",
+    "log_marginal_likelihood",
     "replicate",
     "simulate",
 ]

@@ -39,12 +39,17 @@ class Stationary(PointKernel):
 
     @abstractmethod
     def profile(self, squares: Array) -> Profile:
-        """Kappa at these r^2, and the function that gives g there (0 where it is infinite, which is at r = 0)."""
+        """Kappa at these r^2, and the function that gives g there (0 where it is infinite, which is at r = 0).
+
+        Uses `squares` up: its memory may hold something else afterwards. Large fresh arrays cost more than arithmetic.
+        """
 
     @final
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
         """The covariances between the rows of A and of B, `(n, m)`."""
-        return self.scale * self.profile(self._squares(*points_pair(A, B)))[0]
+        value, _ = self.profile(self._squares(*points_pair(A, B)))
+        value *= self.scale
+        return value
 
     @final
     def diagonal(self, A: npt.ArrayLike) -> Array:
@@ -97,15 +102,16 @@ class Stationary(PointKernel):
         scaled = points / self._unit(points)
         scaled -= scaled[:1]  # an origin among the points, as in `input_gradient`
         value, slope = self.profile(pdist(scaled, "sqeuclidean"))  # each pair once
-        matrix = squareform(self.scale * value, checks=False)
+        matrix = squareform(value, checks=False)
+        matrix *= self.scale
         np.fill_diagonal(matrix, self.scale)
 
         def pullback(weights: Array) -> Array:
             # squareform leaves 0 on the diagonal, where (x - x)^2 = 0 would otherwise come out of large numbers.
-            G = squareform(self.scale * slope(), checks=False)
+            G = squareform(slope(), checks=False)
             G *= weights
             each = (G.sum(axis=0) + G.sum(axis=1)) @ scaled**2 - 2.0 * np.einsum("ik,ik->k", scaled, G @ scaled)
-            lengthscales = each if isinstance(self.lengthscale, tuple) else each.sum(keepdims=True)
+            lengthscales = self.scale * (each if isinstance(self.lengthscale, tuple) else each.sum(keepdims=True))
             return np.append(lengthscales, np.vdot(weights, matrix))
 
         return matrix, pullback
@@ -151,7 +157,8 @@ class SquaredExponential(Stationary):
 
     def profile(self, squares: Array) -> Profile:
         """Kappa = exp(-r^2 / 2) = g."""
-        value = np.exp(-0.5 * squares)
+        squares *= -0.5
+        value = np.exp(squares, out=squares)
         return value, lambda: value
 
 
@@ -177,7 +184,8 @@ class Matern(Stationary):
 
     def profile(self, squares: Array) -> Profile:
         """Kappa and g; the derivative of s^nu K_nu(s) is -s^nu K_(nu-1)(s) (DLMF 10.29.4)."""
-        s = math.sqrt(2.0 * self.nu) * np.sqrt(squares)
+        s = np.sqrt(squares, out=squares)
+        s *= math.sqrt(2.0 * self.nu)
         if self.nu in (0.5, 1.5, 2.5):
             return _matern_closed(self.nu, s)
         value = _matern_debye(self.nu, s) if self.nu > DEBYE_FROM else _matern_bessel(self.nu, s)
@@ -185,13 +193,21 @@ class Matern(Stationary):
 
 
 def _matern_closed(nu: float, s: Array) -> Profile:
-    """Kappa and g for nu = 1/2, 3/2, 5/2."""
-    decay = np.exp(-s)
+    """Kappa = exp(-s), (1 + s) exp(-s), (1 + s + s^2 / 3) exp(-s) for nu = 1/2, 3/2, 5/2, and g."""
+    decay = np.negative(s)
+    np.exp(decay, out=decay)
     if nu == 0.5:
         return decay, lambda: np.divide(decay, s, out=np.zeros_like(s), where=s > 0.0)
     if nu == 1.5:
-        return (1.0 + s) * decay, lambda: 3.0 * decay
-    return (1.0 + s + s * s / 3.0) * decay, lambda: 5.0 / 3.0 * (1.0 + s) * decay
+        s += 1.0
+        s *= decay
+        return s, lambda: 3.0 * decay
+    value = s * s
+    value /= 3.0
+    s += 1.0
+    value += s
+    value *= decay
+    return value, lambda: 5.0 / 3.0 * s * decay
 
 
 def _matern_slope(nu: float, s: Array) -> Array:
