@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .checks import number, one_of
+from .checks import LARGEST_REWARD, number, one_of
 from .domain import Arms
 from .kernels import Kernel
 from .parts.confidence import FiniteBayes
@@ -30,18 +30,20 @@ def gp_ucb(
         width: "finite" for Theorem 1, beta_t = 2 log(|D| t^2 pi^2 / (6 delta)).
         scale: multiplies beta_t; the paper's experiments divide it by 5.
         delta: failure probability of the confidence bounds.
-        regularization: lambda; `noise**2` unless given, as in eq. 1.
+        regularization: lambda; `noise**2` unless given, as in eq. 1. With another value nothing is proved.
         prior_mean: what a reward is expected to be before anything is seen; the theorem is for f - prior_mean.
     """
     one_of("width", width, ["finite"], why="Theorem 1 is for finitely many arms.")
-    noise = number("noise", noise, low=0.0, why="It is a standard deviation, in the units of the reward.")
+    why = "It is a standard deviation, in the units of the reward."
+    noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
+    ridge = noise**2 if regularization is None else regularization  # sigma^2 of eq. 1
     return Policy(
         algorithm="gp_ucb",
         domain=domain,
         kernel=kernel,
         noise=noise,
-        regularization=noise**2 if regularization is None else regularization,  # sigma^2 of eq. 1
+        regularization=ridge,
         prior_mean=prior_mean,
-        confidence=FiniteBayes(delta=delta, scale=scale),  # Theorem 1
+        confidence=FiniteBayes(delta=delta, scale=scale, noise_matched=ridge == noise**2),  # Theorem 1
         score=UpperConfidenceBound(),  # eq. 6
     )

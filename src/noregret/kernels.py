@@ -26,6 +26,7 @@ from .serialize import described
 Rows = IndexArray | slice
 Metric = Literal["euclidean", "sqeuclidean"]
 ALL = slice(None)
+FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
 
 
@@ -147,7 +148,8 @@ class Matern(PointKernel):
     scale: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        nu = number("nu", self.nu, low=0.0, open_low=True, why="It is the smoothness; 2.5 is a common choice.")
+        why = "It is the smoothness; 2.5 is a common choice, and beyond 1e100 use SquaredExponential."
+        nu = number("nu", self.nu, low=0.0, high=1e100, open_low=True, why=why)
         object.__setattr__(self, "nu", nu)
         object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
         object.__setattr__(self, "scale", _scale(self.scale))
@@ -155,6 +157,7 @@ class Matern(PointKernel):
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
         """The covariances between the rows of A and of B, `(n, m)`."""
         s = math.sqrt(2.0 * self.nu) * _scaled_distances(A, B, self.lengthscale, "euclidean")
+        s = np.minimum(s, FAR * max(self.nu, 1.0))  # the kernel is 0 there, but its factors would overflow
         if self.nu == 0.5:
             return self.scale * np.exp(-s)
         if self.nu == 1.5:
@@ -184,17 +187,18 @@ def _matern_bessel(nu: float, s: Array) -> Array:
 
 
 def _matern_debye(nu: float, s: Array) -> Array:
-    """The same for large nu by the uniform expansion of K_nu (DLMF 10.41.4), relative error below 1e-10."""
+    """The same for large nu by the uniform expansion of K_nu (DLMF 10.41.4), relative error below 3e-10."""
     z = s / nu
-    p = 1.0 / np.sqrt(1.0 + z * z)
+    root = np.sqrt(1.0 + z * z)
+    p = 1.0 / root
     u1 = (3.0 * p - 5.0 * p**3) / 24.0
     u2 = (81.0 * p**2 - 462.0 * p**4 + 385.0 * p**6) / 1152.0
     u3 = (30375.0 * p**3 - 369603.0 * p**5 + 765765.0 * p**7 - 425425.0 * p**9) / 414720.0
-    series = 1.0 - u1 / nu + u2 / nu**2 - u3 / nu**3
-    at_zero = 1.0 + 1.0 / (12.0 * nu) + 1.0 / (288.0 * nu**2) - 139.0 / (51840.0 * nu**3)
+    series = 1.0 - (u1 - (u2 - u3 / nu) / nu) / nu
+    at_zero = 1.0 + (1.0 / 12.0 + (1.0 / 288.0 - 139.0 / 51840.0 / nu) / nu) / nu
     # nu eta + nu log(z): what remains of the exponent after s^nu and Stirling's formula have cancelled.
-    root = np.sqrt(1.0 + z * z)
-    exponent = -nu * ((root - 1.0) - np.log1p((root - 1.0) / 2.0))
+    x = z * z / (1.0 + root)  # root - 1 without cancellation
+    exponent = -nu * (x - np.log1p(x / 2.0))
     return np.minimum(np.exp(exponent) * np.sqrt(p) * series / at_zero, 1.0)
 
 
@@ -246,13 +250,18 @@ class Empirical(Kernel):
                 "Usually rows and columns were put in different orders."
             )
         matrix = (matrix + matrix.T) / 2.0
-        smallest = float(np.linalg.eigvalsh(matrix)[0])
+        values, vectors = np.linalg.eigh(matrix)
+        smallest = float(values[0])
         if smallest < -1e-8 * size:
             raise InvalidInput(
                 f"`covariance` is not positive semi-definite: its smallest eigenvalue is {smallest:g}. Usually its "
                 "entries were estimated from different rows (pairwise deletion) or edited by hand. Estimate all of "
                 "them from the same complete rows, or set the negative eigenvalues to zero."
             )
+        if smallest < -1e-14 * size * len(matrix):
+            # Negative by more than rounding: a factorisation would amplify it, so it is set to zero.
+            matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
+            matrix = (matrix + matrix.T) / 2.0
         object.__setattr__(self, "covariance", frozen(matrix))
 
     def __eq__(self, other: object) -> bool:

@@ -13,7 +13,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from . import serialize
-from .checks import number
+from .checks import LARGEST_REWARD, number
 from .domain import Arms
 from .errors import InvalidInput, NoRegretError
 from .kernels import Kernel
@@ -59,8 +59,9 @@ class Policy:
         if not isinstance(self.kernel, Kernel):
             raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {self.kernel!r}.")
         why = "It is a standard deviation, in the units of the reward."
-        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, why=why))
-        object.__setattr__(self, "prior_mean", number("prior_mean", self.prior_mean))
+        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
+        prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        object.__setattr__(self, "prior_mean", prior_mean)
         why = "With noise = 0 give `regularization` yourself, such as 1e-6 of the prior variance."
         ridge = number("regularization", self.regularization, low=0.0, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
@@ -122,7 +123,7 @@ class State:
                     "usually the objective cannot run at all. After mending it, start a study with a new name."
                 )
             scores[list(self._failed)] = -np.inf
-        return Decision(best_arm(scores, randomness), explored=False)
+        return Decision(best_arm(scores, self._posterior.prior.size, randomness), explored=False)
 
     def envelope(self, arms: ArmIndices | None = None) -> Envelope:
         """The bounds of f that hold in the next round, at all arms or those listed."""
@@ -155,7 +156,8 @@ class State:
         return other
 
     def _settle(self) -> None:
-        for trial in sorted(self._waiting, key=lambda trial: trial.number):
+        self._waiting.sort(key=lambda trial: trial.number)
+        for trial in self._waiting:
             arm = trial.arm
             if arm is None:
                 raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")

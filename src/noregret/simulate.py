@@ -69,6 +69,8 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
         seed: of the policy's choices and, independently, of the noise.
     """
     rounds = integer("rounds", rounds, low=1)
+    if not isinstance(policy, Policy) or not isinstance(env, Environment):
+        raise InvalidInput(f"`simulate` takes a policy and an environment, not {policy!r} and {env!r}.")
     if policy.domain != env.domain:
         raise InvalidInput("The policy and the environment have different arms: make both from the same domain.")
     noise = env.noise * simulation_generator(integer("seed", seed, low=0)).standard_normal(rounds)
@@ -119,6 +121,9 @@ def replicate(
         raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {seeds!r}.")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or jobs < -1:
         raise InvalidInput(f"`jobs` is {jobs!r}: it must be a number of processes, or -1 for all processors.")
+
+    if not callable(make_policy) or not callable(make_env):
+        raise InvalidInput("`make_policy` and `make_env` are functions that return them, such as `lambda: policy`.")
 
     def one(seed: int) -> Run:
         return simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)

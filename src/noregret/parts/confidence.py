@@ -75,6 +75,7 @@ class FiniteBayes(Confidence):
 
     delta: float = 0.1
     scale: float = 1.0
+    noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1 and Lemma 5.1
 
     def __post_init__(self) -> None:
         delta = number(
@@ -91,8 +92,8 @@ class FiniteBayes(Confidence):
 
     @property
     def valid_for(self) -> str:
-        """Valid for f unless beta_t was scaled down."""
-        return "f" if self.scale >= 1.0 else "none"
+        """Valid for f unless beta_t was scaled down or lambda is not the noise variance."""
+        return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
     def width(self, t: int, *, posterior: Posterior, points: int) -> float:  # noqa: ARG002 - needs no posterior
         """beta_t^{1/2} of Theorem 1."""

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Protocol
 
-from ..errors import TrialError
+from filelock import FileLock, Timeout
+
+from ..errors import StorageError
 from ..record import Trial
 from ..study import Study
 from .config import Job
@@ -22,10 +26,28 @@ class Reporter(Protocol):
         """After each trial, failed ones included."""
 
 
-def open_study(job: Job) -> tuple[Study, Evaluate]:
-    """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded."""
+@contextmanager
+def opened(job: Job) -> Iterator[tuple[Study, Evaluate]]:
+    """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
+
+    One tuner at a time: a second one could not tell a trial that is being evaluated from one that a crash left behind.
+    The operating system releases the lock, however the process ends.
+    """
     evaluate = evaluator(job)
-    return Study(job.policy, seed=job.seed, storage=job.storage, name=job.name), evaluate
+    about = {"goal": job.objective.goal}
+    study = Study(job.policy, seed=job.seed, storage=job.storage, name=job.name, about=about)
+    lock = FileLock(Path(job.storage.removeprefix("sqlite:///")).with_suffix(".lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise StorageError(
+            f"Another process is tuning in {job.storage}. Wait for it or stop it; to tune several things at "
+            "once give each its own storage."
+        ) from None
+    try:
+        yield study, evaluate
+    finally:
+        lock.release()
 
 
 def run(job: Job, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
@@ -39,12 +61,8 @@ def run(job: Job, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
 
 
 def _evaluate(job: Job, study: Study, evaluate: Evaluate, trial: Trial) -> Trial:
-    # Another process of the same study may have been quicker (TrialError): then its answer stands.
-    with contextlib.suppress(TrialError):
-        try:
-            value = evaluate(trial.parameters or {})
-        except ObjectiveError as error:
-            study.fail(trial, str(error))
-        else:
-            study.tell(trial, job.sign * value)
-    return study.trials[trial.number]
+    try:
+        value = evaluate(trial.parameters or {})
+    except ObjectiveError as error:
+        return study.fail(trial, str(error))
+    return study.tell(trial, job.sign * value)
