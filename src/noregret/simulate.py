@@ -115,8 +115,6 @@ def replicate(
         seeds: one for each replicate.
         jobs: processes; -1 for one on every processor. Functions made on the spot (lambdas) may be used.
     """
-    import joblib
-
     if isinstance(seeds, int) or len(seeds) == 0:
         raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {seeds!r}.")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or jobs < -1:
@@ -128,8 +126,16 @@ def replicate(
     def one(seed: int) -> Run:
         return simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
 
-    runs: list[Run] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(one)(seed) for seed in seeds)
+    runs = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
     return Run(**{name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__})
+
+
+def _in_processes(one: Callable[[int], Run], seeds: Sequence[int], jobs: int) -> list[Run]:
+    import loky
+
+    workers = min(loky.cpu_count() if jobs == -1 else jobs, len(seeds))
+    with loky.ProcessPoolExecutor(max_workers=workers) as pool:
+        return list(pool.map(one, seeds, chunksize=-(-len(seeds) // (4 * workers))))
 
 
 def _made(make: Callable[..., T], seed: int) -> T:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
+from contextlib import closing, contextmanager
 from typing import Protocol
-
-from filelock import FileLock, Timeout
 
 from ..errors import StorageError
 from ..record import Trial
@@ -36,18 +34,22 @@ def opened(job: Job) -> Iterator[tuple[Study, Evaluate]]:
     evaluate = evaluator(job)
     about = {"goal": job.objective.goal}
     study = Study(job.policy, seed=job.seed, storage=job.storage, name=job.name, about=about)
-    lock = FileLock(Path(job.storage.removeprefix("sqlite:///")).with_suffix(".lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise StorageError(
-            f"Another process is tuning in {job.storage}. Wait for it or stop it; to tune several things at "
-            "once give each its own storage."
-        ) from None
-    try:
+    with closing(_lock(job.storage)):
         yield study, evaluate
-    finally:
-        lock.release()
+
+
+def _lock(storage: str) -> sqlite3.Connection:
+    """A lock that ends with the process at the latest: the write lock of an empty database beside the real one."""
+    lock = sqlite3.connect(storage.removeprefix("sqlite:///") + ".lock", timeout=0.0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        raise StorageError(
+            f"Another process is tuning in {storage} ({error}). Wait for it or stop it; to tune several things at once "
+            "give each its own storage."
+        ) from error
+    return lock
 
 
 def run(job: Job, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
