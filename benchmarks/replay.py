@@ -85,7 +85,8 @@ def main():
             stored = nr.Study.open(storage=url)
             same = [(t.arm, t.reward) for t in stored.trials] == [(t.arm, t.reward) for t in straight.trials]
             identical += same and np.array_equal(stored.predict(), straight.predict())
-    print(f"{identical} of {options.studies} studies identical after {kills} kills")
+            print(f"\r{seed + 1} studies, {kills} kills, {identical} identical", end="", flush=True)
+    print(f"\n{identical} of {options.studies} studies identical after {kills} kills")
     sys.exit(identical != options.studies)
 
 

@@ -30,6 +30,11 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
     arms = nr.Arms([[0.0, 0.0], [0.1, 1.0], [0.1, 1.0], [5.0, -2.0]])
     np.testing.assert_array_equal(arms.index([[5.0, -2.0], [-0.0, 0.0], [0.1, 1.0]]), [3, 0, 1])
     np.testing.assert_array_equal(arms.index([0.1 + 1e-12, 1.0]), [1])
+    wide = nr.Arms([[0.0, 0.0], [1e9, 0.0], [0.0, 1.0], [1e9, 1.0]])
+    with pytest.raises(nr.InvalidInput, match="not one of the arms"):
+        wide.index([[0.0, 0.4]])
+    with pytest.raises(nr.InvalidInput, match="not one of the arms"):
+        nr.Arms([1e-12, 2e-12]).index([1e-10])
     with pytest.raises(nr.InvalidInput, match=r"nearest is arm 3 at \[5\.0, -2\.0\]"):
         arms.index([[4.9, -2.0]])
     with pytest.raises(nr.InvalidInput, match="2 dimensions"):
@@ -53,6 +58,10 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
         (lambda: nr.Float(1, 1), "low < high"),
         (lambda: nr.Float(0, 1, log=True), "logarithm"),
         (lambda: nr.Float(0, float("nan")), "finite"),
+        (lambda: nr.Float(-1e308, 1e308), "narrow the range"),
+        (lambda: nr.Float(1e-300, 1e300, log=True), "narrow the range"),
+        (lambda: nr.Int(0, 10**400), "beyond"),
+        (lambda: nr.Space(x=nr.Float(0, 1)).grid(3).parameters(99), "no arm 99"),
         (lambda: nr.Int(3, 1), "low <= high"),
         (lambda: nr.Int(0, 4, log=True), "logarithm"),
         (lambda: nr.Int(0.5, 4), "whole number"),
@@ -155,3 +164,11 @@ def test_domains_round_trip_through_json(domain):
 def test_descriptions_that_are_none_are_explained(text, message):
     with pytest.raises(nr.InvalidInput, match=message):
         nr.Policy.from_json(text)
+
+
+def test_a_grid_is_described_by_its_counts_however_large():
+    space = nr.Space(self=nr.Float(0, 1), b=nr.Int(0, 99))
+    grid = space.grid({"self": 50, "b": 100})
+    text = serialize.dumps(grid)
+    assert len(text) < 400
+    assert serialize.loads(text) == grid

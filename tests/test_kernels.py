@@ -163,3 +163,26 @@ def test_gradients_far_from_the_origin():
     square = np.eye(15) + weights @ weights.T
     near = kernel.parameter_gradient(A, square)
     np.testing.assert_allclose(kernel.parameter_gradient(A + 1e6, square), near, rtol=1e-7)
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.5, 1.0, 1.5, 2.5, 50.0, 99.0, 150.0, 1e7, 1e12, 1e50])
+def test_far_apart_points_are_uncorrelated(nu):
+    values = nr.Matern(nu, 1e-6)([[0.0]], [[1.0], [1e3], [1e150]])[0]
+    np.testing.assert_array_equal(values, 0.0)
+
+
+@pytest.mark.parametrize("nu", [1e7, 1e10, 1e16, 1e50])
+def test_huge_nu_is_the_squared_exponential(nu):
+    r = np.linspace(0, 8, 50)[:, None]
+    np.testing.assert_allclose(nr.Matern(nu)(r, [[0.0]]), nr.SquaredExponential()(r, [[0.0]]), atol=2.0 / nu + 1e-9)
+
+
+def test_slightly_negative_eigenvalues_are_set_to_zero():
+    """They pass as rounding, but left alone a factorisation would amplify them."""
+    kernel = nr.Empirical([[1.0, 0.0, 0.0], [0.0, 2e-14, 9e-9], [0.0, 9e-9, 0.0]])
+    assert np.linalg.eigvalsh(kernel.covariance)[0] > -1e-20
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 3), kernel, noise=0.1))
+    before = study.predict()[1]
+    for _ in range(30):
+        study.add(0.0, 1.0)
+    np.testing.assert_allclose(study.predict()[1][1:], before[1:], atol=1e-6)

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -78,7 +79,7 @@ def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
     tune(path)
     before = trials(folder)
     shown = tune(path)
-    assert "12 of 12 trials are on record" in shown.output
+    assert "12 trials are on record, 12 are wanted" in shown.output
     assert "trial 13" not in shown.output
     assert trials(folder) == before
     more = tune(path, "--trials", "15")
@@ -132,6 +133,11 @@ def test_minimizing_negates_what_is_recorded_and_shows_what_was_said(folder):
         ("return float('nan')", "nan, which is not finite"),
         ("return {'loss': 1}", "no entry 'reward', only 'loss'"),
         ("return True", "not a number"),
+        ("return 10**400", "not finite"),
+        ("return 1e200", "must lie within"),
+        ("raise ValueError", "ValueError"),
+        ("raise ValueError('lone \\udcff')", "ValueError: lone"),
+        ("import sys; sys.exit(3)", "SystemExit: 3"),
     ],
 )
 def test_a_failing_objective_fails_its_trial_and_the_run_goes_on(folder, body, reason):
@@ -153,6 +159,8 @@ def test_a_failing_objective_fails_its_trial_and_the_run_goes_on(folder, body, r
         ("true", "printed nothing"),
         ("echo 0.5; echo done", "neither a number nor JSON: 'done'"),
         ("echo NaN", "not finite"),
+        ("head -c 500 /dev/zero | tr '\\0' 9", "not finite"),
+        ("head -c 100000 /dev/zero | tr '\\0' '['", "neither a number nor JSON"),
         ("sleep 5", "no answer within 0.2 s"),
     ],
 )
@@ -168,15 +176,28 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (("trials = 12", "trials = 0"), "trials: Input should be greater than 0"),
-        (("trials = 12", "trials = '12'"), "trials: Input should be a valid integer (it is '12')"),
-        (("trials = 12", ""), "trials: Field required"),
-        (("trials = 12", "trials = 12\ntrails = 3"), "trails: Extra inputs are not permitted"),
+        (("trials = 12", "trials = 0"), "Expected `int` >= 1 - at `trials`"),
+        (("trials = 12", "trials = '12'"), "Expected `int`, got `str` - at `trials`"),
+        (("trials = 12", ""), "missing required field `trials`"),
+        (("trials = 12", "trials = 12\ntrails = 3"), "unknown field `trails`. Did you mean `trials`?"),
+        (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: trials, grid"),
+        (
+            ("low = 0.0", "low = 0.0\nhihg = 3"),
+            "[parameters.x] the table contains unknown field `hihg`. Did you mean `high`?",
+        ),
+        (("trials = 12", 'trials = 12\nname = "a/b"'), "`name` is 'a/b'"),
+        (("trials = 12", 'trials = 12\nplot = "x.xyz"'), "must end in one of .png"),
+        (("trials = 12", 'trials = 12\nplot = "no/x.png"'), "does not exist: make it first"),
+        (("noise = 0.1", "noise = 1e200"), "[policy] `noise` is 1e+200"),
+        (('function = "objective:score"', 'function = "objective:score"\ntimeout = 3'), "`timeout` is for a `command`"),
+        (('function = "objective:score"', 'command = "echo 1"\ntimeout = inf'), "`timeout` is inf"),
+        (('function = "objective:score"', 'command = " "'), "`command` is empty"),
+        (("[parameters.x]", '[parameters."a.b"]'), "cannot be called with the parameters"),
         (("trials = 12", "trials = "), "is not valid TOML"),
         (("low = 0.0", "low = 2.0"), "[parameters.x] Float needs low < high"),
-        (("low = 0.0", "low = 'zero'"), "parameters.x.low: Input should be a valid number (it is 'zero')"),
+        (("low = 0.0", "low = 'zero'"), "[parameters.x] Expected `float`, got `str` - at `low`"),
         (("low = 0.0", "low = 0.0\nlog = true"), "[parameters.x] Float with log=True needs low > 0"),
-        (('type = "float"', 'type = "real"'), "parameters.x"),
+        (('type = "float"', 'type = "real"'), "[parameters.x] `type` is 'real': it must be 'float', 'int' or 'choice'"),
         (('["a", "b c"]', "[]"), "[parameters.kind] Choice needs at least one option"),
         (("noise = 0.1", "noise = -0.1"), "[policy] `noise` is -0.1"),
         (("noise = 0.1", ""), "[policy] missing noise"),
@@ -220,11 +241,49 @@ def test_a_missing_file_and_a_changed_policy_are_explained(folder):
     assert len(trials(folder)) == 2
 
 
-def test_a_picture_that_cannot_be_written_loses_nothing(folder):
-    result = tune(write(folder, ("trials = 12", 'trials = 2\nplot = "no/such/folder/x.png"')))
-    assert result.exit_code == 1
-    assert "could not be written" in result.output
-    assert len(trials(folder)) == 2
+def test_a_changed_goal_is_refused(folder):
+    tune(write(folder), "--trials", "2")
+    changed = tune(write(folder, ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"')))
+    assert changed.exit_code == 1
+    assert "was made with another goal" in changed.output
+
+
+def test_the_prior_mean_of_losses_is_a_loss(folder):
+    goal = ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"')
+    result = tune(write(folder, goal, ("noise = 0.1", "noise = 0.1\nprior_mean = 5.0")), "--trials", "1")
+    assert result.exit_code == 0, result.output
+    assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy.prior_mean == -5.0
+
+
+def test_one_tuner_at_a_time(folder):
+    path = write(folder)
+    (folder / "objective.py").write_text(
+        "import subprocess, sys\n"
+        "def score(x, kind):\n"
+        f"    command = [sys.executable, '-m', 'noregret', 'tune', {str(path)!r}]\n"
+        "    return subprocess.run(command, capture_output=True).stderr.count(b'Another process is tuning')\n"
+    )
+    result = tune(path, "--trials", "1")
+    assert "-> 1 " in result.output
+
+
+def test_a_timeout_ends_all_that_the_command_started(folder):
+    mark = folder / "alive"
+    command = f"(sleep 1.5; touch {mark}) & sleep 3; echo 1"
+    lines = f"command = {json.dumps(command)}\ntimeout = 0.2"
+    tune(write(folder, ('function = "objective:score"', lines)), "--trials", "1")
+    time.sleep(2.0)
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize(
+    ("said", "reward"), [(".5", 0.5), ("5.", 5.0), ("+0.5", 0.5), ("1e3", 1000.0), ('{"reward": 2, "x": 1}', 2.0)]
+)
+def test_numbers_are_read_as_people_write_them(folder, said, reward):
+    doubled = said.replace("{", "{{").replace("}", "}}")
+    command = f"echo '{doubled}'"
+    tune(write(folder, ('function = "objective:score"', f"command = {json.dumps(command)}")), "--trials", "1")
+    assert trials(folder)[0].reward == reward
 
 
 STOPPING = """
@@ -256,7 +315,7 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
     assert killed.returncode == -9
     finished = work()
     assert finished.returncode == 0, finished.stderr
-    assert "7 of 12 trials are on record" in finished.stdout
+    assert "7 trials are on record, 12 are wanted" in finished.stdout
     pieces = trials(folder)
     straight = Path(folder, "straight")
     straight.mkdir()
@@ -285,7 +344,7 @@ def test_help():
     for arguments in (["--help"], ["tune", "-h"], ["--version"]):
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 0
-        assert "noregret" in result.output or "FILE" in result.output
+        assert "TOML" in result.output or "noregret, version" in result.output
 
 
 def test_without_matplotlib_everything_but_the_picture(folder, monkeypatch):

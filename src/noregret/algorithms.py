@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 
-from .checks import number, one_of
-from .domain import Arms, Box, Domain
+from .checks import LARGEST_REWARD, number, one_of
+from .domain import Arms, Domain, enclosing_box
 from .errors import InvalidInput
 from .kernels import Kernel
 from .parts.confidence import CompactBayes, Confidence, FiniteBayes
+from .parts.refit import Refit
 from .parts.scores import UpperConfidenceBound
 from .parts.search import PointSearch
-from .parts.smoothness import Tail, derivative_tail
+from .parts.smoothness import derivative_tail
 from .policy import Policy, check_domain, check_kernel
 
 
@@ -30,6 +31,7 @@ def gp_ucb(
     regularization: float | None = None,
     prior_mean: float = 0.0,
     search: PointSearch | None = None,
+    refit: Refit | None = None,
 ) -> Policy:
     """GP-UCB: play argmax mu_{t-1}(x) + beta_t^{1/2} sigma_{t-1}(x) (Srinivas et al. 2010, Algorithm 1, eq. 6).
 
@@ -48,11 +50,14 @@ def gp_ucb(
             `noregret.parts.smoothness`).
         b: likewise, in reward units per unit of length.
         r: longest side of the box, of Theorem 2; taken from the domain unless given.
-        regularization: lambda; `noise**2` unless given, as in eq. 1.
+        regularization: lambda; `noise**2` unless given, as in eq. 1. With another value nothing is proved.
         prior_mean: what a reward is expected to be before anything is seen; the theorems are for f - prior_mean.
         search: how a continuous domain is searched.
+        refit: learn the kernel from the record, on a schedule; then nothing is proved.
     """
-    noise = number("noise", noise, low=0.0, why="It is a standard deviation, in the units of the reward.")
+    why = "It is a standard deviation, in the units of the reward."
+    noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
+    ridge = noise**2 if regularization is None else regularization  # sigma^2 of eq. 1
     check_domain("domain", domain)
     check_kernel(kernel)
     return Policy(
@@ -61,21 +66,43 @@ def gp_ucb(
         context=context,
         kernel=kernel,
         noise=noise,
-        regularization=noise**2 if regularization is None else regularization,  # sigma^2 of eq. 1
+        regularization=ridge,
         prior_mean=prior_mean,
-        confidence=_bayes_width(domain, context, kernel, width=width, scale=scale, delta=delta, a=a, b=b, r=r),
+        confidence=_bayes_width(
+            domain,
+            context,
+            kernel,
+            width=width,
+            a=a,
+            b=b,
+            r=r,
+            delta=delta,
+            scale=scale,
+            noise_matched=ridge == noise**2,
+        ),
         score=UpperConfidenceBound(),  # eq. 6
         search=PointSearch() if search is None else search,
+        refit=refit,
     )
 
 
 def _bayes_width(
-    domain: Domain, context: Domain | None, kernel: Kernel, *, width: str | None, scale: float, delta: float,
-    a: float | None, b: float | None, r: float | None,
-) -> Confidence:  # fmt: skip
+    domain: Domain,
+    context: Domain | None,
+    kernel: Kernel,
+    *,
+    width: str | None,
+    a: float | None,
+    b: float | None,
+    r: float | None,
+    delta: float,
+    scale: float,
+    noise_matched: bool,
+) -> Confidence:
     """The width of Theorem 1 or 2; with contexts D is the set of all (context, point)."""
     parts = [domain] if context is None else [context, domain]
-    finite = all(isinstance(part, Arms) for part in parts)
+    sizes = [len(part) for part in parts if isinstance(part, Arms)]
+    finite = len(sizes) == len(parts)
     if width is None:
         width = "finite" if finite else "compact"
     one_of("width", width, ["finite", "compact"])
@@ -85,24 +112,20 @@ def _bayes_width(
                 "width='finite' is Theorem 1, for finitely many arms (and contexts). On a continuous domain use "
                 "width='compact' (Theorem 2), or arms from `Arms.grid` or `space.grid`."
             )
-        return FiniteBayes(size=math.prod(len(part) for part in parts if isinstance(part, Arms)), delta=delta, scale=scale)
-    box = _enclosing_box(parts)
+        return FiniteBayes(size=math.prod(sizes), delta=delta, scale=scale, noise_matched=noise_matched)
     if (a is None) != (b is None):
-        raise InvalidInput("Theorem 2 needs `a` and `b` together: give both, or neither to derive them from the kernel.")
+        raise InvalidInput("Theorem 2 needs `a` and `b` together: give both, or neither to have them derived.")
+    box = enclosing_box(domain, context)
     if a is None or b is None:
-        tail = derivative_tail(kernel, box.lower, box.upper)
+        log_a, b = derivative_tail(kernel, box.lower, box.upper)
     else:
-        tail = Tail(math.log(number("a", a, low=0.0, open_low=True)), b)
-    side = float((box.upper - box.lower).max()) if r is None else r
-    return CompactBayes(dimension=box.dimension, side=side, log_a=tail.log_a, b=tail.b, delta=delta, scale=scale)
-
-
-def _enclosing_box(parts: list[Domain]) -> Box:
-    """The box of all (context, point) rows."""
-    lower: list[float] = []
-    upper: list[float] = []
-    for part in parts:
-        corners = (part.points.min(axis=0), part.points.max(axis=0)) if isinstance(part, Arms) else (part.lower, part.upper)
-        lower += corners[0].tolist()
-        upper += corners[1].tolist()
-    return Box(lower, upper)
+        log_a = math.log(number("a", a, low=0.0, open_low=True))
+    return CompactBayes(
+        dimension=box.dimension,
+        side=float((box.upper - box.lower).max()) if r is None else r,
+        log_a=log_a,
+        b=b,
+        delta=delta,
+        scale=scale,
+        noise_matched=noise_matched,
+    )

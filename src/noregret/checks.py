@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 from .errors import InvalidInput
 
+LARGEST_REWARD = 1e100  # squares of rewards must not overflow, nor must sums of such squares
+
 Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
@@ -27,14 +29,7 @@ def number(
     why: str = "",
 ) -> float:
     """`value` as a finite float within [low, high] (either end open on request), or an error that names it."""
-    if type(value) is float:  # the common case, on the path of every round
-        result = value
-    elif isinstance(value, bool) or not (
-        isinstance(value, Real) or (isinstance(value, np.ndarray) and value.ndim == 0)
-    ):
-        raise InvalidInput(f"`{name}` must be a number, not {value!r} ({type(value).__name__}). {why}".rstrip())
-    else:
-        result = float(value)
+    result = value if type(value) is float else _as_float(name, value, why)  # float: the path of every round
     if not math.isfinite(result):
         raise InvalidInput(f"`{name}` is {result}: it must be finite. {why}".rstrip())
     too_low = result <= low if open_low else result < low
@@ -43,6 +38,16 @@ def number(
         left, right = "(" if open_low or low == -math.inf else "[", ")" if open_high or high == math.inf else "]"
         raise InvalidInput(f"`{name}` is {result:g}: it must lie in {left}{low:g}, {high:g}{right}. {why}".rstrip())
     return result
+
+
+def _as_float(name: str, value: object, why: str) -> float:
+    zero_dimensional = isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "fiu"
+    if isinstance(value, bool) or not (isinstance(value, Real) or zero_dimensional):
+        raise InvalidInput(f"`{name}` must be a number, not {value!r} ({type(value).__name__}). {why}".rstrip())
+    try:
+        return float(value)  # type: ignore[arg-type]  # what has passed the line above has __float__
+    except OverflowError:
+        raise InvalidInput(f"`{name}` is too large for a float. {why}".rstrip()) from None
 
 
 def integer(name: str, value: object, *, low: int, why: str = "") -> int:

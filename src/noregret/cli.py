@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +23,7 @@ def main() -> None:
     """Decisions made again and again while learning: Gaussian-process (kernelized) bandits."""
 
 
-@main.command()
+@main.command(short_help="Tune what a TOML file describes.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--trials", type=click.IntRange(min=1), help="How many trials in all, instead of the file's number.")
 @click.option("--storage", help="URL of the database, e.g. sqlite:///studies.db, instead of the file's.")
@@ -36,25 +37,36 @@ def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None)
     study goes on where it was. A finished study is only shown; raise --trials to go on.
     """
     from .tuning import config, report
-    from .tuning.run import open_study, run
+    from .tuning.run import opened, run
 
+    _stop_on_sigterm()
     try:
         job = config.load(file)
-        job = replace(job, trials=trials or job.trials, storage=storage or job.storage, plot=plot or job.plot)
-        study, evaluate = open_study(job)
-        reporter = report.Live(job)
-        try:
-            with reporter:
-                run(job, study, evaluate, reporter)
-        except KeyboardInterrupt:
-            reporter.interrupted(study)
-            raise SystemExit(130) from None
-        report.table(job, study)
-        if all(trial.reward is None for trial in study.trials):
-            raise InvalidInput("No trial gave a reward; the reasons are above.")
-        _picture(job, study)
+        job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
+        job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
+        with opened(job) as (study, evaluate):
+            reporter = report.Live(job)
+            try:
+                with reporter:
+                    run(job, study, evaluate, reporter)
+            except KeyboardInterrupt:
+                reporter.interrupted(study)
+                raise SystemExit(130) from None
+            click.echo(report.table(job, study))
+            if all(trial.reward is None for trial in study.trials):
+                raise InvalidInput("No trial gave a reward; the reasons are above.")
+            _picture(job, study)
     except NoRegretError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _stop_on_sigterm() -> None:
+    """Being asked to end is like Ctrl-C: the command that is being evaluated ends too, and nothing is lost."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 def _picture(job: config.Job, study: Study) -> None:

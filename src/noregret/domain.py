@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, cast
@@ -26,7 +26,7 @@ from .errors import InvalidInput
 from .serialize import described, described_by, to_plain
 
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
-SAME_POINT = 1e-9  # how far (in any coordinate, relative to the arms' extent) a point may be from the arm it names
+SAME_POINT = 1e-9  # how far a point may be from the arm it names, as a share of the arms' extent in each coordinate
 
 
 def _unit(value: float, low: float, high: float, log: bool) -> float:
@@ -63,6 +63,8 @@ class Float:
         if low >= high:
             raise InvalidInput(f"Float needs low < high, not {low:g} and {high:g}. Usually the two are swapped.")
         _check_log("Float", low, self.log)
+        if not math.isfinite(high / low if self.log else high - low):
+            raise InvalidInput(f"Float from {low:g} to {high:g} spans more than a float can hold: narrow the range.")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
 
@@ -97,7 +99,10 @@ class Int:
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            object.__setattr__(self, name, integer(name, getattr(self, name), low=-(2**53)))
+            value = integer(name, getattr(self, name), low=-(2**53))
+            if value > 2**53:
+                raise InvalidInput(f"`{name}` is beyond 2**53, where floats no longer tell whole numbers apart.")
+            object.__setattr__(self, name, value)
         if self.low > self.high:
             raise InvalidInput(f"Int needs low <= high, not {self.low} and {self.high}. Usually the two are swapped.")
         _check_log("Int", self.low, self.log)
@@ -188,7 +193,7 @@ class Space:
         dimension: number of columns of an encoded point.
     """
 
-    def __init__(self, **parameters: Parameter) -> None:
+    def __init__(self, /, **parameters: Parameter) -> None:
         if not parameters:
             raise InvalidInput("Space needs at least one named parameter, e.g. Space(x=Float(0, 1)).")
         for name, parameter in parameters.items():
@@ -261,9 +266,7 @@ class Space:
                 result[:, columns] = values
         return np.clip(result, self.lower, self.upper)
 
-    def inside(
-        self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]
-    ) -> Array:
+    def inside(self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Array:
         """Encoded points `(n, d)` of a dict of parameters, a list of them, or encoded points, checked."""
         if isinstance(points, Mapping):
             return self.encode(points)[None]
@@ -288,7 +291,7 @@ class Space:
             for name, parameter in self.parameters.items()
         ]
         rows = [list(itertools.chain.from_iterable(combination)) for combination in itertools.product(*columns)]
-        return Arms(np.array(rows), space=self)
+        return Arms(np.array(rows), space=self, counts=tuple(counts.items()))
 
 
 @described
@@ -310,7 +313,8 @@ class Box:
         if wrong.size:
             i = int(wrong[0])
             raise InvalidInput(
-                f"Box needs lower < upper; in dimension {i} they are {lower[i]:g} and {upper[i]:g}. Usually the two are swapped."
+                f"Box needs lower < upper; in dimension {i} they are {lower[i]:g} and {upper[i]:g}. "
+                "Usually the two are swapped."
             )
         object.__setattr__(self, "lower", frozen(lower + 0.0))
         object.__setattr__(self, "upper", frozen(upper + 0.0))
@@ -334,7 +338,7 @@ class Box:
         """Points `(n, d)` as given, checked; those within 1e-9 of the box's sides are moved onto them."""
         X = points_array(name, np.atleast_1d(points), dimension=self.dimension) + 0.0
         margin = SAME_POINT * (self.upper - self.lower)
-        outside = ((X < self.lower - margin) | (X > self.upper + margin)).any(axis=1)
+        outside = ((self.lower - margin > X) | (self.upper + margin < X)).any(axis=1)
         if outside.any():
             row = X[int(np.flatnonzero(outside)[0])]
             raise InvalidInput(
@@ -344,7 +348,17 @@ class Box:
         return np.clip(X, self.lower, self.upper)
 
 
-@described
+def _encode_arms(arms: Arms) -> dict[str, Any]:
+    if arms.space is not None and arms.counts is not None:  # a grid is described by its counts, however large
+        return {"space": to_plain(arms.space), "counts": to_plain(arms.counts)}
+    return {"points": to_plain(arms.points), "space": to_plain(arms.space)}
+
+
+def _decode_arms(data: dict[str, Any]) -> Arms:
+    return data["space"].grid(dict(data["counts"])) if "counts" in data else Arms(data["points"], space=data["space"])
+
+
+@described_by(encode=_encode_arms, decode=_decode_arms)
 @dataclass(frozen=True, eq=False)
 class Arms:
     """A finite decision set: the rows of `points`, an `(N, d)` array (or `(N,)` for one dimension).
@@ -354,6 +368,7 @@ class Arms:
 
     points: Array
     space: Space | None = field(default=None, kw_only=True)
+    counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)  # of a grid: values by parameter
 
     def __post_init__(self) -> None:
         points = points_array("points", self.points, dimension=None if self.space is None else self.space.dimension)
@@ -388,21 +403,24 @@ class Arms:
         """Number of coordinates of a point."""
         return int(self.points.shape[1])
 
-    @property
-    def decode(self) -> Callable[[int], dict[str, Any]] | None:
-        """Function from an arm's index to its parameters, or None where the arms have no `space`."""
-        return None if self.space is None else self.parameters
-
     def parameters(self, arm: int) -> dict[str, Any]:
         """The named parameters of an arm; errors where the arms have no `space`."""
         if self.space is None:
             raise InvalidInput("These arms have no named parameters; make them with `Space(...).grid(...)`.")
+        if not 0 <= arm < len(self):
+            raise InvalidInput(f"There is no arm {arm}: these are arms 0 .. {len(self) - 1}.")
         return self.space.decode(self.points[arm])
 
     @cached_property
     def _exact(self) -> dict[bytes, int]:
         """Arm by the bytes of its point; the first where arms coincide."""
         return {row.tobytes(): arm for arm, row in reversed(list(enumerate(self.points)))}
+
+    @cached_property
+    def _resolution(self) -> Array:
+        """How far a point may be from the arm it names, for each coordinate, `(d,)`."""
+        extent, size = np.ptp(self.points, axis=0), np.abs(self.points).max(axis=0)
+        return SAME_POINT * np.where(extent > 0.0, extent, np.where(size > 0.0, size, 1.0))
 
     def index(self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IndexArray:
         """Which arm each row of `points` `(n, d)` is; errors if one is not an arm (to 1e-9 of the arms' extent).
@@ -423,9 +441,9 @@ class Arms:
         if arm is not None:
             return arm
         # Parameters typed by hand and coordinates that went through text differ in the last digits.
-        gaps = np.abs(self.points - row).max(axis=1)
+        gaps = (np.abs(self.points - row) / self._resolution).max(axis=1)
         arm = int(gaps.argmin())
-        if gaps[arm] > SAME_POINT * max(1.0, float(np.ptp(self.points, axis=0).max())):
+        if gaps[arm] > 1.0:
             raise InvalidInput(
                 f"{row.tolist()} is not one of the arms; the nearest is arm {arm} at {self.points[arm].tolist()}. "
                 "A posterior on arms knows only the arms: use one of `domain.points`, or add this point to them."
@@ -434,3 +452,14 @@ class Arms:
 
 
 Domain = Arms | Box | Space
+
+
+def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
+    """The smallest box that holds every (context, point) row. A coordinate in which nothing differs gets side 1."""
+    lower, upper = [], []
+    for part in [domain] if context is None else [context, domain]:
+        corners = part.points if isinstance(part, Arms) else np.stack([part.lower, part.upper])
+        lower.append(corners.min(axis=0))
+        upper.append(corners.max(axis=0))
+    low, high = np.concatenate(lower), np.concatenate(upper)
+    return Box(low, np.where(high > low, high, low + 1.0))

@@ -53,6 +53,8 @@ Bounds = Callable[[Array, Array], Envelope]  # (mean, std) -> the envelope of th
 class Engine(ABC):
     """A posterior over a domain, and the choice of a point in it."""
 
+    setting: Setting
+
     @property
     @abstractmethod
     def posterior(self) -> Posterior:
@@ -95,7 +97,7 @@ class ArmEngine(Engine):
     """Arms, with finitely many contexts or none: a table with a row for each context and a column for each arm."""
 
     def __init__(self, setting: Setting) -> None:
-        self._setting = setting
+        self.setting = setting
         domain, context = setting.domain, setting.context
         if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput("An ArmEngine needs arms and, if any, finitely many contexts.")
@@ -143,11 +145,11 @@ class ArmEngine(Engine):
 
     def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:  # noqa: ARG002 - a table is searched whole
         """The best arm, ties broken at random."""
-        scores = self._setting.score(bounds(*self.predict(None, context)))
+        scores = self.setting.score(bounds(*self.predict(None, context)))
         if self._failed:
             _none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
-        arm = best_arm(scores, randomness)
+        arm = best_arm(scores, self._posterior.prior.size, randomness)
         return Decision(self._arms.points[arm], arm, explored=False)
 
     def copy(self) -> ArmEngine:
@@ -163,7 +165,7 @@ class PointEngine(Engine):
     """Boxes and spaces of parameters, and any domain under continuous contexts. Rows are (context, point)."""
 
     def __init__(self, setting: Setting, *, seed: int) -> None:
-        self._setting = setting
+        self.setting = setting
         self._seed = seed
         width = 0 if setting.context is None else setting.context.dimension
         self._posterior = PointPosterior(setting.kernel, width + setting.domain.dimension, setting.regularization)
@@ -179,7 +181,7 @@ class PointEngine(Engine):
 
     def learn(self, trial: Trial, target: float) -> None:
         """Take in one answered trial."""
-        self._posterior.append(_rows(trial.context, trial.point[None])[0], target)
+        self._posterior.append(row_of(trial), target)
         self._failed = [point for point in self._failed if not np.array_equal(point, trial.point)]
 
     def fail(self, trial: Trial) -> None:
@@ -193,7 +195,7 @@ class PointEngine(Engine):
         return self._posterior.predict(_rows(context, self._inside(points)))
 
     def _inside(self, points: Any) -> Array:
-        domain = self._setting.domain
+        domain = self.setting.domain
         if isinstance(domain, Arms):
             return domain.points if points is None else domain.points[domain.index(points)]
         if points is None:
@@ -202,17 +204,17 @@ class PointEngine(Engine):
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean at answered trials."""
-        return self._posterior.mean(np.concatenate([_rows(trial.context, trial.point[None]) for trial in trials]))
+        return self._posterior.mean(np.array([row_of(trial) for trial in trials]))
 
     def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:
         """The best arm, or the best point that the search finds."""
-        domain = self._setting.domain
+        domain = self.setting.domain
         if isinstance(domain, Arms):
             return self._choose_arm(domain, bounds, context, randomness)
         surface = self._surface(bounds, context)
         standing, scores = self._standing_scores(domain, bounds, context)
         _none_left(bool(np.isneginf(scores).all()))
-        self.found = self._setting.search.maximize(
+        self.found = self.setting.search.maximize(
             surface,
             domain,
             standing=standing,
@@ -223,14 +225,15 @@ class PointEngine(Engine):
         return Decision(frozen(self.found.point.copy()), None, explored=False)
 
     def _choose_arm(self, domain: Arms, bounds: Bounds, context: Array | None, randomness: Randomness) -> Decision:
-        scores = self._setting.score(bounds(*self._posterior.predict(_rows(context, domain.points))))
+        scores = self.setting.score(bounds(*self._posterior.predict(_rows(context, domain.points))))
         scores = self._without_failed(domain.points, scores)
         _none_left(bool(np.isneginf(scores).all()))
-        arm = best_arm(scores, randomness)
+        size = float(np.sqrt(self.setting.kernel.diagonal(_rows(context, domain.points)).max()))
+        arm = best_arm(scores, size, randomness)
         return Decision(domain.points[arm], arm, explored=False)
 
     def _surface(self, bounds: Bounds, context: Array | None) -> Surface:
-        score = self._setting.score
+        score = self.setting.score
 
         def values(points: Array) -> Array:
             scores = score(bounds(*self._posterior.predict(_rows(context, points))))
@@ -248,13 +251,13 @@ class PointEngine(Engine):
 
     def _standing_scores(self, domain: Box | Space, bounds: Bounds, context: Array | None) -> tuple[Array, Array]:
         if self._candidates is None:
-            self._candidates = self._setting.search.standing(domain, self._seed)
+            self._candidates = self.setting.search.standing(domain, self._seed)
         if context is not None:  # rows change with the context, so nothing can be kept of them
-            scores = self._setting.score(bounds(*self._posterior.predict(_rows(context, self._candidates))))
+            scores = self.setting.score(bounds(*self._posterior.predict(_rows(context, self._candidates))))
         else:
             if self._standing is None:
                 self._standing = Standing(self._posterior, self._candidates)
-            scores = self._setting.score(bounds(*self._standing.predict()))
+            scores = self.setting.score(bounds(*self._standing.predict()))
         return self._candidates, self._without_failed(self._candidates, scores)
 
     def _incumbents(self, context: Array | None, last: Array | None) -> Array:
@@ -263,12 +266,12 @@ class PointEngine(Engine):
         points = [] if last is None else [last]
         if self._posterior.rank:
             points.append(self._posterior.points[int(self._posterior.observed_means().argmax()), width:])
-        return np.array(points).reshape(len(points), self._setting.domain.dimension)
+        return np.array(points).reshape(len(points), self.setting.domain.dimension)
 
     def _without_failed(self, points: Array, scores: Array) -> Array:
         if not self._failed:
             return scores
-        domain = self._setting.domain
+        domain = self.setting.domain
         span = 1.0 if isinstance(domain, Arms) else domain.upper - domain.lower
         reach = 0.0 if isinstance(domain, Arms) else NEARLY * np.sqrt(domain.dimension)
         for failed in self._failed:
@@ -283,10 +286,15 @@ class PointEngine(Engine):
         return other
 
 
+def row_of(trial: Trial) -> Array:
+    """What a kernel sees of a trial: (context, point)."""
+    return _rows(trial.context, trial.point[None])[0]
+
+
 def _rows(context: Array | None, points: Array) -> Array:
     if context is None:
         return points
-    return np.hstack([np.broadcast_to(context, (len(points), len(context))), points])
+    return np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1)
 
 
 def _table(contexts: Arms, arms: Arms) -> Arms:

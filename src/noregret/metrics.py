@@ -5,7 +5,7 @@
 | r_t = f(x*) - f(x_t) | `regret` | regret of each round | (..., T) |
 | R_t | `cumulative_regret` | sum of r_1 .. r_t | (..., T) |
 | R_t / t | `average_regret` | goes to 0 for a no-regret policy | (..., T) |
-| | `simple_regret` | f(x*) minus the best f among answered plays so far | (..., T) |
+| | `simple_regret` | f(x*) minus the best f among plays answered by the end of their round | (..., T) |
 """
 
 from __future__ import annotations

@@ -13,12 +13,14 @@ from typing import Any, final
 import numpy as np
 
 from . import serialize
-from .checks import Array, number
-from .domain import Arms, Box, Domain, Space
-from .engines import Decision, Engine, Setting, make_engine
+from .checks import LARGEST_REWARD, Array, number
+from .domain import Arms, Box, Domain, Space, enclosing_box
+from .engines import Decision, Engine, Setting, make_engine, row_of
 from .errors import InvalidInput
+from .fitting import Standardization
 from .kernels import Kernel
 from .parts.confidence import Confidence, Envelope
+from .parts.refit import Refit, rescaled
 from .parts.scores import Score
 from .parts.search import PointSearch
 from .randomness import Randomness
@@ -44,6 +46,7 @@ class Policy:
         confidence: which bounds hold for f.
         score: what makes a point attractive.
         search: how a continuous domain is searched for the best score; arms are searched whole.
+        refit: when the kernel is learned from the record; None for a kernel that is given.
     """
 
     algorithm: str
@@ -56,6 +59,7 @@ class Policy:
     confidence: Confidence
     score: Score
     search: PointSearch = field(default_factory=PointSearch)
+    refit: Refit | None = None
 
     def __post_init__(self) -> None:
         check_domain("domain", self.domain)
@@ -63,12 +67,16 @@ class Policy:
             check_domain("context", self.context)
         check_kernel(self.kernel)
         why = "It is a standard deviation, in the units of the reward."
-        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, why=why))
-        object.__setattr__(self, "prior_mean", number("prior_mean", self.prior_mean))
+        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
+        prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        object.__setattr__(self, "prior_mean", prior_mean)
         why = "With noise = 0 give `regularization` yourself, such as 1e-6 of the prior variance."
         ridge = number("regularization", self.regularization, low=0.0, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
         self._check_kernel_fits()
+        if self.refit is not None:
+            box = enclosing_box(self.domain, self.context)
+            rescaled(self.kernel, 1.0 / (box.upper - box.lower))  # does the kernel have what a fit needs?
 
     def _check_kernel_fits(self) -> None:
         if isinstance(self.domain, Arms) and self.context is None:
@@ -112,13 +120,18 @@ class State:
     def __init__(self, policy: Policy, *, seed: int) -> None:
         self.policy = policy
         self._seed = seed
-        self._engine: Engine = make_engine(
-            Setting(policy.domain, policy.context, policy.kernel, policy.regularization, policy.score, policy.search),
-            seed=seed,
-        )
         self._rounds = 0
         self._last: Array | None = None  # the point asked for most recently
         self._waiting: list[Trial] = []
+        self._taken: list[Trial] = []  # outcomes in the order in which they were taken in, where refits need them
+        self._refits = 0
+        self._scale = Standardization(policy.prior_mean, 1.0)
+        self._engine = self._new_engine(policy.kernel, policy.regularization)
+
+    def _new_engine(self, kernel: Kernel, regularization: float) -> Engine:
+        policy = self.policy
+        setting = Setting(policy.domain, policy.context, kernel, regularization, policy.score, policy.search)
+        return make_engine(setting, seed=self._seed)
 
     def receive(self, events: Iterable[Event]) -> None:
         """Take in what happened, in order."""
@@ -133,15 +146,17 @@ class State:
     def decide(self, context: Array | None = None) -> Decision:
         """The next point; the same one however often it is asked for."""
         self._settle()
-        return self._engine.choose(self._bounds, context, self._last, Randomness(self._seed, self._rounds))
+        engine = self._fitted_engine()
+        return engine.choose(self._bounds, context, self._last, Randomness(self._seed, self._rounds))
 
     def envelope(self, points: Any = None, context: Array | None = None) -> Envelope:
         """The bounds of f that hold in the next round, at all arms or at points of the domain."""
-        return self._bounds(*self._engine.predict(points, context))
+        return self._bounds(*self._fitted_engine().predict(points, context))
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean of f at answered trials, `(n,)`."""
-        return self._engine.answered_means(trials) + self.policy.prior_mean
+        means = self._fitted_engine().answered_means(trials)
+        return means * self._scale.std + self._scale.mean
 
     @property
     def width(self) -> float:
@@ -152,7 +167,12 @@ class State:
     @property
     def information_gain(self) -> float:
         """Realised information gain of the settled trials, nats."""
-        return self._engine.posterior.information_gain
+        return self._fitted_engine().posterior.information_gain
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel in use: the policy's, or the last one fitted (then on standardised rewards)."""
+        return self._fitted_engine().setting.kernel
 
     def settled(self) -> State:
         """A state that has taken in every outcome; a copy where some wait, so that looking changes nothing."""
@@ -160,21 +180,51 @@ class State:
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
-        other._engine = self._engine.copy()
+        other._engine, other._taken = self._engine.copy(), self._taken.copy()
         other._settle()
         return other
 
     def _bounds(self, mean: Array, std: Array) -> Envelope:
-        if self.policy.prior_mean:
-            mean += self.policy.prior_mean
-        return Envelope(mean, std, self.width, self.policy.confidence.valid_for)
+        mean *= self._scale.std
+        mean += self._scale.mean
+        std *= self._scale.std
+        valid_for = self.policy.confidence.valid_for if self.policy.refit is None else "none"
+        return Envelope(mean, std, self.width, valid_for)
 
     def _settle(self) -> None:
         if len(self._waiting) > 1:
             self._waiting.sort(key=lambda trial: trial.number)
         for trial in self._waiting:
-            if trial.reward is None:
-                self._engine.fail(trial)
-            else:
-                self._engine.learn(trial, trial.reward - self.policy.prior_mean)
+            self._take(trial)
+            if self.policy.refit is not None:
+                self._taken.append(trial)
         self._waiting = []
+
+    def _take(self, trial: Trial) -> None:
+        if trial.reward is None:
+            self._engine.fail(trial)
+        else:
+            self._engine.learn(trial, (trial.reward - self._scale.mean) / self._scale.std)
+
+    def _fitted_engine(self) -> Engine:
+        """The engine, after the fit that is due; only the last one due is made, each starts from the same kernel."""
+        refit = self.policy.refit
+        if refit is None:
+            return self._engine
+        answered = [trial for trial in self._taken if trial.reward is not None]
+        due = len(answered) // refit.every
+        if due > self._refits:
+            first = answered[: due * refit.every]
+            box = enclosing_box(self.policy.domain, self.policy.context)
+            kernel, ridge, self._scale = refit(
+                self.policy.kernel,
+                np.array([row_of(trial) for trial in first]),
+                np.array([trial.reward for trial in first]),
+                box.upper - box.lower,
+                seed=self._seed,
+            )
+            self._engine = self._new_engine(kernel, ridge)
+            for trial in self._taken:
+                self._take(trial)
+            self._refits = due
+        return self._engine

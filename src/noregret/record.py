@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal, NamedTuple, overload
 
 from .checks import Array
-from .errors import TrialError
+from .errors import StorageError, TrialError
 
 TrialState = Literal["pending", "observed", "failed"]
 
@@ -26,7 +27,7 @@ class Trial:
         number: 0, 1, 2, ... in the order of asking.
         point: coordinates as the kernel sees them, `(d,)`, read-only.
         arm: index into the `Arms`, or None on other domains.
-        parameters: named parameters where the domain has them, else None.
+        settings: (name, value) of each parameter where the domain has named ones, else None; see `parameters`.
         context: context it was decided for, or None.
         explored: True for a forced uniform round.
         state: "pending", "observed" or "failed".
@@ -41,7 +42,7 @@ class Trial:
     number: int
     point: Array
     arm: int | None
-    parameters: dict[str, Any] | None
+    settings: tuple[tuple[str, Any], ...] | None
     asked_order: int
     asked_at: float
     context: Array | None = None
@@ -51,6 +52,11 @@ class Trial:
     reason: str | None = None
     told_order: int | None = None
     told_at: float | None = None
+
+    @property
+    def parameters(self) -> dict[str, Any] | None:
+        """The named parameters, a fresh dict, or None where the domain has none."""
+        return None if self.settings is None else dict(self.settings)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trial) and self._key() == other._key()
@@ -76,7 +82,7 @@ class Trial:
     def _ended(self, state: TrialState, *, reward: float | None, reason: str | None, order: int, time: float) -> Trial:
         # Spelled out because `dataclasses.replace` costs a quarter of a round.
         return Trial(
-            self.number, self.point, self.arm, self.parameters, self.asked_order, self.asked_at, self.context,
+            self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
             self.explored, state, reward, reason, order, time,
         )  # fmt: skip
 
@@ -117,6 +123,11 @@ class Record(Sequence[Trial]):
         """Take in trials that are new or newly answered; returns what happened, in order."""
         events: list[Event] = []
         for trial in changed:
+            if trial.number > len(self._trials):
+                raise StorageError(
+                    f"The record has no trial {len(self._trials)}, but trial {trial.number}: it has been damaged. "
+                    "Restore a copy of the storage."
+                )
             if trial.number == len(self._trials):
                 self._trials.append(trial)
                 if trial.told_order != trial.asked_order:
@@ -133,13 +144,13 @@ class Record(Sequence[Trial]):
     def pending(self, trial_or_number: Trial | int) -> Trial:
         """The pending trial meant; errors if there is none of that number or its outcome is known already."""
         number = trial_or_number.number if isinstance(trial_or_number, Trial) else trial_or_number
-        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < len(self):
+        if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < len(self):
             have = f"trials 0 .. {len(self) - 1}" if len(self) else "no trial yet"
             raise TrialError(
                 f"There is no trial {number!r}: this study has {have}. "
                 "Pass the trial that `ask` returned, or its number; for a point never asked for use `add`."
             )
-        trial = self._trials[number]
+        trial = self._trials[int(number)]
         if isinstance(trial_or_number, Trial) and trial_or_number.point.tobytes() != trial.point.tobytes():
             raise TrialError(
                 f"Trial {number} of this study is at {trial.point.tolist()}, the one given is at "

@@ -31,13 +31,15 @@ class Run:
 
     Attributes:
         points: what was played, `(T, d)`.
-        arms: which arms, `(T,)`.
+        arms: which arms, `(T,)`; -1 on continuous domains.
+        contexts: what was known before each round, `(T, c)`; c = 0 without contexts.
         rewards: noisy rewards as seen, `(T,)`.
         regret: best expected reward minus the played point's, `(T,)`.
     """
 
     points: Array
     arms: npt.NDArray[np.intp]
+    contexts: Array
     rewards: Array
     regret: Array
 
@@ -69,22 +71,31 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
         seed: of the policy's choices and, independently, of the noise.
     """
     rounds = integer("rounds", rounds, low=1)
-    if policy.domain != env.domain:
-        raise InvalidInput("The policy and the environment have different arms: make both from the same domain.")
-    noise = env.noise * simulation_generator(integer("seed", seed, low=0)).standard_normal(rounds)
+    if not isinstance(policy, Policy) or not isinstance(env, Environment):
+        raise InvalidInput(f"`simulate` takes a policy and an environment, not {policy!r} and {env!r}.")
+    if policy.domain != env.domain or policy.context != env.contexts:
+        raise InvalidInput(
+            "The policy and the environment have different domains (or contexts): make both from the same."
+        )
+    rng = simulation_generator(integer("seed", seed, low=0))
+    noise = env.noise * rng.standard_normal(rounds)
     ticks = iter(range(2 * rounds))
     study = Study(policy, seed=seed, clock=lambda: float(next(ticks)))
+    regret = np.zeros(rounds)
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
     with _blas_threads().limit(limits=1, user_api="blas"):
         for t in range(rounds):
-            trial = study.ask()
-            study.tell(trial, float(env.values[trial.arm]) + float(noise[t]))
-    arms = np.array([trial.arm for trial in study.trials], dtype=np.intp)
+            trial = study.ask(env.draw_context(rng))
+            value, best = env.expected(trial)
+            study.tell(trial, value + float(noise[t]))
+            regret[t] = best - value
+    trials = study.trials
     return Run(
-        points=env.domain.points[arms],
-        arms=arms,
-        rewards=np.array([trial.reward for trial in study.trials]),
-        regret=env.best_value - env.values[arms],
+        points=np.array([trial.point for trial in trials]),
+        arms=np.array([-1 if trial.arm is None else trial.arm for trial in trials], dtype=np.intp),
+        contexts=np.array([() if trial.context is None else trial.context for trial in trials]),
+        rewards=np.array([trial.reward for trial in trials]),
+        regret=regret,
     )
 
 
@@ -113,18 +124,27 @@ def replicate(
         seeds: one for each replicate.
         jobs: processes; -1 for one on every processor. Functions made on the spot (lambdas) may be used.
     """
-    import joblib
-
     if isinstance(seeds, int) or len(seeds) == 0:
         raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {seeds!r}.")
     if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or jobs < -1:
         raise InvalidInput(f"`jobs` is {jobs!r}: it must be a number of processes, or -1 for all processors.")
 
+    if not callable(make_policy) or not callable(make_env):
+        raise InvalidInput("`make_policy` and `make_env` are functions that return them, such as `lambda: policy`.")
+
     def one(seed: int) -> Run:
         return simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
 
-    runs: list[Run] = joblib.Parallel(n_jobs=jobs)(joblib.delayed(one)(seed) for seed in seeds)
+    runs = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
     return Run(**{name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__})
+
+
+def _in_processes(one: Callable[[int], Run], seeds: Sequence[int], jobs: int) -> list[Run]:
+    import loky
+
+    workers = min(loky.cpu_count() if jobs == -1 else jobs, len(seeds))
+    with loky.ProcessPoolExecutor(max_workers=workers) as pool:
+        return list(pool.map(one, seeds, chunksize=-(-len(seeds) // (4 * workers))))
 
 
 def _made(make: Callable[..., T], seed: int) -> T:

@@ -8,12 +8,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, overload
 
+import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, frozen, integer, number
+from .checks import LARGEST_REWARD, Array, frozen, integer, number
 from .domain import Arms, Space
 from .engines import Decision
-from .errors import InvalidInput, TrialError
+from .errors import InvalidInput, StorageError, TrialError
 from .parts.confidence import Envelope
 from .policy import Policy, State
 from .record import Record, Trial
@@ -42,6 +43,7 @@ class Study:
         storage: URL of a database, such as "sqlite:///studies.db"; None keeps the record in memory.
         name: of the study within the storage; opening a name again resumes that study, which needs an equal policy
             and seed.
+        about: facts to keep with a stored study, which must be the same when it is resumed.
         clock: gives the time of asking and telling in Unix seconds.
     """
 
@@ -52,17 +54,23 @@ class Study:
         seed: int = 0,
         storage: str | None = None,
         name: str = "study",
+        about: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         if not isinstance(policy, Policy):
             raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {policy!r}.")
         self.policy = policy
         self.seed = integer("seed", seed, low=0, why="Random streams are numbered from 0.")
+        if not isinstance(name, str) or not name.strip() or "\0" in name:
+            raise InvalidInput(f"`name` must be some text, not {name!r}.")
         self.name = name
+        self.about = dict(about or {})
         self._clock = clock
         self._lock = threading.RLock()
         self._storage: SqlStorage | None = None
         self._record = Record()
+        self._looked: State | None = None
+        self._whole = False
         if storage is not None:
             self._open(storage)
         self._rebuild()
@@ -72,20 +80,21 @@ class Study:
         """Resume a stored study by name alone: its policy and seed come from the storage."""
         from .storage import SqlStorage
 
-        database = SqlStorage(storage)
+        database = SqlStorage(storage, make=False)
         stored = database.find(name)
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
             raise InvalidInput(f"There is no study {name!r} in {storage}; it has: {names}.")
-        return cls(Policy.from_json(stored.policy), seed=stored.seed, storage=storage, name=name, clock=clock)
+        policy, about = Policy.from_json(stored.policy), json.loads(stored.about)
+        return cls(policy, seed=stored.seed, storage=storage, name=name, about=about, clock=clock)
 
     def _open(self, url: str) -> None:
         from .storage import SqlStorage
 
         self._storage = SqlStorage(url)
-        policy = self.policy.to_json()
-        stored = self._storage.find_or_make(self.name, policy=policy, seed=self.seed)
-        _check_same(stored, policy, self.seed, url)
+        policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
+        stored = self._storage.find_or_make(self.name, policy=policy, seed=self.seed, about=about)
+        _check_same(stored, policy, self.seed, about, url)
         self._id = stored.id
 
     def __repr__(self) -> str:
@@ -102,8 +111,8 @@ class Study:
     ) -> Trial | list[Trial]:
         """The next trial to try, recorded as pending; with `count`, a list of that many.
 
-        Trials that are still pending are ignored by the policy: until an answer comes, it asks for the same point
-        again (except where ties are broken at random).
+        Trials that are still pending are ignored by the policy: until an answer comes, it mostly asks for the same
+        point again.
 
         Args:
             context: what is known before the decision, `(c,)` or a dict of parameters, where the policy has contexts.
@@ -116,10 +125,7 @@ class Study:
 
     def tell(self, trial: Trial | int, reward: float) -> Trial:
         """Record the reward of a trial, in any order, any time later, from any process; returns it answered."""
-        value = number(
-            "reward", reward, why="A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in "
-            "the record and does not reach the model."
-        )  # fmt: skip
+        value = _reward(reward)
         return self._write(
             lambda: self._record.pending(trial).answered(reward=value, order=self._record.order + 1, time=self._clock())
         )
@@ -128,8 +134,9 @@ class Study:
         """Record that a trial will never have a reward; an arm that has only failed is not asked for again."""
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidInput(f"`reason` must say in words why the trial failed, not {reason!r}.")
+        text = reason.encode("utf-8", "replace").decode("utf-8")  # storable, whatever an exception's message held
         return self._write(
-            lambda: self._record.pending(trial).failed(reason=reason, order=self._record.order + 1, time=self._clock())
+            lambda: self._record.pending(trial).failed(reason=text, order=self._record.order + 1, time=self._clock())
         )
 
     def add(
@@ -140,7 +147,7 @@ class Study:
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
     ) -> Trial:
         """Record the reward of a point that was never asked for (under a context, where the policy has them)."""
-        value, seen = number("reward", reward), self._context(context)
+        value, seen = _reward(reward), self._context(context)
         decision = self._locate(point_or_parameters)
 
         def make() -> Trial:
@@ -200,6 +207,9 @@ class Study:
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _next(self, context: Array | None) -> Trial:
+        # The state takes in what was told before it decides. If the trial is not recorded after all, that was too early
+        # for a replay to repeat: then the state is made afresh.
+        self._whole = False
         return self._trial(self._state.decide(context), context, order=self._record.order + 1)
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int) -> Trial:
@@ -207,19 +217,19 @@ class Study:
             number=len(self._record),
             point=decision.point,
             arm=decision.arm,
-            parameters=self._parameters(decision),
+            settings=self._settings(decision),
             context=context,
             asked_order=order,
             asked_at=self._clock(),
             explored=decision.explored,
         )
 
-    def _parameters(self, decision: Decision) -> dict[str, Any] | None:
+    def _settings(self, decision: Decision) -> tuple[tuple[str, Any], ...] | None:
         domain = self.policy.domain
         if isinstance(domain, Space):
-            return domain.decode(decision.point)
+            return tuple(domain.decode(decision.point).items())
         if isinstance(domain, Arms) and domain.space is not None and decision.arm is not None:
-            return domain.parameters(decision.arm)
+            return tuple(domain.parameters(decision.arm).items())
         return None
 
     def _locate(self, point: Any) -> Decision:
@@ -252,32 +262,24 @@ class Study:
     def _write(self, make: Callable[[], Trial]) -> Trial:
         """Make a trial from the record as it is now, save it, and only then take it in."""
         with self._lock:
-            try:
-                self._refresh()
-                if self._storage is None:
+            self._refresh()
+            if self._storage is None:
+                trial = make()
+            else:
+                with self._storage.writing(self._id) as writer:
+                    self._apply(self._checked(writer.changes(after=self._record.order)))
                     trial = make()
-                else:
-                    with self._storage.writing(self._id) as writer:
-                        self._apply(writer.changes(after=self._record.order))
-                        trial = make()
-                        writer.save(trial)
-                self._apply([trial])
-            except (TrialError, InvalidInput):
-                raise  # found before anything was changed
-            except BaseException:
-                # An interrupt may have hit between two changes that belong together: the record decides.
-                self._whole = False
-                raise
+                    writer.save(trial)
+            self._apply([trial])
             return trial
 
     def _rebuild(self) -> None:
         """Everything afresh from the record; from the stored one where there is a storage."""
-        known = list(self._record) if self._storage is None else self._storage.changes(self._id, after=0)
-        self._record = Record()
-        self._state = State(self.policy, seed=self.seed)
-        self._looked: State | None = None
-        self._whole = True
-        self._apply(known)
+        known = list(self._record) if self._storage is None else self._checked(self._storage.changes(self._id, after=0))
+        record, state = Record(), State(self.policy, seed=self.seed)
+        state.receive(record.apply(known))
+        self._record, self._state, self._looked = record, state, None
+        self._whole = True  # last: an interrupt before this line leaves the rebuilding to the next call
 
     def _refresh(self) -> None:
         if not self._whole:
@@ -286,12 +288,35 @@ class Study:
     def _sync(self) -> None:
         self._refresh()
         if self._storage is not None:
-            self._apply(self._storage.changes(self._id, after=self._record.order))
+            self._apply(self._checked(self._storage.changes(self._id, after=self._record.order)))
 
     def _apply(self, changed: Sequence[Trial]) -> None:
         if changed:
+            self._whole = False  # until record and state agree again
             self._state.receive(self._record.apply(changed))
             self._looked = None
+            self._whole = True
+
+    def _checked(self, stored: Sequence[Trial]) -> Sequence[Trial]:
+        """Stored trials, refused where they are not of this study's domain."""
+        for trial in stored:
+            if not self._belongs(trial):
+                raise StorageError(
+                    f"Trial {trial.number} of study {self.name!r} in the storage is at arm {trial.arm}, "
+                    f"{trial.point.tolist()}, which is not in the domain of its policy: the file has been damaged. "
+                    "Restore a copy."
+                )
+        return stored
+
+    def _belongs(self, trial: Trial) -> bool:
+        domain, contexts = self.policy.domain, self.policy.context
+        if (trial.context is None) != (contexts is None):
+            return False
+        if contexts is not None and trial.context is not None and len(trial.context) != contexts.dimension:
+            return False
+        if not isinstance(domain, Arms):
+            return trial.arm is None and len(trial.point) == domain.dimension
+        return trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
 
     def _look(self) -> State:
         self._sync()
@@ -305,15 +330,29 @@ class Study:
             return self._look().envelope(points, seen)
 
 
-def _check_same(stored: StoredStudy, policy: str, seed: int, url: str) -> None:
-    """A resumed study continues the same decisions or none."""
-    if stored.policy == policy and stored.seed == seed:
-        return
-    old, new = json.loads(stored.policy), json.loads(policy)
-    differing = [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
-    differing += ["seed"] if stored.seed != seed else []
-    raise InvalidInput(
-        f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps its policy and "
-        f"seed: to continue it, use the old ones (`Study.open(storage={url!r}, name={stored.name!r})`); for the new "
-        "ones, choose another name."
+def _reward(value: object) -> float:
+    why = (
+        "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not "
+        "reach the model."
     )
+    return number("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
+
+
+def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: str) -> None:
+    """A resumed study continues the same decisions or none."""
+    try:
+        differing = _differing(json.loads(stored.policy), json.loads(policy))
+        differing += ["seed"] if stored.seed != seed else []
+        differing += _differing(json.loads(stored.about), json.loads(about))
+    except (ValueError, AttributeError) as error:
+        raise StorageError(f"Study {stored.name!r} in {url} has been damaged ({error}). Restore a copy.") from error
+    if differing:
+        raise InvalidInput(
+            f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps what it was "
+            "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
+            f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
+        )
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    return [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]

@@ -128,6 +128,32 @@ def test_noise_variance_of_a_millionth_of_the_signal(engine, problem):
     check(posterior, kernel, points, observations, tol=1e-8 * float(matrix.diagonal().max()))
 
 
+@pytest.mark.parametrize("regularization", [1e-4, 1e-6, 1e-8])
+def test_forgetting_what_was_nearly_all_there_was(engine, problem, regularization):
+    """Taking out the only observation of an arm subtracts nearly equal numbers: the engine must not."""
+    kernel, points = problem
+    rng = np.random.default_rng(4)
+    size = float(kernel.arm_variances(points).max())
+    posterior, kept = engine(kernel, points, regularization * size), []
+    for arm in range(12):
+        posterior.append(arm, float(rng.standard_normal()) if arm < 6 else float(np.sin(arm)))
+        kept.append((arm, float(np.sin(arm))))
+    for arm in range(6):
+        posterior.revise(arm, 0.0, 0.0)
+    rng = np.random.default_rng(4)
+    for arm in range(6):
+        posterior.forget(arm, float(rng.standard_normal()))
+    fresh = engine(kernel, points, regularization * size)
+    for observation in kept[6:]:
+        fresh.append(*observation)
+    # The reference is the engine itself without the forgotten part: both carry the rounding of K / lambda.
+    scale = max(1e-16 / regularization, 1e-12) * 100
+    for left, right in zip(posterior.predict(), fresh.predict(), strict=True):
+        np.testing.assert_allclose(left, right, atol=10 * np.sqrt(scale) * np.sqrt(size))
+    np.testing.assert_allclose(posterior.predict()[1] ** 2, fresh.predict()[1] ** 2, atol=scale * size)
+    assert posterior.log_determinant == pytest.approx(fresh.log_determinant, abs=1e-6)
+
+
 def test_hundred_thousand_rounds_leave_no_drift(engine):
     kernel, points = nr.SquaredExponential(0.5), UNIFORM
     rng = np.random.default_rng(9)
@@ -223,6 +249,9 @@ def test_bad_calls_are_refused_and_change_nothing(engine):
         (lambda: posterior.append(3, float("nan")), "finite"),
         (lambda: posterior.revise(4, 1.0, 2.0), "no observation"),
         (lambda: posterior.forget(4, 1.0), "no observation"),
+        (lambda: posterior.predict([40]), "arm indices"),
+        (lambda: posterior.predict([-1]), "arm indices"),
+        (lambda: posterior.predict([1.7]), "arm indices"),
     ]:
         with pytest.raises(nr.InvalidInput, match=message):
             call()

@@ -158,6 +158,8 @@ def test_a_write_that_fails_loses_nothing(url, monkeypatch):
     [
         ("studies.db", "must be a URL"),
         ("sqlite://", "names no file"),
+        ("sqlite:///:memory:", "names no file"),
+        ("sqlite+aiosqlite:///x.db", "only SQLite"),
         ("mysql://host/x", "only SQLite"),
         ("sqlite:////no/such/folder/x.db", "does not exist"),
     ],
@@ -180,3 +182,66 @@ def test_files_that_are_no_database_or_too_new_are_left_alone(tmp_path):
     connection.close()
     with pytest.raises(nr.StorageError, match="newer version"):
         nr.Study(POLICY, storage=newer)
+
+
+@pytest.mark.parametrize("name", ["a?b=c.db", "50%20.db", "a b.db", "\N{SNOWMAN}.db", "#1.db"])
+def test_file_names_are_taken_as_they_are(tmp_path, name):
+    study = nr.Study(POLICY, storage=f"sqlite:///{tmp_path}/{name}")
+    study.ask()
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_opening_a_file_that_is_not_there_makes_none(tmp_path):
+    with pytest.raises(nr.InvalidInput, match="no such file"):
+        nr.Study.open(storage=f"sqlite:///{tmp_path}/typo.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", ["", " ", None, 5, "a\0b"])
+def test_study_names_are_text(url, name):
+    with pytest.raises(nr.InvalidInput, match="`name`"):
+        nr.Study(POLICY, storage=url, name=name)
+
+
+def test_reasons_are_stored_whatever_they_hold(url):
+    study = nr.Study(POLICY, storage=url)
+    study.fail(study.ask(), "lone surrogate \udcff")
+    assert nr.Study(POLICY, storage=url).trials[0].reason == "lone surrogate ?"
+
+
+def test_facts_about_a_study_must_be_the_same_when_it_is_resumed(url):
+    nr.Study(POLICY, storage=url, about={"goal": "minimize"})
+    with pytest.raises(nr.InvalidInput, match="another goal"):
+        nr.Study(POLICY, storage=url, about={"goal": "maximize"})
+    assert nr.Study.open(storage=url).about == {"goal": "minimize"}
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "DELETE FROM trials WHERE number = 1",
+        "UPDATE trials SET point = 'x' WHERE number = 1",
+        "UPDATE trials SET reward = 'high' WHERE number = 1",
+        "UPDATE trials SET reward = NULL WHERE number = 1",
+        "UPDATE trials SET state = 'lost' WHERE number = 1",
+        "UPDATE trials SET arm = arm + 1 WHERE number = 1",
+        "UPDATE trials SET arm = 99 WHERE number = 1",
+        "UPDATE studies SET policy = '{'",
+        "UPDATE studies SET policy = '[]'",
+        "UPDATE studies SET seed = 'x'",
+        "DROP TABLE trials",
+    ],
+)
+def test_damaged_files_are_refused_and_left_alone(tmp_path, damage):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(POLICY, storage=url)
+    for _ in range(3):
+        study.tell(study.ask(), 0.5)
+    connection = sqlite3.connect(tmp_path / "a.db")
+    connection.execute(damage)
+    connection.commit()
+    connection.close()
+    before = (tmp_path / "a.db").read_bytes()
+    with pytest.raises(nr.StorageError, match="damaged"):
+        nr.Study(POLICY, storage=url)
+    assert (tmp_path / "a.db").read_bytes() == before

@@ -101,13 +101,18 @@ class Empirical(Kernel):
                 "Usually rows and columns were put in different orders."
             )
         matrix = (matrix + matrix.T) / 2.0
-        smallest = float(np.linalg.eigvalsh(matrix)[0])
+        values, vectors = np.linalg.eigh(matrix)
+        smallest = float(values[0])
         if smallest < -1e-8 * size:
             raise InvalidInput(
                 f"`covariance` is not positive semi-definite: its smallest eigenvalue is {smallest:g}. Usually its "
                 "entries were estimated from different rows (pairwise deletion) or edited by hand. Estimate all of "
                 "them from the same complete rows, or set the negative eigenvalues to zero."
             )
+        if smallest < -1e-14 * size * len(matrix):
+            # Negative by more than rounding: a factorisation would amplify it, so it is set to zero.
+            matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
+            matrix = (matrix + matrix.T) / 2.0
         object.__setattr__(self, "covariance", frozen(matrix))
 
     def __eq__(self, other: object) -> bool:

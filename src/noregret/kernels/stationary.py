@@ -27,6 +27,7 @@ from ..errors import InvalidInput
 from ..serialize import described
 from .base import Hyperparameter, PointKernel, Pullback, parameter_values, points_pair, scale_number, weights_array
 
+FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
 Profile = tuple[Array, Callable[[], Array]]  # kappa, and g when it is asked for
 
@@ -177,7 +178,8 @@ class Matern(Stationary):
     scale: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        nu = number("nu", self.nu, low=0.0, open_low=True, why="It is the smoothness; 2.5 is a common choice.")
+        why = "It is the smoothness; 2.5 is a common choice, and beyond 1e100 use SquaredExponential."
+        nu = number("nu", self.nu, low=0.0, high=1e100, open_low=True, why=why)
         object.__setattr__(self, "nu", nu)
         object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
         object.__setattr__(self, "scale", scale_number(self.scale))
@@ -186,6 +188,7 @@ class Matern(Stationary):
         """Kappa and g; the derivative of s^nu K_nu(s) is -s^nu K_(nu-1)(s) (DLMF 10.29.4)."""
         s = np.sqrt(squares, out=squares)
         s *= math.sqrt(2.0 * self.nu)
+        np.minimum(s, FAR * max(self.nu, 1.0), out=s)  # the kernel is 0 there, but its factors would overflow
         if self.nu in (0.5, 1.5, 2.5):
             return _matern_closed(self.nu, s)
         value = _matern_debye(self.nu, s) if self.nu > DEBYE_FROM else _matern_bessel(self.nu, s)
@@ -239,15 +242,16 @@ def _matern_bessel(nu: float, s: Array) -> Array:
 
 
 def _matern_debye(nu: float, s: Array) -> Array:
-    """The same for large nu by the uniform expansion of K_nu (DLMF 10.41.4), relative error below 1e-10."""
+    """The same for large nu by the uniform expansion of K_nu (DLMF 10.41.4), relative error below 3e-10."""
     z = s / nu
-    p = 1.0 / np.sqrt(1.0 + z * z)
+    root = np.sqrt(1.0 + z * z)
+    p = 1.0 / root
     u1 = (3.0 * p - 5.0 * p**3) / 24.0
     u2 = (81.0 * p**2 - 462.0 * p**4 + 385.0 * p**6) / 1152.0
     u3 = (30375.0 * p**3 - 369603.0 * p**5 + 765765.0 * p**7 - 425425.0 * p**9) / 414720.0
-    series = 1.0 - u1 / nu + u2 / nu**2 - u3 / nu**3
-    at_zero = 1.0 + 1.0 / (12.0 * nu) + 1.0 / (288.0 * nu**2) - 139.0 / (51840.0 * nu**3)
+    series = 1.0 - (u1 - (u2 - u3 / nu) / nu) / nu
+    at_zero = 1.0 + (1.0 / 12.0 + (1.0 / 288.0 - 139.0 / 51840.0 / nu) / nu) / nu
     # nu eta + nu log(z): what remains of the exponent after s^nu and Stirling's formula have cancelled.
-    root = np.sqrt(1.0 + z * z)
-    exponent = -nu * ((root - 1.0) - np.log1p((root - 1.0) / 2.0))
+    x = z * z / (1.0 + root)  # root - 1 without cancellation
+    exponent = -nu * (x - np.log1p(x / 2.0))
     return np.minimum(np.exp(exponent) * np.sqrt(p) * series / at_zero, 1.0)

@@ -86,6 +86,7 @@ class FiniteBayes(Confidence):
     size: int  # |D|
     delta: float = 0.1
     scale: float = 1.0
+    noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1 and Lemma 5.1
 
     def __post_init__(self) -> None:
         integer("size", self.size, low=1)
@@ -94,8 +95,8 @@ class FiniteBayes(Confidence):
 
     @property
     def valid_for(self) -> str:
-        """Valid for f unless beta_t was scaled down."""
-        return "f" if self.scale >= 1.0 else "none"
+        """Valid for f unless beta_t was scaled down or lambda is not the noise variance."""
+        return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
     def width(self, t: int, *, posterior: Posterior) -> float:  # noqa: ARG002 - needs no posterior
         """beta_t^{1/2} of Theorem 1."""
@@ -119,6 +120,7 @@ class CompactBayes(Confidence):
     b: float  # reward units per unit of length
     delta: float = 0.1
     scale: float = 1.0
+    noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1
 
     def __post_init__(self) -> None:
         integer("dimension", self.dimension, low=1)
@@ -130,8 +132,8 @@ class CompactBayes(Confidence):
 
     @property
     def valid_for(self) -> str:
-        """Valid where points are played, unless beta_t was scaled down."""
-        return "played" if self.scale >= 1.0 else "none"
+        """Valid where points are played, unless beta_t was scaled down or lambda is not the noise variance."""
+        return "played" if self.scale >= 1.0 and self.noise_matched else "none"
 
     def width(self, t: int, *, posterior: Posterior) -> float:  # noqa: ARG002 - needs no posterior
         """beta_t^{1/2} of Theorem 2."""

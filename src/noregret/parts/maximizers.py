@@ -7,19 +7,25 @@ import numpy as np
 from ..checks import Array
 from ..randomness import Randomness
 
-# Scores this close (relative to the best) are ties. It is far above the rounding of any posterior engine and far
-# below any difference that matters, so that which arms tie does not depend on the engine.
+# Scores this close, as a share of the prior standard deviation, are ties: far above the rounding of any posterior
+# engine and far below any difference that matters, so that which arms tie does not depend on the engine.
 TIE = 1e-10
+ROUNDING = 4.0 * float(np.finfo(np.float64).eps)  # of scores far from 0, as a share of the score
 
 
-def best_arm(scores: Array, randomness: Randomness) -> int:
+def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     """The arm of the largest score, ties broken uniformly at random.
 
     Ties are the rule, not the exception, in the first round: under a stationary kernel all arms look alike.
+
+    Args:
+        scores: of every arm, `(N,)`.
+        size: the prior standard deviation of f, what score differences are measured against.
+        randomness: of the trial.
     """
     best = int(scores.argmax())
     top = float(scores[best])
-    ties = scores >= top - TIE * abs(top)
+    ties = scores >= top - (TIE * size + ROUNDING * abs(top))
     if np.count_nonzero(ties) == 1:
         return best
     return int(randomness.generator.choice(np.flatnonzero(ties)))

@@ -66,7 +66,9 @@ class PointSearch:
         from scipy.stats import qmc  # slow to import, and arms need none of it
 
         power = (self.candidates - 1).bit_length()
-        unit = qmc.Sobol(domain.dimension, scramble=True, rng=np.random.default_rng([seed, domain.dimension])).random_base2(power)
+        unit = qmc.Sobol(
+            domain.dimension, scramble=True, rng=np.random.default_rng([seed, domain.dimension])
+        ).random_base2(power)
         points = domain.lower + unit * (domain.upper - domain.lower)
         return domain.snap(points) if isinstance(domain, Space) else points
 

@@ -1,8 +1,8 @@
 """How steep samples of a Gaussian process are: the constants a and b of Srinivas et al. 2010, Theorem 2.
 
 The theorem needs P(sup_x |df/dx_j| > L) <= a exp(-(L / b)^2) and leaves a and b to the reader. They are derived here
-from the kernel. g = df/dx_j is itself a stationary Gaussian process, with variance s^2 (the spectral moment of omega_j^2),
-and |g(x) - g(x')| has standard deviation at most Lambda |x - x'|, Lambda^2 = sum_i E[omega_i^2 omega_j^2]. So
+from the kernel. g = df/dx_j is itself a stationary Gaussian process, with variance s^2 (the spectral moment of
+omega_j^2), and g(x) - g(x') has standard deviation at most Lambda |x - x'|, Lambda^2 = sum_i E[omega_i^2 omega_j^2]:
 
 1. E sup g <= m by Dudley's entropy integral with the constant of Boucheron, Lugosi and Massart (2013), Corollary 13.2:
    m = 12 int_0^s sqrt(log N(u)) du, N(u) <= prod_i (1 + sqrt(d) Lambda r_i / (2 u)) balls of radius u covering the box;
@@ -65,15 +65,15 @@ def _moments(kernel: Kernel, d: int) -> Moments:
         return Moments(np.full(d, kernel.scale), np.zeros((d, d)))
     if not isinstance(kernel, SquaredExponential | Matern):
         raise InvalidInput(
-            f"The constants a and b of Theorem 2 cannot be derived for {kernel!r}: give `a` and `b` yourself, such that "
-            "P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) on the domain."
+            f"The constants a and b of Theorem 2 cannot be derived for {kernel!r}: give `a` and `b` yourself, such "
+            "that P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) on the domain."
         )
     inverse = 1.0 / np.broadcast_to(np.asarray(kernel.lengthscale, dtype=np.float64), (d,)) ** 2
     first, second = 1.0, 1.0  # of a Gaussian spectrum
     if isinstance(kernel, Matern):
         if kernel.nu <= 2.0:
             raise InvalidInput(
-                f"Theorem 2 needs sample paths with continuous derivatives: a kernel four times differentiable, such as "
+                "Theorem 2 needs sample paths with continuous derivatives: a kernel four times differentiable, such as "
                 f"Matern with nu > 2, not nu = {kernel.nu:g}. Use nu = 2.5, or a grid of arms with width='finite'."
             )
         # The spectrum is a multivariate t distribution with 2 nu degrees of freedom.

@@ -8,6 +8,7 @@ from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
 from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
+from .paths import Path, sample_path
 from .played import PlayedPosterior
 from .points import PointPosterior
 from .protocol import Posterior
@@ -16,11 +17,13 @@ from .standing import Standing
 __all__ = [
     "ArmPosterior",
     "FeaturePosterior",
+    "Path",
     "PlayedPosterior",
     "PointPosterior",
     "Posterior",
     "Standing",
     "posterior_on_arms",
+    "sample_path",
 ]
 
 MAX_RANK = 128  # features of higher rank cost more a round than the arms played usually do

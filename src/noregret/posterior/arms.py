@@ -27,6 +27,8 @@ from .protocol import LEAST_REGULARIZATION, Posterior
 
 RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
 
+LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation starts from the factor's beginning
+
 ArmIndices = Sequence[int] | IndexArray
 
 
@@ -37,6 +39,7 @@ class Prior:
         self.kernel = kernel
         self.points = points
         self.variance = kernel.arm_variances(points)
+        self.size = math.sqrt(float(self.variance.max()))  # the prior standard deviation, of the arm that varies most
         self._root: Array | None = None
 
     def columns(self, arms: ArmIndices) -> Array:
@@ -107,6 +110,10 @@ class ArmPosterior(Posterior):
         """The posterior covariance of a played arm with all arms."""
 
     @abstractmethod
+    def _refactor(self) -> float:
+        """The factor afresh from the plays; returns log det(I + K / lambda)."""
+
+    @abstractmethod
     def _move_mean(self, step: float) -> None:
         """Follow `mean += step * g` for the column last returned, in whatever the engine keeps of the mean."""
 
@@ -146,8 +153,6 @@ class ArmPosterior(Posterior):
         """Take one observation of arm `point` with this target back out. O(N rank + rank^2)."""
         arm, target = self._played(point), number("target", target)
         column = self._remove(arm)
-        self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
-        self._log_ratio -= math.log(self.regularization / column.slack)
         self.count -= 1
         self.plays[arm] -= 1
         change = target - self._average[arm]
@@ -155,6 +160,13 @@ class ArmPosterior(Posterior):
         self._scatter[arm] = (
             0.0 if self.plays[arm] <= 1 else self._scatter[arm] - change * (target - self._average[arm])
         )
+        if column.slack < LITTLE_SLACK * self.regularization:
+            # The observation was nearly all that was known of its arm: what is left cannot be had by subtraction.
+            self._log_ratio = self._refactor()
+            self._mean, self._variance = self._recompute()
+            return
+        self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
+        self._log_ratio -= math.log(self.regularization / column.slack)
         self._updated()
 
     def _step(self, column: Column, mean_step: float, variance_step: float) -> None:
@@ -170,6 +182,15 @@ class ArmPosterior(Posterior):
         if self._updates >= max(RECOMPUTE_EVERY, 2 * self.rank):
             self._updates = 0
             self._mean, self._variance = self._recompute()
+
+    @final
+    def _indices(self, points: ArmIndices) -> IndexArray:
+        arms = np.asarray(points)
+        if arms.size and (arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= len(self.plays)):
+            raise InvalidInput(
+                f"A posterior on arms takes arm indices, here 0 .. {len(self.plays) - 1}, not {points!r}."
+            )
+        return arms.astype(np.intp)
 
     def _arm(self, point: int) -> int:
         arm = integer("point", point, low=0, why="A posterior on arms takes arm indices.")
@@ -188,7 +209,7 @@ class ArmPosterior(Posterior):
     @final
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of f at all arms, or at those listed; fresh arrays `(n,)`."""
-        arms = slice(None) if points is None else np.asarray(points, dtype=np.intp)
+        arms = slice(None) if points is None else self._indices(points)
         std = np.maximum(self._variance[arms], 0.0)  # rounding may leave -1e-17 where nothing is uncertain
         return self._mean[arms].copy(), np.sqrt(std, out=std)
 

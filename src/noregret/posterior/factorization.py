@@ -13,11 +13,13 @@ sigma^2(x) = min_a (e_x - a)^T K (e_x - a) + lambda |a|^2, and K >= K', so
     0 <= sigma^2(x) - sigma'^2(x) <= epsilon (1 + |a'|_1)^2,
     |mu(x) - mu'(x)| <= (epsilon / lambda) (1 + |a|_1) sum_s |y_s - mu'(x_s)|.
 
-The second follows from mu - mu' = (e_x - a)^T E alpha' with alpha' = (y - mu') / lambda. A smoother's weights are small
-(|a|_1 is a few units in practice, at most sqrt(t k(x, x) / lambda) always), so with epsilon = 1e-12 lambda the mean
-is right to about 1e-12 times the sum of absolute residuals. Residuals below 16 rounding units of k(x, x) are noise of
-the kernel's own evaluation, so epsilon is never smaller than that: for lambda < 0.004 k(x, x) the factor 1e-12 becomes
-4e-15 k(x, x) / lambda. No engine in double precision does better, since K itself is known to one rounding unit only.
+The engine adds E_xx to sigma'^2, so that the prior variance is exact; the difference stays within the same bound on
+either side. The second follows from mu - mu' = (e_x - a)^T E alpha' with alpha' = (y - mu') / lambda. A smoother's
+weights are small (|a|_1 is a few units in practice, at most sqrt(t k(x, x) / lambda) always), so with epsilon =
+1e-12 lambda the mean is right to about 1e-12 times the sum of absolute residuals. Residuals below 16 rounding units of
+k(x, x) are noise of the kernel's own evaluation, so epsilon is never smaller than that: for lambda < 0.004 k(x, x) the
+factor 1e-12 becomes 4e-15 k(x, x) / lambda. No engine in double precision does better, since K itself is known to one
+rounding unit only.
 """
 
 from __future__ import annotations
@@ -42,8 +44,10 @@ class PivotedCholesky(NamedTuple):
 
 
 def tolerance(prior_variance: Array, regularization: float) -> float:
-    """The residual epsilon to ask for: far below the noise, but not below what rounding can resolve."""
-    return max(RELATIVE_TOLERANCE * regularization, ROUNDING * float(prior_variance.max()))
+    """The residual epsilon to ask for: far below the noise and the signal, not below what rounding can resolve."""
+    size = float(prior_variance.max())
+    # A huge lambda is no reason to cut the kernel itself down.
+    return max(RELATIVE_TOLERANCE * min(regularization, size), ROUNDING * size)
 
 
 def pivoted_cholesky(kernel: Kernel, points: Array, *, tol: float, max_rank: int) -> PivotedCholesky:

@@ -20,10 +20,11 @@ import math
 from typing import final
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dger
 
 from ..checks import Array
-from .arms import ArmIndices, ArmPosterior, Column, Prior
+from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
 from .factorization import PivotedCholesky
 
 
@@ -61,16 +62,31 @@ class FeaturePosterior(ArmPosterior):
 
     def _remove(self, arm: int) -> Column:
         column, z = self._column_and_z(arm)
+        if column.slack < LITTLE_SLACK * self.regularization:
+            return column  # the factor is about to be made afresh
         # The inverse of `_add`: the same expression with lambda - s^2 for lambda + s^2 and the other sign.
         self._add_outer(1.0 / (column.slack + math.sqrt(self.regularization * column.slack)), z)
         return column
 
     def _add_outer(self, factor: float, z: Array) -> None:
         # In place: the root is column-major, so BLAS writes into it.
-        dger(factor, self._direction, z, a=self._root, overwrite_a=1)
+        if self.rank:
+            dger(factor, self._direction, z, a=self._root, overwrite_a=1)
 
     def _move_mean(self, step: float) -> None:
         self._weights += step * self._direction
+
+    def _refactor(self) -> float:
+        played = np.flatnonzero(self.plays)
+        rows = self._features[played] * np.sqrt(self.plays[played] / self.regularization)[:, None]
+        # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first: forming the sum would round the
+        # identity away where lambda is small.
+        rows = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows))]
+        upper = np.asarray(np.linalg.qr(np.concatenate([rows, np.eye(self.rank)]), mode="r"))
+        self._root = np.asfortranarray(solve_triangular(upper, np.eye(self.rank)))
+        self._weights = np.zeros(self.rank)  # two steps of refinement in `_recompute` would do as well as a solve
+        self._recompute()
+        return 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
 
     def _recompute(self) -> tuple[Array, Array]:
         played = np.flatnonzero(self.plays)
@@ -90,14 +106,14 @@ class FeaturePosterior(ArmPosterior):
 
     def covariance(self, points: ArmIndices) -> Array:
         """Joint posterior covariance of f at `n` arms, `(n, n)`."""
-        half = self._features[np.asarray(points, dtype=np.intp)] @ self._root
+        half = self._features[self._indices(points)] @ self._root
         return np.asarray(half @ half.T)
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Joint samples of f at all arms (or those listed), `(size, n)`: mu + Phi W xi, O(N r) each."""
         features, mean = self._features, self._mean
         if points is not None:
-            arms = np.asarray(points, dtype=np.intp)
+            arms = self._indices(points)
             features, mean = features[arms], mean[arms]
         normal = rng.standard_normal((size, self.rank))
         return mean + (normal @ self._root.T) @ features.T

@@ -19,6 +19,7 @@ import math
 from typing import final
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior, Column, Prior
@@ -135,24 +136,29 @@ class PlayedPosterior(ArmPosterior):
         """Nothing: the mean is G M^{-1} ybar, kept nowhere else."""
 
     def _recompute(self) -> tuple[Array, Array]:
+        # F afresh from M, whose entries are exact: ends whatever the rank-one updates have added up.
         self._refactor()
         mean = self._kernel_columns @ ((self._root @ self._average[self._arms]) @ self._root)
         half = self._root @ self._kernel_columns.T
         return mean, self.prior.variance - np.einsum("ij,ij->j", half, half)
 
-    def _refactor(self) -> None:
-        """F afresh from M, whose entries are exact: ends whatever the rank-one updates have added up."""
-        from scipy.linalg.lapack import dpotrf, dtrtri
-
-        noise = self.regularization / self.plays[self._arms]
+    def _refactor(self) -> float:
+        if not self._arms:
+            return 0.0
+        plays = self.plays[self._arms]
+        noise = self.regularization / plays
         M = self._kernel_columns[self._arms] + np.diag(noise)
         factor, not_definite = dpotrf(M, lower=1, clean=1)
         if not not_definite:
             self._root[...] = dtrtri(factor, lower=1)[0]
-            return
-        # Rounding has made M indefinite (tiny noise, smooth kernel): its eigenvalues are known to be at least this.
-        values, vectors = np.linalg.eigh(M)
-        self._root[...] = (vectors / np.sqrt(np.maximum(values, noise.min()))).T
+            log_det = 2.0 * float(np.log(factor.diagonal()).sum())
+        else:
+            # Rounding has made M indefinite (tiny noise, smooth kernel): its eigenvalues are known to be at least this.
+            values, vectors = np.linalg.eigh(M)
+            values = np.maximum(values, noise.min())
+            self._root[...] = (vectors / np.sqrt(values)).T
+            log_det = float(np.log(values).sum())
+        return log_det + float(np.log(plays / self.regularization).sum())
 
     @property
     def quadratic_form(self) -> float:
@@ -162,7 +168,7 @@ class PlayedPosterior(ArmPosterior):
 
     def covariance(self, points: ArmIndices) -> Array:
         """Joint posterior covariance of f at `n` arms, `(n, n)`."""
-        arms = np.asarray(points, dtype=np.intp)
+        arms = self._indices(points)
         half = self._root @ self._kernel_columns[arms].T
         return self.prior.kernel.between_arms(self.prior.points, arms, arms) - half.T @ half
 
@@ -176,7 +182,7 @@ class PlayedPosterior(ArmPosterior):
         noise = rng.standard_normal((size, self.rank)) * np.sqrt(self.regularization / self.plays[self._arms])
         gap = self._average[self._arms] - prior[:, self._arms] - noise
         samples = prior + (gap @ self._root.T @ self._root) @ self._kernel_columns.T
-        return samples if points is None else samples[:, np.asarray(points, dtype=np.intp)]
+        return samples if points is None else samples[:, self._indices(points)]
 
     def copy(self) -> PlayedPosterior:
         """An independent posterior in the same state; the prior is shared."""

@@ -9,7 +9,8 @@
 | half | `_half` | L^{-1} ybar | (n,) |
 | alpha | `weights` | M^{-1} ybar | (n,) |
 
-mu(x) = k(x)^T alpha and sigma^2(x) = k(x, x) - |L^{-1} k(x)|^2. A round costs O(n^2), n the number of *distinct* points.
+mu(x) = k(x)^T alpha and sigma^2(x) = k(x, x) - |L^{-1} k(x)|^2. A round costs O(n^2), n the number of *distinct*
+points.
 """
 
 from __future__ import annotations
@@ -217,7 +218,9 @@ class PointPosterior(Posterior):
         solved = self._factor.solve_transposed(rows)  # M^{-1} k(U, X)
         both = np.broadcast_to(self.weights, (len(X), self.rank))
         mean_gradient = self.kernel.input_gradient(X, self.points, both)
-        variance_gradient = self.kernel.diagonal_gradient(X) - 2.0 * self.kernel.input_gradient(X, self.points, solved.T)
+        variance_gradient = self.kernel.diagonal_gradient(X) - 2.0 * self.kernel.input_gradient(
+            X, self.points, solved.T
+        )
         flat = std[:, None] <= 0.0
         std_gradient = np.where(flat, 0.0, variance_gradient / np.where(flat, 1.0, 2.0 * std[:, None]))
         return Gradients(self.weights @ cross, std, mean_gradient, std_gradient)
@@ -230,7 +233,7 @@ class PointPosterior(Posterior):
         """Joint posterior covariance of f at `m` points, `(m, m)`."""
         X = points_array("points", points, dimension=self.dimension)
         rows = self._factor.solve(self.kernel(self.points, X))
-        return self.kernel(X, X) - rows.T @ rows
+        return np.asarray(self.kernel(X, X) - rows.T @ rows)
 
     def sample(self, rng: np.random.Generator, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
         """Joint samples of f at `(m, d)` points, `(size, m)`, exact: O(n^2 m + m^3)."""

@@ -2,7 +2,7 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| L | `_blocks` | row-blocks of at most `BLOCK` rows; block b holds columns 0 .. end of its own diagonal block | (n, n), lower |
+| L | `_blocks` | blocks of `BLOCK` rows, each up to the end of its diagonal block | (n, n), lower |
 
 Rows live in blocks that are allocated whole and filled, so growth copies nothing and only half of the square is kept:
 n = 10,000 takes 0.45 GB. Substitution with many right-hand sides runs block by block in level-3 BLAS.

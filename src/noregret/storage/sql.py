@@ -32,6 +32,7 @@ _studies = sql.Table(
     sql.Column("name", sql.Text, nullable=False, unique=True),
     sql.Column("policy", sql.Text, nullable=False),  # JSON
     sql.Column("seed", sql.Text, nullable=False),  # a whole number of any size
+    sql.Column("about", sql.Text, nullable=False),  # JSON
     sql.Column("format", sql.Integer, nullable=False),
     sql.Column("created_at", sql.Double, nullable=False),  # Unix seconds, as all times here
 )
@@ -64,32 +65,35 @@ class StoredStudy(NamedTuple):
     name: str
     policy: str
     seed: int
+    about: str
 
 
 class SqlStorage:
-    """A database of studies, by SQLAlchemy URL: `sqlite:///file.db` (relative) or `sqlite:////path/file.db`."""
+    """A database of studies.
 
-    def __init__(self, url: str) -> None:
+    Args:
+        url: `sqlite:///file.db` (a relative path) or `sqlite:////folder/file.db` (an absolute one); what follows the
+            third slash is the path as it is.
+        make: whether to make the file where there is none.
+    """
+
+    def __init__(self, url: str, *, make: bool = True) -> None:
         self.url = url
-        try:
-            parsed = sql.make_url(url)
-        except exc.ArgumentError as error:
-            raise InvalidInput(f"`storage` is {url!r}: it must be a URL such as 'sqlite:///studies.db'.") from error
-        if parsed.get_backend_name() != "sqlite":
-            raise InvalidInput(f"`storage` is {url!r}: only SQLite is supported, e.g. 'sqlite:///studies.db'.")
-        if not parsed.database or parsed.database == ":memory:":
-            raise InvalidInput(
-                "`storage` names no file. For a study in memory leave `storage` out; for a file write "
-                "'sqlite:///studies.db' (three slashes, then a relative path; four for an absolute one)."
-            )
-        folder = Path(parsed.database).parent
-        if not folder.is_dir():
-            raise InvalidInput(f"`storage` is in the folder {str(folder)!r}, which does not exist: make it first.")
+        path = Path(_database(url))
+        if not path.parent.is_dir():
+            raise InvalidInput(f"`storage` is in the folder {str(path.parent)!r}, which does not exist: make it first.")
+        if not make and not path.exists():
+            raise InvalidInput(f"`storage` {url!r}: there is no such file.")
         # No pool: a connection to a file costs little, and none is left open in forks, threads and notebooks.
-        self._engine = sql.create_engine(parsed, connect_args={"timeout": LOCK_SECONDS}, poolclass=sql.NullPool)
+        self._engine = sql.create_engine(
+            sql.URL.create("sqlite", database=str(path)), connect_args={"timeout": LOCK_SECONDS}, poolclass=sql.NullPool
+        )
         sql.event.listen(self._engine, "connect", _leave_transactions_to_us)
         sql.event.listen(self._engine, "begin", _begin)
         with self._transaction(write=True) as connection:
+            tables = set(sql.inspect(connection).get_table_names())
+            if "studies" in tables and "trials" not in tables:
+                raise StorageError(f"{url} has studies but no trials: it has been damaged. Restore a copy.")
             _metadata.create_all(connection)
 
     def find(self, name: str) -> StoredStudy | None:
@@ -97,16 +101,17 @@ class SqlStorage:
         with self._transaction(write=False) as connection:
             return self._find(connection, name)
 
-    def find_or_make(self, name: str, *, policy: str, seed: int) -> StoredStudy:
-        """The study of this name; where there is none, a new one of this policy (JSON) and seed."""
+    def find_or_make(self, name: str, *, policy: str, seed: int, about: str) -> StoredStudy:
+        """The study of this name; where there is none, a new one of this policy (JSON), seed and facts (JSON)."""
         with self._transaction(write=True) as connection:
             found = self._find(connection, name)
             if found is not None:
                 return found
-            values = {"name": name, "policy": policy, "seed": str(seed), "format": FORMAT, "created_at": time.time()}
+            values: dict[str, Any] = {"name": name, "policy": policy, "seed": str(seed), "about": about}
+            values |= {"format": FORMAT, "created_at": time.time()}
             connection.execute(sql.insert(_studies).values(values))
             made = connection.execute(sql.select(_studies.c.id).where(_studies.c.name == name)).scalar_one()
-            return StoredStudy(made, name, policy, seed)
+            return StoredStudy(made, name, policy, seed, about)
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
         row = connection.execute(sql.select(_studies).where(_studies.c.name == name)).one_or_none()
@@ -117,7 +122,10 @@ class SqlStorage:
                 f"Study {name!r} in {self.url} was written by a newer version of noregret (format {row.format}, "
                 f"this one reads {FORMAT}). Upgrade noregret; the file has not been touched."
             )
-        return StoredStudy(row.id, row.name, row.policy, int(row.seed))
+        try:
+            return StoredStudy(row.id, row.name, row.policy, int(row.seed), row.about)
+        except (TypeError, ValueError) as error:
+            raise StorageError(f"Study {name!r} in {self.url} has been damaged: {error}. Restore a copy.") from error
 
     def names(self) -> list[str]:
         """Names of all studies, oldest first."""
@@ -203,17 +211,41 @@ def _row(trial: Trial) -> dict[str, Any]:
 
 
 def _trial(row: sql.RowMapping) -> Trial:
-    values = {name: value for name, value in row.items() if name != "study"}
-    values["point"] = _array(values["point"])
-    values["context"] = None if values["context"] is None else _array(values["context"])
-    values["parameters"] = None if values["parameters"] is None else json.loads(values["parameters"])
-    return Trial(**values)
+    try:
+        values = {name: value for name, value in row.items() if name != "study"}
+        values["point"] = _array(values["point"])
+        values["context"] = None if values["context"] is None else _array(values["context"])
+        parameters = values.pop("parameters")
+        values["settings"] = None if parameters is None else tuple(json.loads(parameters).items())
+        trial = Trial(**values)
+        ended = {"pending": (False, False), "observed": (True, False), "failed": (False, True)}[trial.state]
+        if (isinstance(trial.reward, float), isinstance(trial.reason, str)) != ended:
+            raise ValueError(f"state {trial.state!r} with reward {trial.reward!r} and reason {trial.reason!r}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise StorageError(
+            f"Trial {row['number']} in the storage has been damaged ({error}). Restore a copy of the file."
+        ) from error
+    return trial
 
 
 def _array(text: str) -> Array:
     array = points_array("point", json.loads(text))[:, 0]
     array.flags.writeable = False
     return array
+
+
+def _database(url: str) -> str:
+    """The path in an SQLite URL."""
+    hint = "write 'sqlite:///studies.db' (three slashes, then a relative path; four for an absolute one)"
+    if not isinstance(url, str) or not url.startswith("sqlite:"):
+        kind = "only SQLite is supported" if isinstance(url, str) and "://" in url else "it must be a URL"
+        raise InvalidInput(f"`storage` is {url!r}: {kind}; {hint}.")
+    path = url.removeprefix("sqlite:///")
+    if path == url or path in ("", ":memory:") or "\0" in path:
+        raise InvalidInput(
+            f"`storage` is {url!r}, which names no file. For a study in memory leave it out; else {hint}."
+        )
+    return path
 
 
 def _leave_transactions_to_us(connection: Any, _: Any) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt, ValidationError
+import msgspec
 
 from .. import algorithms
 from ..domain import Arms, Choice, Float, Int, Parameter, Space
@@ -25,52 +27,51 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "linear": Linear,
 }
 COMBINED: dict[str, Callable[[Kernel, Kernel], Kernel]] = {"sum": Sum, "product": Product}
+PICTURES = (".png", ".pdf", ".svg")
+LONGEST_TIMEOUT = 1e8  # seconds
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
 
 
-class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    pass
 
 
-class _Float(_Table):
-    type: Literal["float"]
+class _Float(_Table, tag="float", frozen=True):
     low: float
     high: float
     log: bool = False
 
 
-class _Int(_Table):
-    type: Literal["int"]
+class _Int(_Table, tag="int", frozen=True):
     low: int
     high: int
     log: bool = False
 
 
-class _Choice(_Table):
-    type: Literal["choice"]
+class _Choice(_Table, tag="choice", frozen=True):
     options: list[str | int | float | bool]
 
 
-class Objective(_Table):
+class Objective(_Table, frozen=True):
     """What is evaluated: a Python function or a shell command, exactly one of them."""
 
     function: str | None = None  # "module:function", called with the parameters as keyword arguments
     command: str | None = None  # a shell command with {name} for each parameter
     goal: Literal["maximize", "minimize"] = "maximize"
-    timeout: PositiveFloat | None = None  # seconds, of a command
+    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # seconds, of a command
 
 
-class _File(_Table):
-    trials: PositiveInt
-    seed: Annotated[int, Field(ge=0)] = 0
-    name: Annotated[str, Field(min_length=1)] | None = None
-    storage: str | None = None
-    plot: str | None = None
-    grid: PositiveInt | dict[str, PositiveInt]
-    parameters: Annotated[
-        dict[str, Annotated[_Float | _Int | _Choice, Field(discriminator="type")]], Field(min_length=1)
-    ]
+class _File(_Table, frozen=True):
+    trials: Positive
+    grid: Positive | dict[str, Positive]
+    parameters: dict[str, dict[str, Any]]
     policy: dict[str, Any]
     objective: Objective
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    name: str | None = None
+    storage: str | None = None
+    plot: str | None = None
 
 
 @dataclass(frozen=True)
@@ -121,43 +122,74 @@ def load(path: Path) -> Job:
             f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word lacks its quotes."
         ) from error
     try:
-        return _job(_File.model_validate(data), path)
-    except ValidationError as error:
-        raise InvalidInput(f"{path} does not describe a tuning job:\n{_explain(error)}") from None
+        return _job(_convert(data, _File, ""), path)
     except NoRegretError as error:
         raise InvalidInput(f"{path}: {error}") from error
 
 
+def check_picture(path: Path) -> Path:
+    """Refuse, before hours of trials, a picture that could not be written after them."""
+    if path.suffix.lower() not in PICTURES:
+        raise InvalidInput(f"The picture {str(path)!r} must end in one of {', '.join(PICTURES)}.")
+    if not path.parent.is_dir():
+        raise InvalidInput(f"The picture goes to the folder {str(path.parent)!r}, which does not exist: make it first.")
+    return path
+
+
 def _job(file: _File, path: Path) -> Job:
-    if (file.objective.function is None) == (file.objective.command is None):
-        raise InvalidInput("[objective] needs either `function` or `command`, and not both.")
+    _check_objective(file.objective)
     folder = path.resolve().parent
+    if not file.parameters:
+        raise InvalidInput("[parameters] is empty: there is nothing to tune.")
     space = Space(**{name: _in(f"parameters.{name}", _parameter, table) for name, table in file.parameters.items()})
-    name = file.name or path.stem
+    name = path.stem if file.name is None else file.name
+    if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
+        raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
     return Job(
         name=name,
         folder=folder,
         trials=file.trials,
         seed=file.seed,
         storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
-        plot=folder / (file.plot or f"{name}.png"),
-        policy=_in("policy", _policy, file.policy, _in("grid", space.grid, file.grid)),
+        plot=check_picture(folder / (file.plot or f"{name}.png")),
+        policy=_in("policy", _policy, file.policy, _in("grid", space.grid, file.grid), file.objective.goal),
         objective=file.objective,
     )
 
 
-def _parameter(table: _Float | _Int | _Choice) -> Parameter:
-    if isinstance(table, _Choice):
-        return Choice(*table.options)
-    return (Float if isinstance(table, _Float) else Int)(table.low, table.high, log=table.log)  # type: ignore[arg-type]
+def _check_objective(objective: Objective) -> None:
+    if (objective.function is None) == (objective.command is None):
+        raise InvalidInput("[objective] needs either `function` or `command`, and not both.")
+    if objective.timeout is None:
+        return
+    if objective.command is None:
+        raise InvalidInput("[objective] `timeout` is for a `command`; a function cannot be stopped from outside.")
+    if not objective.timeout <= LONGEST_TIMEOUT:
+        raise InvalidInput(
+            f"[objective] `timeout` is {objective.timeout}: at most {LONGEST_TIMEOUT:g} seconds, or leave it out."
+        )
 
 
-def _policy(table: Mapping[str, Any], domain: Arms) -> Policy:
+def _parameter(table: Mapping[str, Any]) -> Parameter:
+    kind = table.get("type")
+    if kind not in ("float", "int", "choice"):
+        raise InvalidInput(f"`type` is {kind!r}: it must be 'float', 'int' or 'choice'.")
+    described: _Float | _Int | _Choice = _convert(table, _Float | _Int | _Choice, "")
+    if isinstance(described, _Choice):
+        return Choice(*described.options)
+    if isinstance(described, _Float):
+        return Float(described.low, described.high, log=described.log)
+    return Int(described.low, described.high, log=described.log)
+
+
+def _policy(table: Mapping[str, Any], domain: Arms, goal: str) -> Policy:
     arguments = dict(table)
     make = _named("algorithm", arguments.pop("algorithm", None), ALGORITHMS)
     if not isinstance(arguments.get("kernel"), Mapping):
         raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
     arguments["kernel"] = _in("kernel", _kernel, arguments["kernel"])
+    if goal == "minimize" and isinstance(arguments.get("prior_mean"), int | float):
+        arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
     policy: Policy = _call(make, arguments, domain=domain)
     return policy
 
@@ -193,6 +225,26 @@ def _call(make: Callable[..., Any], arguments: Mapping[str, Any], **more: Any) -
     return make(**arguments, **more)
 
 
+def _convert(data: Any, kind: Any, place: str) -> Any:
+    """`data` as a checked structure; an error names the entry, the fault, and for a misspelt name the right one."""
+    try:
+        return msgspec.convert(data, kind)
+    except msgspec.ValidationError as error:
+        message = str(error).replace("Object", "the table").replace("`$", f"`{place or 'file'}").replace("`file.", "`")
+        unknown = re.search(r"unknown field `([^`]*)`", message)
+        if unknown:
+            fields = [name for struct in _structs(kind) for name in struct.__struct_fields__]
+            close = difflib.get_close_matches(unknown.group(1), fields, n=1)
+            message += (
+                f". Did you mean `{close[0]}`?" if close else f". The fields are: {', '.join(dict.fromkeys(fields))}."
+            )
+        raise InvalidInput(message) from None
+
+
+def _structs(kind: Any) -> tuple[Any, ...]:
+    return getattr(kind, "__args__", (kind,))
+
+
 def _in(field: str, make: Callable[..., Any], *arguments: Any) -> Any:
     """`make(*arguments)`, where an error says in which field of the file it was found."""
     try:
@@ -204,15 +256,7 @@ def _in(field: str, make: Callable[..., Any], *arguments: Any) -> Any:
 def _beside(storage: str, folder: Path) -> str:
     """A relative SQLite path counts from the file's folder, so that the study is found from anywhere."""
     prefix = "sqlite:///"
-    if storage.startswith(prefix) and not Path(storage.removeprefix(prefix)).is_absolute():
-        return prefix + str(folder / storage.removeprefix(prefix))
-    return storage
-
-
-def _explain(error: ValidationError) -> str:
-    lines = []
-    for item in error.errors():
-        place = [str(part) for part in item["loc"] if part not in ("float", "int", "choice")] or ["file"]
-        given = "" if item["type"] == "missing" else f" (it is {item['input']!r})"
-        lines.append(f"  {'.'.join(place)}: {item['msg']}{given}")
-    return "\n".join(lines)
+    path = storage.removeprefix(prefix)
+    if path in (storage, "", ":memory:") or Path(path).is_absolute():
+        return storage
+    return prefix + str(folder / path)

@@ -1,13 +1,13 @@
-"""What a tuning run shows: a live line in a terminal, plain lines elsewhere, a table at the end."""
+"""What a tuning run shows: a line a trial, a progress bar where there is a terminal, a table at the end."""
 
 from __future__ import annotations
 
+import sys
 from types import TracebackType
 from typing import Any, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from tabulate import tabulate
+from tqdm import tqdm
 
 from ..record import Trial
 from ..study import Study
@@ -25,31 +25,28 @@ def _parameters(trial: Trial) -> str:
 
 
 class Live:
-    """A progress bar with the best value so far; without a terminal, one line a trial."""
+    """One line a trial, under which a terminal shows how far it is and the best value so far."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
-        self._console = Console(highlight=False, soft_wrap=True)
         self._best: float | None = None
-        self._progress = Progress(
-            TextColumn("[bold]{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[best]}"),
-            TimeElapsedColumn(),
-            console=self._console,
-            disable=not self._console.is_terminal,
+        self._bar = tqdm(
+            total=job.trials,
+            desc=job.name,
+            unit="trial",
+            file=sys.stdout,
+            disable=None,
+            leave=False,
+            dynamic_ncols=True,
         )
-        self._task = self._progress.add_task(job.name, total=job.trials, best="")
 
     def __enter__(self) -> Self:
-        self._progress.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._progress.stop()
+        self._bar.close()
 
     def begun(self, study: Study) -> None:
         """Say where the study stands."""
@@ -57,7 +54,9 @@ class Live:
         for trial in done:
             self._keep_best(trial)
         if done:
-            self._say(f"Continuing {self._job.name!r}: {len(done)} of {self._job.trials} trials are on record.")
+            self._say(
+                f"Continuing {self._job.name!r}: {len(done)} trials are on record, {self._job.trials} are wanted."
+            )
         else:
             combinations = len(self._job.domain)
             self._say(f"{self._job.name!r}: {self._job.trials} trials on {combinations} parameter combinations.")
@@ -67,8 +66,7 @@ class Live:
         """Show one trial."""
         self._keep_best(trial)
         result = f"failed: {trial.reason}" if trial.reward is None else _value(self._job.sign * trial.reward)
-        if trial.reward is None or not self._console.is_terminal:
-            self._say(f"trial {trial.number + 1}: {_parameters(trial)} -> {result}  ({self._best_text()})")
+        self._say(f"trial {trial.number + 1}: {_parameters(trial)} -> {result}  ({self._best_text()})")
         self._show(sum(trial.state != "pending" for trial in study.trials))
 
     def interrupted(self, study: Study) -> None:
@@ -84,45 +82,43 @@ class Live:
         return "no value yet" if self._best is None else f"best {_value(self._job.sign * self._best)}"
 
     def _show(self, done: int) -> None:
-        self._progress.update(self._task, completed=done, best=self._best_text())
+        self._bar.n = done
+        self._bar.set_postfix_str(self._best_text())
 
     def _say(self, text: str) -> None:
-        self._console.print(text, markup=False)
+        tqdm.write(text, file=sys.stdout)
+        sys.stdout.flush()
 
 
-def table(job: Job, study: Study) -> None:
-    """The best parameter combinations by posterior mean."""
-    console = Console(highlight=False)
+def table(job: Job, study: Study) -> str:
+    """The best parameter combinations by posterior mean, and where the study is."""
     answered: dict[int, list[Trial]] = {}
     for trial in study.trials:
         if trial.reward is not None and trial.arm is not None:
             answered.setdefault(trial.arm, []).append(trial)
     failed = sum(trial.state == "failed" for trial in study.trials)
-    if answered:
-        console.print(_best_table(job, study, answered))
-    console.print(
-        f"{len(study.trials)} trials, {failed} failed, {len(answered)} combinations tried; "
-        f"study {study.name!r} in {job.storage}",
-        markup=False,
-        soft_wrap=True,
+    end = (
+        f"{len(study.trials)} trials, {failed} failed, {len(answered)} combinations tried; study {study.name!r} in "
+        f"{job.storage}"
     )
+    return f"{_best_table(job, study, answered)}\n{end}" if answered else end
 
 
-def _best_table(job: Job, study: Study, answered: dict[int, list[Trial]]) -> Table:
+def _best_table(job: Job, study: Study, answered: dict[int, list[Trial]]) -> str:
     arms = list(answered)
     mean, std = study.predict(job.domain.points[arms])
-    names = list(job.domain.parameters(0))
-    headings = [*names, "tried", "average", "posterior mean", "std"]
-    result = Table(*headings, title=f"{job.name}: best by posterior mean")
+    rows = []
     for position in sorted(range(len(arms)), key=lambda i: -mean[i])[:TOP]:
         trials = answered[arms[position]]
         average = sum(trial.reward or 0.0 for trial in trials) / len(trials)
         shown: dict[str, Any] = trials[0].parameters or {}
-        result.add_row(
-            *(_value(shown[name]) for name in names),
-            str(len(trials)),
+        figures = [
+            len(trials),
             _value(job.sign * average),
             _value(job.sign * float(mean[position])),
             f"{std[position]:.2g}",
-        )
-    return result
+        ]
+        rows.append([*map(_value, shown.values()), *figures])
+    headings = [*job.domain.parameters(0), "tried", "average", "posterior mean", "std"]
+    listing = tabulate(rows, headings, tablefmt="simple", disable_numparse=True, stralign="right")
+    return f"\n{job.name}: best by posterior mean\n\n{listing}\n"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from typing import Protocol
 
-from ..errors import TrialError
+from ..errors import StorageError
 from ..record import Trial
 from ..study import Study
 from .config import Job
@@ -22,10 +24,32 @@ class Reporter(Protocol):
         """After each trial, failed ones included."""
 
 
-def open_study(job: Job) -> tuple[Study, Evaluate]:
-    """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded."""
+@contextmanager
+def opened(job: Job) -> Iterator[tuple[Study, Evaluate]]:
+    """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
+
+    One tuner at a time: a second one could not tell a trial that is being evaluated from one that a crash left behind.
+    The operating system releases the lock, however the process ends.
+    """
     evaluate = evaluator(job)
-    return Study(job.policy, seed=job.seed, storage=job.storage, name=job.name), evaluate
+    about = {"goal": job.objective.goal}
+    study = Study(job.policy, seed=job.seed, storage=job.storage, name=job.name, about=about)
+    with closing(_lock(job.storage)):
+        yield study, evaluate
+
+
+def _lock(storage: str) -> sqlite3.Connection:
+    """A lock that ends with the process at the latest: the write lock of an empty database beside the real one."""
+    lock = sqlite3.connect(storage.removeprefix("sqlite:///") + ".lock", timeout=0.0, isolation_level=None)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError as error:
+        lock.close()
+        raise StorageError(
+            f"Another process is tuning in {storage} ({error}). Wait for it or stop it; to tune several things at once "
+            "give each its own storage."
+        ) from error
+    return lock
 
 
 def run(job: Job, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
@@ -39,12 +63,8 @@ def run(job: Job, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
 
 
 def _evaluate(job: Job, study: Study, evaluate: Evaluate, trial: Trial) -> Trial:
-    # Another process of the same study may have been quicker (TrialError): then its answer stands.
-    with contextlib.suppress(TrialError):
-        try:
-            value = evaluate(trial.parameters or {})
-        except ObjectiveError as error:
-            study.fail(trial, str(error))
-        else:
-            study.tell(trial, job.sign * value)
-    return study.trials[trial.number]
+    try:
+        value = evaluate(trial.parameters or {})
+    except ObjectiveError as error:
+        return study.fail(trial, str(error))
+    return study.tell(trial, job.sign * value)
