@@ -180,7 +180,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (("trials = 12", "trials = '12'"), "Expected `int`, got `str` - at `trials`"),
         (("trials = 12", ""), "missing required field `trials`"),
         (("trials = 12", "trials = 12\ntrails = 3"), "unknown field `trails`. Did you mean `trials`?"),
-        (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: trials, grid"),
+        (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: trials, parameters"),
         (
             ("low = 0.0", "low = 0.0\nhihg = 3"),
             "[parameters.x] the table contains unknown field `hihg`. Did you mean `high`?",

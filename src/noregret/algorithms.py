@@ -13,7 +13,7 @@ from .parts.refit import Refit
 from .parts.scores import UpperConfidenceBound
 from .parts.search import PointSearch
 from .parts.smoothness import derivative_tail
-from .policy import Policy, check_domain, check_kernel
+from .policy import Policy, check_model
 
 
 def gp_ucb(
@@ -58,8 +58,7 @@ def gp_ucb(
     why = "It is a standard deviation, in the units of the reward."
     noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
     ridge = noise**2 if regularization is None else regularization  # sigma^2 of eq. 1
-    check_domain("domain", domain)
-    check_kernel(kernel)
+    check_model(domain, context, kernel)
     return Policy(
         algorithm="gp_ucb",
         domain=domain,

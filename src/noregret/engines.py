@@ -288,13 +288,13 @@ class PointEngine(Engine):
 
 def row_of(trial: Trial) -> Array:
     """What a kernel sees of a trial: (context, point)."""
-    return _rows(trial.context, trial.point[None])[0]
+    return np.asarray(_rows(trial.context, trial.point[None])[0])
 
 
 def _rows(context: Array | None, points: Array) -> Array:
     if context is None:
         return points
-    return np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1)
+    return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
 
 
 def _table(contexts: Arms, arms: Arms) -> Arms:

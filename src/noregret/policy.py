@@ -6,6 +6,7 @@ stored. Its answer is a pure function of (policy, seed, events so far).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, final
@@ -62,10 +63,7 @@ class Policy:
     refit: Refit | None = None
 
     def __post_init__(self) -> None:
-        check_domain("domain", self.domain)
-        if self.context is not None:
-            check_domain("context", self.context)
-        check_kernel(self.kernel)
+        check_model(self.domain, self.context, self.kernel)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
@@ -73,17 +71,9 @@ class Policy:
         why = "With noise = 0 give `regularization` yourself, such as 1e-6 of the prior variance."
         ridge = number("regularization", self.regularization, low=0.0, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
-        self._check_kernel_fits()
         if self.refit is not None:
             box = enclosing_box(self.domain, self.context)
             rescaled(self.kernel, 1.0 / (box.upper - box.lower))  # does the kernel have what a fit needs?
-
-    def _check_kernel_fits(self) -> None:
-        if isinstance(self.domain, Arms) and self.context is None:
-            self.kernel.between_arms(self.domain.points, np.array([0]), np.array([0]))
-            return
-        row = np.zeros((1, self.domain.dimension + (0 if self.context is None else self.context.dimension)))
-        self.kernel(row, row)
 
     def to_json(self) -> str:
         """The description as one line of JSON; equal policies give equal text."""
@@ -98,16 +88,19 @@ class Policy:
         return policy
 
 
-def check_domain(name: str, value: object) -> None:
-    """Refuse what is no domain."""
-    if not isinstance(value, Arms | Box | Space):
-        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {value!r}.")
-
-
-def check_kernel(value: object) -> None:
-    """Refuse what is no kernel."""
-    if not isinstance(value, Kernel):
-        raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {value!r}.")
+def check_model(domain: object, context: object, kernel: object) -> None:
+    """Refuse what is no domain or kernel, and a kernel that does not fit the rows it will see."""
+    for name, value in (("domain", domain), ("context", context)):
+        if not isinstance(value, Arms | Box | Space) and not (name == "context" and value is None):
+            raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {value!r}.")
+    if not isinstance(kernel, Kernel):
+        raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {kernel!r}.")
+    if isinstance(domain, Arms) and context is None:
+        kernel.between_arms(domain.points, np.array([0]), np.array([0]))
+    elif isinstance(domain, Arms | Box | Space):
+        width = context.dimension if isinstance(context, Arms | Box | Space) else 0
+        row = np.zeros((1, width + domain.dimension))
+        kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
 
 
 class State:
@@ -221,6 +214,7 @@ class State:
                 np.array([row_of(trial) for trial in first]),
                 np.array([trial.reward for trial in first]),
                 box.upper - box.lower,
+                noise=math.sqrt(self.policy.regularization),
                 seed=self._seed,
             )
             self._engine = self._new_engine(kernel, ridge)

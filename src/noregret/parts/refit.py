@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
 
 from ..checks import Array, integer, one_of
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NoRegretWarning
 from ..fitting import Standardization, fit
 from ..kernels import Kernel
 from ..serialize import described
@@ -47,17 +48,26 @@ class Refit:
         one_of("prior", self.prior, ["hvarfner", "none"])
         integer("restarts", self.restarts, low=0)
 
-    def __call__(self, kernel: Kernel, rows: Array, rewards: Array, sides: Array, *, seed: int) -> Refitted:
-        """The kernel and noise for rows `(n, d)` with these rewards `(n,)`, in a box of these sides `(d,)`."""
+    def __call__(
+        self, kernel: Kernel, rows: Array, rewards: Array, sides: Array, *, noise: float, seed: int
+    ) -> Refitted:
+        """The kernel and noise for rows `(n, d)` with these rewards `(n,)`, in a box of these sides `(d,)`.
+
+        Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
+        noise stay as they are.
+        """
         scale = Standardization.of(rewards)
-        found = fit(
-            rescaled(kernel, 1.0 / sides),
-            rows / sides,
-            scale.to(rewards),
-            prior=None if self.prior == "none" else self.prior,
-            restarts=self.restarts,
-            seed=seed,
-        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
+            found = fit(
+                rescaled(kernel, 1.0 / sides),
+                rows / sides,
+                scale.to(rewards),
+                noise=noise / scale.std,
+                prior=None if self.prior == "none" else self.prior,
+                restarts=self.restarts,
+                seed=seed,
+            )
         return Refitted(rescaled(found.kernel, sides), found.noise**2, scale)
 
 

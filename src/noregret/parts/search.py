@@ -17,6 +17,8 @@ from ..checks import Array, integer
 from ..domain import Box, Choice, Float, Int, Space
 from ..serialize import described
 
+FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
+
 
 class Surface(NamedTuple):
     """What is maximised over a domain; points are rows in the domain's (encoded) coordinates."""
@@ -87,9 +89,10 @@ class PointSearch:
             rng: gives the trial's generator.
         """
         top = _spread(standing, scores, self.starts, domain)
-        if float(np.ptp(scores)) <= 1e-10 * float(np.abs(scores).max()):
-            # A flat surface, as before anything is observed: any point is as good as another.
-            pick = int(rng().integers(len(scores)))
+        possible = np.flatnonzero(np.isfinite(scores))
+        if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
+            # As before anything is observed: any point is as good as another.
+            pick = int(rng().choice(possible))
             return Found(standing[pick], float(scores[pick]), 0)
         near = _perturbed(np.concatenate([standing[top], incumbents]), domain, self.around, len(standing), rng())
         points = np.concatenate([near, incumbents, standing[top]])

@@ -163,7 +163,7 @@ class PointPosterior(Posterior):
                 setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
 
     def _row(self, point: npt.ArrayLike) -> Array:
-        return points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0
+        return np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
 
     def _known(self, point: npt.ArrayLike) -> int:
         row = self._row(point)
