@@ -17,6 +17,9 @@ from ..checks import Array, integer
 from ..domain import Box, Choice, Float, Int, Space
 from ..serialize import described
 
+DENSE = 0.1  # spacing of the candidates in the unit cube above which a closer look precedes the gradients
+REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
+MOST_ALTERNATIONS = 5  # between real columns and the others
 FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
 
 
@@ -49,15 +52,16 @@ class PointSearch:
 
     Attributes:
         candidates: scrambled Sobol points that stand ready, a power of two.
-        around: points tried around the best candidates and incumbents before gradients are used.
-        starts: how many of the best are refined by L-BFGS-B.
+        around: points tried around the best candidates and incumbents before gradients are used, where the candidates
+            are far apart (in few dimensions they are dense enough).
+        starts: how many of the best are refined by L-BFGS-B, the promising ones to the end.
         evaluations: most gradients for each of them.
     """
 
-    candidates: int = 2048
+    candidates: int = 1024
     around: int = 48
     starts: int = 3
-    evaluations: int = 15
+    evaluations: int = 20
 
     def __post_init__(self) -> None:
         for name, low in (("candidates", 2), ("around", 0), ("starts", 1), ("evaluations", 1)):
@@ -94,39 +98,54 @@ class PointSearch:
             # As before anything is observed: any point is as good as another.
             pick = int(rng().choice(possible))
             return Found(standing[pick], float(scores[pick]), 0)
-        near = _perturbed(np.concatenate([standing[top], incumbents]), domain, self.around, len(standing), rng())
-        points = np.concatenate([near, incumbents, standing[top]])
-        values = np.concatenate([surface.values(np.concatenate([near, incumbents])), scores[top]])
-        counted = len(near) + len(incumbents)
-        best: Found | None = None
+        spacing = len(standing) ** (-1.0 / domain.dimension)
+        tried = incumbents
+        if spacing > DENSE:
+            centres = np.concatenate([standing[top], incumbents])
+            tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
+        points = np.concatenate([tried, standing[top]])
+        values = np.concatenate([surface.values(tried) if len(tried) else np.zeros(0), scores[top]])
+        best, counted = Found(standing[top[0]], float(scores[top[0]]), 0), len(tried)
         for start in _spread(points, values, self.starts, domain):
-            found = self._ascend(surface, domain, Found(points[start], float(values[start]), 0))
+            here = Found(_peak(points[start], standing, scores, domain), float(values[start]), 0)
+            if not np.array_equal(here.point, points[start]):
+                here = here._replace(value=-np.inf)  # not known yet
+            found = self._ascend(surface, domain, here, hopeless_below=best.value, reach=REACH * spacing)
             counted += found.evaluations
-            if best is None or found.value > best.value:
-                best = found
-        assert best is not None  # noqa: S101 - there is at least one start
+            best = max(best, found, key=lambda each: each.value)
         return best._replace(evaluations=counted)
 
-    def _ascend(self, surface: Surface, domain: Box | Space, start: Found) -> Found:
+    def _ascend(
+        self, surface: Surface, domain: Box | Space, start: Found, *, hopeless_below: float, reach: float
+    ) -> Found:
         """Alternate gradients in the real columns with exact local search in the others until neither helps."""
         here = start
         real = _real_columns(domain)
-        for _ in range(5):
-            before = here.value
+        for _ in range(MOST_ALTERNATIONS):
             if real.any():
-                here = self._climb(surface, domain, here, real)
+                here = self._climb(surface, domain, here, real, hopeless_below=hopeless_below, reach=reach)
             if real.all():
                 break
             neighbours = _neighbours(domain, here.point)
             values = surface.values(neighbours)
             best = int(values.argmax())
             here = here._replace(evaluations=here.evaluations + len(neighbours))
-            if values[best] <= max(here.value, before):
+            if values[best] <= here.value:
                 break
             here = Found(neighbours[best], float(values[best]), here.evaluations)
         return here
 
-    def _climb(self, surface: Surface, domain: Box | Space, start: Found, real: npt.NDArray[np.bool_]) -> Found:
+    def _climb(
+        self,
+        surface: Surface,
+        domain: Box | Space,
+        start: Found,
+        real: npt.NDArray[np.bool_],
+        *,
+        hopeless_below: float,
+        reach: float,
+    ) -> Found:
+        """L-BFGS-B in the real columns, given up at once where the first slope says that the best is out of reach."""
         from scipy.optimize import minimize
 
         low, span = domain.lower[real], (domain.upper - domain.lower)[real]
@@ -141,15 +160,55 @@ class PointSearch:
                 best[0] = Found(point, value, 0)
             return -value, -gradient[real] * span
 
-        minimize(
-            downhill,
-            np.clip((start.point[real] - low) / span, 0.0, 1.0),
-            jac=True,
-            method="L-BFGS-B",
-            bounds=[(0.0, 1.0)] * int(real.sum()),
-            options={"maxfun": self.evaluations, "ftol": 1e-12, "gtol": 1e-9},
-        )
+        u0 = np.clip((start.point[real] - low) / span, 0.0, 1.0)
+        first = downhill(u0)
+        if -first[0] + reach * float(np.linalg.norm(first[1])) >= hopeless_below:
+            memory = {u0.tobytes(): first}  # the optimizer begins where we have just been
+
+            def remembered(u: Array) -> tuple[float, Array]:
+                return memory.pop(u.tobytes(), None) or downhill(u)
+
+            minimize(
+                remembered,
+                u0,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, 1.0)] * len(u0),
+                options={"maxfun": self.evaluations, "ftol": 1e-10, "gtol": 1e-8},
+            )
         return best[0]._replace(evaluations=count[0])
+
+
+def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
+    """Where a parabola through the scores around a point has its maximum; the point itself if that is not nearby.
+
+    The scores of the standing candidates are known already, and gradients cost O(n^2) each: a start close to the
+    maximum saves some of them.
+    """
+    d = domain.dimension
+    count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
+    if not _real_columns(domain).all() or count > len(standing) // 8:
+        return point
+    offsets = (standing - point) / (domain.upper - domain.lower)
+    squares = np.einsum("ij,ij->i", offsets, offsets)
+    near = np.argpartition(squares, count)[:count]
+    z, values = offsets[near], scores[near]
+    if not np.isfinite(values).all():
+        return point
+    i, j = np.triu_indices(d)
+    design = np.column_stack([np.ones(count), z, z[:, i] * z[:, j]])
+    coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
+    hessian = np.zeros((d, d))
+    hessian[i, j] += coefficients[d + 1 :]
+    hessian += hessian.T
+    if np.linalg.eigvalsh(hessian)[-1] >= 0.0:
+        return point
+    step = -np.linalg.solve(hessian, coefficients[1 : d + 1])
+    if step @ step > squares[near].max():
+        return point
+    # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
+    peak = np.round((point - domain.lower) / (domain.upper - domain.lower) + step, 6)
+    return domain.lower + np.clip(peak, 0.0, 1.0) * (domain.upper - domain.lower)
 
 
 def _real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
@@ -173,13 +232,12 @@ def _spread(points: Array, values: Array, count: int, domain: Box | Space) -> li
     return chosen
 
 
-def _perturbed(centres: Array, domain: Box | Space, count: int, standing: int, rng: np.random.Generator) -> Array:
+def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, rng: np.random.Generator) -> Array:
     """Points around the centres, some near and some nearer, within the domain."""
     if count == 0:
         return np.zeros((0, domain.dimension))
-    # Half the spacing of the standing candidates, and a tenth of it.
-    spacing = 0.5 * standing ** (-1.0 / domain.dimension)
-    radius = spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
+    # Half the spacing of the standing candidates, and a tenth of that.
+    radius = 0.5 * spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
     points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
     points = np.clip(points, domain.lower, domain.upper)
     return domain.snap(points) if isinstance(domain, Space) else points

@@ -25,9 +25,10 @@ from ..errors import InvalidInput
 from ..kernels import Kernel
 from .factorization import covariance_root
 from .protocol import LEAST_REGULARIZATION, Posterior
-from .triangle import GrowingTriangle
+from .triangle import GrowingTriangle, Rotations
 
 FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
+MOST_ROTATIONS = 64  # kept for those who follow the factor's rows, before they have to start anew
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
 
 
@@ -55,7 +56,8 @@ class PointPosterior(Posterior):
         self.dimension = dimension
         self.regularization = number("regularization", regularization, low=0.0, open_low=True)
         self.count = 0
-        self.factor_changes = 0  # other than new rows: what was derived from the factor's rows must be made anew
+        self.removals = 0  # of rows from the factor: what was derived from its rows must be made anew
+        self.rotations: list[Rotations] = []  # other changes of its rows, in order
         self.target_changes = 0  # of points observed before
         self._position: dict[bytes, int] = {}
         self._points = np.zeros((FIRST_ROOM, dimension))
@@ -87,8 +89,7 @@ class PointPosterior(Posterior):
             i = self._new(x)
         else:
             plays = int(self._plays[i])
-            self._factor.add_to_diagonal(i, -self.regularization / (plays * (plays + 1)))
-            self.factor_changes += 1
+            self._changed(self._factor.add_to_diagonal(i, -self.regularization / (plays * (plays + 1))))
         self.count += 1
         self._plays[i] += 1
         change = target - self._average[i]
@@ -109,11 +110,10 @@ class PointPosterior(Posterior):
         i, target = self._known(point), number("target", target)
         plays = int(self._plays[i])
         self.count -= 1
-        self.factor_changes += 1
         if plays == 1:
             self._drop(i)
             return
-        self._factor.add_to_diagonal(i, self.regularization / (plays * (plays - 1)))
+        self._changed(self._factor.add_to_diagonal(i, self.regularization / (plays * (plays - 1))))
         change = target - self._average[i]
         self._plays[i] -= 1
         self._average[i] -= change / self._plays[i]
@@ -142,6 +142,7 @@ class PointPosterior(Posterior):
 
     def _drop(self, i: int) -> None:
         n = self.rank
+        self.removals += 1
         del self._position[self._points[i].tobytes()]
         self._factor.remove(i)
         for array in (self._points, self._plays, self._average, self._scatter):
@@ -150,6 +151,12 @@ class PointPosterior(Posterior):
             if position > i:
                 self._position[key] = position - 1
         self._outdated(i)
+
+    def _changed(self, rotations: Rotations) -> None:
+        self.rotations.append(rotations)
+        if len(self.rotations) > MOST_ROTATIONS:  # nobody follows them, or not closely
+            self.rotations.clear()
+            self.removals += 1
 
     def _outdated(self, position: int) -> None:
         self.target_changes += position < self._half_known
@@ -278,6 +285,7 @@ class PointPosterior(Posterior):
         other = PointPosterior.__new__(PointPosterior)
         other.__dict__.update(self.__dict__)
         other._position, other._factor = self._position.copy(), self._factor.copy()
+        other.rotations = self.rotations.copy()
         for name in ("_points", "_plays", "_average", "_scatter", "_half"):
             setattr(other, name, getattr(self, name).copy())
         return other

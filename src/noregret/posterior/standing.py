@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 
 from ..checks import Array
 from .points import PointPosterior
+from .triangle import Rotations
 
 ROWS = 256  # of V that are allocated at a time
 
@@ -34,13 +35,17 @@ class Standing:
         self._known = 0
         self._variance = self._prior.copy()
         self._mean = np.zeros(len(self.points))
-        self._factor_changes = self._posterior.factor_changes
+        self._removals = self._posterior.removals
+        self._posterior.rotations.clear()  # they are kept for this class alone
         self._target_changes = self._posterior.target_changes
 
     def predict(self) -> tuple[Array, Array]:
         """Posterior mean and standard deviation at the points, each `(m,)`, fresh arrays."""
-        if self._factor_changes != self._posterior.factor_changes:
+        if self._removals != self._posterior.removals:
             self._restart()
+        for rotations in self._posterior.rotations:
+            self._turn(rotations)
+        self._posterior.rotations.clear()
         for low in range(self._known, self._posterior.rank, ROWS):
             self._follow(low, min(low + ROWS, self._posterior.rank))
         if self._target_changes != self._posterior.target_changes:
@@ -51,6 +56,17 @@ class Standing:
                 part = half[number * ROWS : (number + 1) * ROWS]
                 self._mean += part @ rows[: len(part)]
         return self._mean.copy(), np.sqrt(np.maximum(self._variance, 0.0))
+
+    def _turn(self, rotations: Rotations) -> None:
+        """Follow a change of the factor's rows: the known ones among them turn with it."""
+        extra = np.zeros(len(self.points))
+        for number, block in enumerate(self._rows):
+            low, high = max(number * ROWS, rotations.start), min((number + 1) * ROWS, self._known)
+            if low < high:
+                rows = block[low - number * ROWS : high - number * ROWS]
+                self._variance += np.einsum("ij,ij->j", rows, rows)
+                rotations.turn(rows, extra, low)
+                self._variance -= np.einsum("ij,ij->j", rows, rows)
 
     def _follow(self, low: int, high: int) -> None:
         """Rows `low` .. `high` of V, at most one block of them."""

@@ -11,6 +11,7 @@ n = 10,000 takes 0.45 GB. Substitution with many right-hand sides runs block by 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -18,6 +19,30 @@ from scipy.linalg import solve_triangular
 from ..checks import Array
 
 BLOCK = 256
+
+
+class Rotations(NamedTuple):
+    """What turned the factor of M into that of M + sign * c c^T, row by row from `start` on."""
+
+    start: int
+    sign: float
+    cosines: Array  # (n - start,)
+    sines: Array  # (n - start,)
+
+    def turn(self, rows: Array, extra: Array, first: int) -> None:
+        """Carry L^{-1} B over to the new factor, in place: its rows from `first` on, and `extra` (0 at `start`).
+
+        [L c] H = [L' 0] with H orthogonal (sign 1) or hyperbolic (sign -1), so L'^{-1} B is the top of
+        H^{-1} [L^{-1} B; 0].
+        """
+        for row, cosine, sine in zip(
+            rows, self.cosines[first - self.start :].tolist(), self.sines[first - self.start :].tolist(), strict=False
+        ):
+            before = row.copy()
+            row += sine * extra
+            row /= cosine
+            extra -= self.sign * sine * before
+            extra /= cosine
 
 
 class GrowingTriangle:
@@ -106,19 +131,20 @@ class GrowingTriangle:
             result[low - start : high - start, : high - start] = block[:, start:high]
         return result
 
-    def add_to_diagonal(self, position: int, amount: float) -> None:
+    def add_to_diagonal(self, position: int, amount: float) -> Rotations:
         """Follow M[position, position] += amount (of either sign, M staying positive definite). O((n - position)^2)."""
         trailing = self.dense(position)
         column = np.zeros(len(trailing))
         column[0] = math.sqrt(abs(amount))
-        _rank_one(trailing, column, 1.0 if amount > 0 else -1.0)
+        rotations = _rank_one(trailing, column, position, 1.0 if amount > 0 else -1.0)
         self._replace(position, trailing)
+        return rotations
 
     def remove(self, position: int) -> None:
         """Drop row and column `position` of M. O((n - position)^2)."""
         trailing = self.dense(position)
         kept, column = trailing[1:, 1:].copy(), trailing[1:, 0].copy()
-        _rank_one(kept, column, 1.0)
+        _rank_one(kept, column, position, 1.0)
         left = [block[:, :position].copy() for _, _, block in self._rows(position)]
         rows = np.concatenate(left)[1:] if left else np.zeros((0, position))
         self.size = position
@@ -147,14 +173,18 @@ class GrowingTriangle:
             block[:, start:high] = trailing[low - start : high - start, : high - start]
 
 
-def _rank_one(factor: Array, column: Array, sign: float) -> None:
+def _rank_one(factor: Array, column: Array, start: int, sign: float) -> Rotations:
     """Turn the factor of M into that of M + sign * column column^T, in place (rotations, or hyperbolic ones)."""
-    first = int(np.flatnonzero(column)[0]) if column.any() else len(column)
-    for k in range(first, len(factor)):
+    cosines, sines = np.ones(len(factor)), np.zeros(len(factor))
+    for k in range(len(factor)):
+        if column[k] == 0.0:
+            continue
         diagonal = float(factor[k, k])
         new = math.sqrt(max(diagonal**2 + sign * float(column[k]) ** 2, 1e-300))
         cosine, sine = new / diagonal, float(column[k]) / diagonal
+        cosines[k], sines[k] = cosine, sine
         factor[k, k] = new
         below = slice(k + 1, None)
         factor[below, k] = (factor[below, k] + sign * sine * column[below]) / cosine
         column[below] = cosine * column[below] - sine * factor[below, k]
+    return Rotations(start, sign, cosines, sines)
