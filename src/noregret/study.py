@@ -293,7 +293,7 @@ def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: st
     if differing:
         raise InvalidInput(
             f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps what it was "
-            " made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
+            "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
             f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
         )
 
