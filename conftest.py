@@ -1,6 +1,11 @@
 """Every code block of the README, the docs and the docstrings is run, in a folder of its own."""
 
 import os
+
+# Tests run in one process a core: more threads in each would only fight for them.
+for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(_variable, "1")
+
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
