@@ -178,9 +178,11 @@ class State:
         return other
 
     def _bounds(self, mean: Array, std: Array) -> Envelope:
-        mean *= self._scale.std
-        mean += self._scale.mean
-        std *= self._scale.std
+        if self._scale.std != 1.0:
+            mean *= self._scale.std
+            std *= self._scale.std
+        if self._scale.mean:
+            mean += self._scale.mean
         valid_for = self.policy.confidence.valid_for if self.policy.refit is None else "none"
         return Envelope(mean, std, self.width, valid_for)
 
