@@ -463,3 +463,12 @@ def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
         upper.append(corners.max(axis=0))
     low, high = np.concatenate(lower), np.concatenate(upper)
     return Box(low, np.where(high > low, high, low + 1.0))
+
+
+def sides(domain: Domain, context: Domain | None = None) -> Array:
+    """The unit of length of each column of a (context, point) row, `(c + d,)`: 1 for encoded parameters, else a side."""
+    box = enclosing_box(domain, context)
+    parts = [domain] if context is None else [context, domain]
+    encoded = [isinstance(part, Space) or (isinstance(part, Arms) and part.space is not None) for part in parts]
+    unit = np.repeat(encoded, [part.dimension for part in parts])
+    return np.where(unit, 1.0, box.upper - box.lower)

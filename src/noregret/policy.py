@@ -15,7 +15,7 @@ import numpy as np
 
 from . import serialize
 from .checks import LARGEST_REWARD, Array, number
-from .domain import Arms, Box, Domain, Space, enclosing_box
+from .domain import Arms, Box, Domain, Space, sides
 from .engines import Decision, Engine, Setting, make_engine, row_of
 from .errors import InvalidInput
 from .fitting import Standardization
@@ -72,8 +72,7 @@ class Policy:
         ridge = number("regularization", self.regularization, low=0.0, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
         if self.refit is not None:
-            box = enclosing_box(self.domain, self.context)
-            rescaled(self.kernel, 1.0 / (box.upper - box.lower))  # does the kernel have what a fit needs?
+            rescaled(self.kernel, 1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
 
     def to_json(self) -> str:
         """The description as one line of JSON; equal policies give equal text."""
@@ -210,12 +209,11 @@ class State:
         due = len(answered) // refit.every
         if due > self._refits:
             first = answered[: due * refit.every]
-            box = enclosing_box(self.policy.domain, self.policy.context)
             kernel, ridge, self._scale = refit(
                 self.policy.kernel,
                 np.array([row_of(trial) for trial in first]),
                 np.array([trial.reward for trial in first]),
-                box.upper - box.lower,
+                sides(self.policy.domain, self.policy.context),
                 noise=math.sqrt(self.policy.regularization),
                 seed=self._seed,
             )
