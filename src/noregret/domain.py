@@ -466,7 +466,7 @@ def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
 
 
 def sides(domain: Domain, context: Domain | None = None) -> Array:
-    """The unit of length of each column of a (context, point) row, `(c + d,)`: 1 for encoded parameters, else a side."""
+    """The unit of length of each column of a (context, point) row, `(c + d,)`: 1 for parameters, else a side."""
     box = enclosing_box(domain, context)
     parts = [domain] if context is None else [context, domain]
     encoded = [isinstance(part, Space) or (isinstance(part, Arms) and part.space is not None) for part in parts]
