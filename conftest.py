@@ -9,10 +9,14 @@ for _variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from hypothesis import settings
 from sybil import Sybil
 from sybil.document import PythonDocStringDocument
 from sybil.parsers.markdown import PythonCodeBlockParser, SkipParser
 from sybil.parsers.rest import DocTestParser
+
+settings.register_profile("same examples every time", derandomize=True)
+settings.load_profile("same examples every time")
 
 
 def _enter(namespace):

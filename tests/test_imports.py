@@ -16,18 +16,31 @@ ORDER = [
     "serialize",
     "randomness",
     "domain",
+    "kernels.base",
+    "kernels.stationary",
+    "kernels.others",
     "kernels",
     "posterior.protocol",
     "posterior.factorization",
     "posterior.arms",
     "posterior.features",
     "posterior.played",
+    "posterior.triangle",
+    "posterior.points",
+    "posterior.standing",
+    "posterior.paths",
     "posterior",
+    "likelihood",
+    "fitting",
     "parts",
     "parts.confidence",
+    "parts.smoothness",
     "parts.scores",
     "parts.maximizers",
+    "parts.search",
+    "parts.refit",
     "record",
+    "engines",
     "policy",
     "algorithms",
     "storage.sql",
@@ -36,7 +49,7 @@ ORDER = [
     "environments.environment",
     "environments",
     "metrics",
-    "simulate",
+    "simulation",
     "plots",
     "tuning",
     "tuning.config",
@@ -89,11 +102,11 @@ def test_imports_go_in_one_direction():
 
 
 def test_importing_the_package_loads_nothing_heavy():
-    script = "import noregret, sys; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    script = "import noregret, sys; noregret.Study; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"matplotlib", "sklearn", "sqlalchemy", "msgspec", "tqdm", "tabulate", "click", "loky", "threadpoolctl"}
     assert heavy & set(loaded) == set()
-    script = "import noregret, sys; print(*[name for name in sys.modules if name.startswith('scipy.')])"
+    script = "import noregret, sys; noregret.Study; print(*[name for name in sys.modules if name.startswith('scipy.')])"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     assert {name.split(".")[1] for name in loaded} & {"spatial", "stats", "special", "optimize"} == set()
 
@@ -106,3 +119,20 @@ def test_only_plots_imports_a_plotting_library():
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("matplotlib")
     ]
     assert set(users) == {"plots"}
+
+
+def test_every_public_name_is_listed_once_and_loads():
+    listed = [name for names in noregret._HOME.values() for name in names]
+    assert sorted(listed) == sorted(noregret.__all__) == sorted(set(listed))
+    tree = ast.parse((ROOT / "__init__.py").read_text())
+    typed = [
+        alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level for alias in node.names
+    ]
+    assert sorted(typed) == sorted(listed)
+    script = "import noregret; [getattr(noregret, name) for name in noregret.__all__]; print(noregret.__version__)"
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_no_module_hides_a_public_name():
+    """Importing a module puts its name on the package."""
+    assert not {path.stem for path in ROOT.glob("*")} & set(noregret.__all__)

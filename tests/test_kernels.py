@@ -5,7 +5,7 @@ import pytest
 from sklearn.gaussian_process import kernels as sk
 
 import noregret as nr
-from noregret.kernels import _matern_bessel, _matern_debye
+from noregret.kernels.stationary import _matern_bessel, _matern_debye
 
 A = np.random.default_rng(0).uniform(-2, 2, (15, 3))
 B = np.random.default_rng(1).uniform(-2, 2, (9, 3))
@@ -80,6 +80,13 @@ def test_scale_is_the_prior_variance():
         (lambda: nr.Matern(scale=0.0), "`scale` is 0"),
         (lambda: nr.Linear(scale=-2), "`scale` is -2"),
         (lambda: nr.Matern(2.5, [1.0, 2.0])(A, B), "2 lengthscales"),
+        (lambda: nr.Linear().on(), "at least one column"),
+        (lambda: nr.Linear().on(1, 1), "none of them twice"),
+        (lambda: nr.Linear().on(-1), "at least 0"),
+        (lambda: nr.Active(nr.Linear(), [0.5]), "whole number"),
+        (lambda: nr.Active("linear", [0]), "must be a kernel"),
+        (lambda: nr.Linear().on(0, 3)(A, B), r"columns \[0, 3\] and the points have 3"),
+        (lambda: nr.Matern(2.5, [1.0, 2.0]).on(0)(A, B), "2 lengthscales and the points have 1"),
         (lambda: nr.Empirical(np.zeros((2, 3))), "square"),
         (lambda: nr.Empirical(np.zeros((2, 2))), "zero everywhere"),
         (lambda: nr.Empirical([[1.0, 0.5], [0.0, 1.0]]), "not symmetric"),
@@ -98,6 +105,64 @@ def test_covariances_singular_by_rounding_are_welcome():
     rows = np.random.default_rng(2).standard_normal((5, 20))
     kernel = nr.Empirical(np.cov(rows, rowvar=False))
     assert np.linalg.matrix_rank(kernel.covariance) < 20
+
+
+def test_active_sees_its_columns_only():
+    kernel = nr.Matern(2.5, [0.5, 2.0])
+    np.testing.assert_array_equal(kernel.on(2, 0)(A, B), kernel(A[:, [2, 0]], B[:, [2, 0]]))
+    assert kernel.on(2, 0) == nr.Active(kernel, [2, 0]) == nr.Active(kernel, np.array([2, 0]))
+    assert kernel.on(2, 0) != kernel.on(0, 2)
+    nested = kernel.on(1, 0).on(2, 0)  # columns 1, 0 of columns 2, 0
+    np.testing.assert_array_equal(nested(A, B), kernel.on(0, 2)(A, B))
+    assert nested.hyperparameters(range(3)) == kernel.on(0, 2).hyperparameters(range(3))
+    gradient = kernel.on(2, 0).input_gradient(A, B, np.ones((15, 9)))
+    assert (gradient[:, 1] == 0).all()
+    assert (gradient[:, [0, 2]] != 0).all()
+
+
+def test_tasks_are_numbered_by_a_column():
+    covariance = np.array([[1.0, 0.3], [0.3, 2.0]])
+    kernel = nr.Empirical(covariance).on(0) * nr.Matern(2.5, 0.7).on(1)
+    points = np.array([[0, 0.1], [1, 0.2], [0, 0.9], [1, 0.9]])
+    matern = nr.Matern(2.5, 0.7)(points[:, 1], points[:, 1])
+    np.testing.assert_allclose(kernel(points, points), covariance[np.ix_([0, 1, 0, 1], [0, 1, 0, 1])] * matern)
+    assert kernel.between_arms(points, slice(None), np.array([3])).shape == (4, 1)
+    with pytest.raises(nr.InvalidInput, match=r"arm indices 0 \.\. 1"):
+        kernel([[2.0, 0.0]], points)
+
+
+def test_what_the_log_parameters_are():
+    kernel = nr.Matern(2.5, [0.5, 2.0]).on(1, 3) + nr.Linear(scale=4.0) * nr.SquaredExponential(0.3, scale=2.0).on(0)
+    np.testing.assert_allclose(np.exp(kernel.log_parameters), [0.5, 2.0, 1.0, 4.0, 0.3, 2.0])
+    assert kernel.hyperparameters(range(4)) == (
+        ("lengthscale", (1,), 2),
+        ("lengthscale", (3,), 2),
+        ("scale", (1, 3), 2),
+        ("slope", (0, 1, 2, 3), 4),
+        ("lengthscale", (0,), 1),
+        ("scale", (0,), 1),
+    )
+
+
+@pytest.mark.parametrize("nu", [0.3, 0.5, 0.7, 1.0, 1.001, 1.5, 2.5, 3.2, 100.5, 101.5, 300.0])
+def test_slope_of_matern_kernels_of_any_smoothness(nu):
+    kernel, x = nr.Matern(nu, 0.8), np.linspace(0.01, 3, 40)[:, None]
+    step = 1e-5
+    expected = (kernel(x + step, [[0.0]]) - kernel(x - step, [[0.0]])) / (2 * step)
+    np.testing.assert_allclose(kernel.input_gradient(x, [[0.0]], np.ones((40, 1))), expected, atol=2e-7, rtol=2e-7)
+    near = kernel.input_gradient([[0.0], [1e-300], [1e-20]], [[0.0]], np.ones((3, 1)))
+    assert np.isfinite(near).all()
+    assert near[0] == 0.0
+
+
+def test_gradients_far_from_the_origin():
+    weights = np.random.default_rng(2).standard_normal((15, 9))
+    kernel = nr.SquaredExponential([0.4, 1.0, 2.0])
+    near = kernel.input_gradient(A, B, weights)
+    np.testing.assert_allclose(kernel.input_gradient(A + 1e6, B + 1e6, weights), near, atol=1e-8)
+    square = np.eye(15) + weights @ weights.T
+    near = kernel.parameter_gradient(A, square)
+    np.testing.assert_allclose(kernel.parameter_gradient(A + 1e6, square), near, rtol=1e-7)
 
 
 @pytest.mark.parametrize("nu", [0.3, 0.5, 1.0, 1.5, 2.5, 50.0, 99.0, 150.0, 1e7, 1e12, 1e50])

@@ -74,6 +74,19 @@ def test_it_tunes_and_shows(folder):
     assert (folder / "job.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_it_tunes_continuously_and_learns_the_kernel(folder):
+    path = write(folder, ("grid = 6\n", ""), ("noise = 0.1", "noise = 0.1\nrefit = { every = 5 }"))
+    result = tune(path)
+    assert result.exit_code == 0, result.output
+    assert "a continuous space of 2 parameters" in result.output
+    assert (folder / "job.png").stat().st_size > 10_000
+    assert len({trial.parameters["x"] for trial in trials(folder)}) > 6
+    resumed = tune(path, "--trials", "14")
+    assert resumed.exit_code == 0, resumed.output
+    bad = tune(write(folder, ("noise = 0.1", "noise = 0.1\nrefit = { evry = 5 }")))
+    assert "[policy] [refit] unknown evry" in bad.output
+
+
 def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
     path = write(folder)
     tune(path)
@@ -180,7 +193,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (("trials = 12", "trials = '12'"), "Expected `int`, got `str` - at `trials`"),
         (("trials = 12", ""), "missing required field `trials`"),
         (("trials = 12", "trials = 12\ntrails = 3"), "unknown field `trails`. Did you mean `trials`?"),
-        (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: trials, grid"),
+        (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: trials, parameters"),
         (
             ("low = 0.0", "low = 0.0\nhihg = 3"),
             "[parameters.x] the table contains unknown field `hihg`. Did you mean `high`?",

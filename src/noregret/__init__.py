@@ -1,26 +1,53 @@
 """Decisions made again and again while learning: Gaussian-process (kernelized) bandits, theorem by theorem.
 
-Importing the package loads numpy and scipy.linalg and little else; whatever a call needs beyond (the database, the
-pictures, processes) is loaded when it is made.
+A name is loaded when it is first used, with the module it lives in: importing the package costs next to nothing.
 """
 
 from __future__ import annotations
 
-from .algorithms import gp_ucb
-from .domain import Arms, Choice, Float, Int, Space
-from .environments import Environment
-from .errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
-from .kernels import Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
-from .policy import Policy
-from .record import Trial
-from .simulate import Run, replicate, simulate
-from .study import Study
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .algorithms import gp_ucb
+    from .domain import Arms, Box, Choice, Float, Int, Space
+    from .environments import Environment
+    from .errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning, StorageError, TrialError
+    from .fitting import Fit, Standardization, fit
+    from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
+    from .likelihood import log_marginal_likelihood
+    from .parts.refit import Refit
+    from .parts.search import PointSearch
+    from .policy import Policy
+    from .record import Trial
+    from .simulation import Run, replicate, simulate
+    from .study import Study
+
+_HOME = {
+    "algorithms": ["gp_ucb"],
+    "domain": ["Arms", "Box", "Choice", "Float", "Int", "Space"],
+    "environments": ["Environment"],
+    "errors": ["InvalidInput", "MissingExtra", "NoRegretError", "NoRegretWarning", "StorageError", "TrialError"],
+    "fitting": ["Fit", "Standardization", "fit"],
+    "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Product", "SquaredExponential", "Sum"],
+    "likelihood": ["log_marginal_likelihood"],
+    "parts.refit": ["Refit"],
+    "parts.search": ["PointSearch"],
+    "policy": ["Policy"],
+    "record": ["Trial"],
+    "simulation": ["Run", "replicate", "simulate"],
+    "study": ["Study"],
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
+    "Active",
     "Arms",
+    "Box",
     "Choice",
     "Empirical",
     "Environment",
+    "Fit",
     "Float",
     "Int",
     "InvalidInput",
@@ -29,25 +56,39 @@ __all__ = [
     "Matern",
     "MissingExtra",
     "NoRegretError",
+    "NoRegretWarning",
+    "PointSearch",
     "Policy",
     "Product",
+    "Refit",
     "Run",
     "Space",
     "SquaredExponential",
+    "Standardization",
     "StorageError",
     "Study",
     "Sum",
     "Trial",
     "TrialError",
+    "fit",
     "gp_ucb",
+    "log_marginal_likelihood",
     "replicate",
     "simulate",
 ]
 
 
-def __getattr__(name: str) -> str:
+def __getattr__(name: str) -> Any:
     if name == "__version__":
-        from importlib.metadata import version  # slow to import, and rarely asked for
+        from importlib.metadata import version
 
         return version("noregret")
-    raise AttributeError(f"module 'noregret' has no attribute {name!r}")
+    if name not in _MODULE:
+        raise AttributeError(f"module 'noregret' has no attribute {name!r}")
+    value = getattr(import_module(f".{_MODULE[name]}", __name__), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

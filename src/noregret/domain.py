@@ -21,7 +21,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, IndexArray, frozen, integer, number, points_array
+from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array
 from .errors import InvalidInput
 from .serialize import described, described_by, to_plain
 
@@ -239,6 +239,41 @@ class Space:
             start += parameter.columns
         return result
 
+    @property
+    def lower(self) -> Array:
+        """Lower corner of the encoded points, `(d,)`."""
+        return np.zeros(self.dimension)
+
+    @property
+    def upper(self) -> Array:
+        """Upper corner of the encoded points, `(d,)`."""
+        return np.concatenate(
+            [np.full(p.columns, math.sqrt(0.5) if isinstance(p, Choice) else 1.0) for p in self.parameters.values()]
+        )
+
+    def columns(self) -> list[tuple[Parameter, slice]]:
+        """Each parameter with its columns of an encoded point."""
+        ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
+        starts = [0, *ends[:-1]]
+        return [(p, slice(i, j)) for p, i, j in zip(self.parameters.values(), starts, ends, strict=True)]
+
+    def snap(self, points: Array) -> Array:
+        """Encoded points `(n, d)` moved to the nearest ones that stand for parameters (whole numbers, one option)."""
+        result = points.copy()
+        for parameter, columns in self.columns():
+            if not isinstance(parameter, Float):
+                values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
+                result[:, columns] = values
+        return np.clip(result, self.lower, self.upper)
+
+    def inside(self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Array:
+        """Encoded points `(n, d)` of a dict of parameters, a list of them, or encoded points, checked."""
+        if isinstance(points, Mapping):
+            return self.encode(points)[None]
+        if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+            return np.array([self.encode(point) for point in cast("Sequence[Mapping[str, Any]]", points)])
+        return self.snap(Box(self.lower, self.upper).inside(name, cast("npt.ArrayLike", points)))
+
     def grid(self, per_dimension: int | Mapping[str, int]) -> Arms:
         """Arms at every combination of `per_dimension` values of each number and all options of each choice.
 
@@ -257,6 +292,60 @@ class Space:
         ]
         rows = [list(itertools.chain.from_iterable(combination)) for combination in itertools.product(*columns)]
         return Arms(np.array(rows), space=self, counts=tuple(counts.items()))
+
+
+@described
+@dataclass(frozen=True, eq=False)
+class Box:
+    """All points between `lower` and `upper`, arrays `(d,)` (or numbers, for one dimension), both ends included."""
+
+    lower: Array
+    upper: Array
+
+    def __post_init__(self) -> None:
+        lower, upper = (np.atleast_1d(finite_array(name, getattr(self, name))) for name in ("lower", "upper"))
+        if lower.ndim != 1 or lower.shape != upper.shape or lower.size == 0:
+            raise InvalidInput(
+                f"Box needs `lower` and `upper` of one shape (d,), not {lower.shape} and {upper.shape}: one number for "
+                "each dimension."
+            )
+        wrong = np.flatnonzero(lower >= upper)
+        if wrong.size:
+            i = int(wrong[0])
+            raise InvalidInput(
+                f"Box needs lower < upper; in dimension {i} they are {lower[i]:g} and {upper[i]:g}. "
+                "Usually the two are swapped."
+            )
+        object.__setattr__(self, "lower", frozen(lower + 0.0))
+        object.__setattr__(self, "upper", frozen(upper + 0.0))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Box)
+            and np.array_equal(self.lower, other.lower)
+            and np.array_equal(self.upper, other.upper)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.lower.tobytes(), self.upper.tobytes()))
+
+    @property
+    def dimension(self) -> int:
+        """Number of coordinates of a point."""
+        return int(self.lower.size)
+
+    def inside(self, name: str, points: npt.ArrayLike) -> Array:
+        """Points `(n, d)` as given, checked; those within 1e-9 of the box's sides are moved onto them."""
+        X = points_array(name, np.atleast_1d(points), dimension=self.dimension) + 0.0
+        margin = SAME_POINT * (self.upper - self.lower)
+        outside = ((self.lower - margin > X) | (self.upper + margin < X)).any(axis=1)
+        if outside.any():
+            row = X[int(np.flatnonzero(outside)[0])]
+            raise InvalidInput(
+                f"`{name}` {row.tolist()} lies outside the box from {self.lower.tolist()} to {self.upper.tolist()}. "
+                "Make the box larger, or leave the point out."
+            )
+        return np.clip(X, self.lower, self.upper)
 
 
 def _encode_arms(arms: Arms) -> dict[str, Any]:
@@ -343,7 +432,7 @@ class Arms:
         if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
             if self.space is None:
                 raise InvalidInput("These arms have no named parameters: give points, not dicts.")
-            points = np.array([self.space.encode(point) for point in cast("Sequence[Mapping[str, Any]]", points)])
+            points = self.space.inside("points", cast("Sequence[Mapping[str, Any]]", points))
         rows = points_array("points", np.atleast_1d(cast("npt.ArrayLike", points)), dimension=self.dimension) + 0.0
         return np.array([self._find(row) for row in rows], dtype=np.intp)
 
@@ -360,3 +449,26 @@ class Arms:
                 "A posterior on arms knows only the arms: use one of `domain.points`, or add this point to them."
             )
         return arm
+
+
+Domain = Arms | Box | Space
+
+
+def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:
+    """The smallest box that holds every (context, point) row. A coordinate in which nothing differs gets side 1."""
+    lower, upper = [], []
+    for part in [domain] if context is None else [context, domain]:
+        corners = part.points if isinstance(part, Arms) else np.stack([part.lower, part.upper])
+        lower.append(corners.min(axis=0))
+        upper.append(corners.max(axis=0))
+    low, high = np.concatenate(lower), np.concatenate(upper)
+    return Box(low, np.where(high > low, high, low + 1.0))
+
+
+def sides(domain: Domain, context: Domain | None = None) -> Array:
+    """The unit of length of each column of a (context, point) row, `(c + d,)`: 1 for parameters, else a side."""
+    box = enclosing_box(domain, context)
+    parts = [domain] if context is None else [context, domain]
+    encoded = [isinstance(part, Space) or (isinstance(part, Arms) and part.space is not None) for part in parts]
+    unit = np.repeat(encoded, [part.dimension for part in parts])
+    return np.where(unit, 1.0, box.upper - box.lower)

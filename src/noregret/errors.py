@@ -19,3 +19,7 @@ class StorageError(NoRegretError):
 
 class MissingExtra(NoRegretError, ImportError):
     """An optional dependency is needed for this call and is not installed."""
+
+
+class NoRegretWarning(UserWarning):
+    """Something that was asked for could not be done and a documented fallback was used instead."""

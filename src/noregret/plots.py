@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from .checks import Array, IndexArray
-from .domain import Arms, Choice, Float, Int, Space
+from .checks import Array
+from .domain import Arms, Choice, Domain, Parameter, Space
 from .errors import MissingExtra
+from .record import Trial
 from .study import Study
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
 
 OBSERVED, BEST, MODEL, FAILED = "#7a8793", "#d1495b", "#00798c", "#edae49"
 MAX_SLICES = 4
+SLICE_POINTS = 101  # along a real parameter of a continuous space
 
 
 def _new_figure(width: float, height: float) -> Figure:
@@ -29,7 +32,7 @@ def _new_figure(width: float, height: float) -> Figure:
 
 
 def tuning(study: Study, path: Path, *, sign: float = 1.0, label: str = "reward") -> None:
-    """Save a picture of a study on a grid of parameters.
+    """Save a picture of a study on named parameters.
 
     Left, every observation and the best so far. Then the posterior along each parameter through the best point: mean,
     confidence bounds of the policy (or two standard deviations, where nothing is proved), and what was observed there.
@@ -40,13 +43,13 @@ def tuning(study: Study, path: Path, *, sign: float = 1.0, label: str = "reward"
         sign: -1 where rewards are negated losses, so that the picture shows losses.
         label: of the vertical axes.
     """
-    domain, best = study.policy.domain, study.best()
-    slices = _slices(domain, int(best.arm or 0))[:MAX_SLICES]
+    best = study.best()
+    slices = _slices(study.policy.domain, best)[:MAX_SLICES]
     figure = _new_figure(4.6 * (1 + len(slices)), 3.8)
     axes: Any = figure.subplots(1, 1 + len(slices), squeeze=False)[0]
     _history(axes[0], study, sign, label)
-    for ax, (name, arms) in zip(axes[1:], slices, strict=True):
-        _slice(ax, study, name, arms, sign)
+    for ax, along in zip(axes[1:], slices, strict=True):
+        _draw_slice(ax, study, along, sign)
     point = ", ".join(f"{name}={_short(value)}" for name, value in (best.parameters or {}).items())
     figure.suptitle(f"{study.name}: best {point}", fontsize=11)
     figure.savefig(path, dpi=150)
@@ -70,43 +73,71 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     ax.legend(frameon=False, fontsize=8)
 
 
-def _slices(domain: Arms, best: int) -> list[tuple[str, IndexArray]]:
-    """For each parameter with several values: the arms that differ from the best one in nothing else."""
-    result, start = [], 0
-    for name, parameter in (domain.space or Space(x=Float(0, 1))).parameters.items():
-        columns = np.arange(start, start + parameter.columns)
-        start += parameter.columns
-        others = np.delete(domain.points, columns, axis=1)
-        arms = np.flatnonzero((others == others[best]).all(axis=1))
-        if len(arms) > 1:
-            result.append((name, arms))
+class _Slice(NamedTuple):
+    """Points that differ from the best one in one parameter only."""
+
+    name: str
+    parameter: Parameter
+    values: list[Any]
+    points: Array  # (n, d)
+
+
+def _slices(domain: Domain, best: Trial) -> list[_Slice]:
+    """One for each parameter that has several values."""
+    space = domain.space if isinstance(domain, Arms) else domain
+    if not isinstance(space, Space):
+        return []
+    result = []
+    for (name, parameter), (_, columns) in zip(space.parameters.items(), space.columns(), strict=True):
+        if isinstance(domain, Arms):
+            points = domain.points[_on_slice(domain.points, best.point, columns)]
+        else:
+            values = parameter.values(SLICE_POINTS)
+            points = np.repeat(best.point[None], len(values), axis=0)
+            points[:, columns] = [parameter.encode(value) for value in values]
+        if len(points) > 1:
+            result.append(_Slice(name, parameter, [space.decode(point)[name] for point in points], points))
     return result
 
 
-def _slice(ax: Axes, study: Study, name: str, arms: IndexArray, sign: float) -> None:
-    domain = study.policy.domain
-    parameter = None if domain.space is None else domain.space.parameters[name]
-    points = domain.points[arms]
-    mean, std = study.predict(points)
-    certified = study.policy.confidence.valid_for == "f"
-    width = study.width if certified else 2.0
+def _on_slice(points: Array, best: Array, columns: slice) -> npt.NDArray[np.bool_]:
+    """Which points agree with the best one outside of some columns."""
+    others = np.delete(points - best, np.arange(len(best))[columns], axis=1)
+    return np.asarray((np.abs(others) <= 1e-9).all(axis=1))
+
+
+def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
+    mean, std = study.predict(along.points)
+    certified = study.policy.confidence.valid_for == "f" and study.policy.refit is None
+    half = (study.width if certified else 2.0) * std
     band = "confidence bounds" if certified else "mean ± 2 std"
-    where = {int(arm): position for position, arm in enumerate(arms)}
-    seen = [trial for trial in study.trials if trial.reward is not None and trial.arm in where]
-    ticks: list[Any] = [domain.parameters(int(arm))[name] for arm in arms]
-    xs: Array = np.arange(len(arms), dtype=np.float64)
-    if isinstance(parameter, Choice):
-        ax.errorbar(xs, sign * mean, yerr=width * std, fmt="s", color=MODEL, capsize=4, label=band)
-        ax.set_xticks(xs, [str(tick) for tick in ticks])
+    place: dict[Any, float] = {value: float(i) for i, value in enumerate(along.values)}
+    if isinstance(along.parameter, Choice):
+        xs = np.arange(len(along.values), dtype=np.float64)
+        ax.errorbar(xs, sign * mean, yerr=half, fmt="s", color=MODEL, capsize=4, label=band)
+        ax.set_xticks(xs, [str(value) for value in along.values])
     else:
-        xs = np.array(ticks, dtype=np.float64)
-        ax.fill_between(
-            xs, sign * mean - width * std, sign * mean + width * std, color=MODEL, alpha=0.18, lw=0, label=band
-        )
-        ax.plot(xs, sign * mean, color=MODEL, marker=".", label="posterior mean")
-        if isinstance(parameter, Float | Int) and parameter.log:
+        xs = np.array(along.values, dtype=np.float64)
+        ax.fill_between(xs, sign * mean - half, sign * mean + half, color=MODEL, alpha=0.18, lw=0, label=band)
+        ax.plot(xs, sign * mean, color=MODEL, label="posterior mean")
+        if along.parameter.log:
             ax.set_xscale("log")
-    at = [xs[where[int(trial.arm or 0)]] for trial in seen]
-    ax.plot(at, [sign * float(trial.reward or 0.0) for trial in seen], "o", ms=4, color=OBSERVED, label="observed")
-    ax.set(xlabel=name, title=f"Posterior along {name}")
+    seen = _seen(study, along)
+    at = [place[value] if isinstance(along.parameter, Choice) else value for value, _ in seen]
+    ax.plot(at, [sign * reward for _, reward in seen], "o", ms=4, color=OBSERVED, label="observed")
+    ax.set(xlabel=along.name, title=f"Posterior along {along.name}")
     ax.legend(frameon=False, fontsize=8)
+
+
+def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
+    """(value of the parameter, reward) of the answered trials on a slice."""
+    domain = study.policy.domain
+    space = domain.space if isinstance(domain, Arms) else domain
+    if not isinstance(space, Space):
+        return []
+    columns = dict(zip(space.parameters, (columns for _, columns in space.columns()), strict=True))[along.name]
+    return [
+        ((trial.parameters or {})[along.name], trial.reward)
+        for trial in study.trials
+        if trial.reward is not None and _on_slice(trial.point[None], along.points[0], columns)[0]
+    ]

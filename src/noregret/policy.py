@@ -6,24 +6,28 @@ stored. Its answer is a pure function of (policy, seed, events so far).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import NamedTuple, final
+from dataclasses import dataclass, field
+from typing import Any, final
 
 import numpy as np
 
 from . import serialize
-from .checks import LARGEST_REWARD, number
-from .domain import Arms
-from .errors import InvalidInput, NoRegretError
+from .checks import LARGEST_REWARD, Array, number
+from .domain import Arms, Box, Domain, Space, sides
+from .engines import Decision, Engine, Setting, make_engine, row_of
+from .errors import InvalidInput
+from .fitting import Standardization
 from .kernels import Kernel
 from .parts.confidence import Confidence, Envelope
-from .parts.maximizers import best_arm
+from .parts.refit import Refit, rescaled
 from .parts.scores import Score
-from .posterior import ArmPosterior, posterior_on_arms
-from .posterior.arms import ArmIndices
+from .parts.search import PointSearch
 from .randomness import Randomness
 from .record import Event, Trial
+
+__all__ = ["Decision", "Policy", "State"]
 
 
 @final
@@ -35,29 +39,31 @@ class Policy:
     Attributes:
         algorithm: name of the function that filled the slots.
         domain: what may be played.
-        kernel: how the rewards of two points relate.
+        context: where contexts come from, or None.
+        kernel: how the rewards of two points relate; of two (context, point) rows where there are contexts.
         noise: standard deviation (or sub-Gaussian constant) of the reward noise, reward units.
         regularization: lambda, added to the kernel matrix, reward units squared.
         prior_mean: what a reward is expected to be before anything is seen, reward units.
         confidence: which bounds hold for f.
         score: what makes a point attractive.
+        search: how a continuous domain is searched for the best score; arms are searched whole.
+        refit: when the kernel is learned from the record; None for a kernel that is given.
     """
 
     algorithm: str
-    domain: Arms
+    domain: Domain
+    context: Domain | None = None
     kernel: Kernel
     noise: float
     regularization: float
     prior_mean: float = 0.0
     confidence: Confidence
     score: Score
+    search: PointSearch = field(default_factory=PointSearch)
+    refit: Refit | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.domain, Arms):
-            hint = " Use `space.grid(per_dimension)`." if hasattr(self.domain, "grid") else ""
-            raise InvalidInput(f"`domain` must be `Arms`, not {self.domain!r}.{hint}")
-        if not isinstance(self.kernel, Kernel):
-            raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {self.kernel!r}.")
+        check_model(self.domain, self.context, self.kernel)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
@@ -65,7 +71,8 @@ class Policy:
         why = "With noise = 0 give `regularization` yourself, such as 1e-6 of the prior variance."
         ridge = number("regularization", self.regularization, low=0.0, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
-        self.kernel.between_arms(self.domain.points, np.array([0]), np.array([0]))  # does it fit the points?
+        if self.refit is not None:
+            rescaled(self.kernel, 1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
 
     def to_json(self) -> str:
         """The description as one line of JSON; equal policies give equal text."""
@@ -80,11 +87,19 @@ class Policy:
         return policy
 
 
-class Decision(NamedTuple):
-    """What to play next."""
-
-    arm: int
-    explored: bool
+def check_model(domain: object, context: object, kernel: object) -> None:
+    """Refuse what is no domain or kernel, and a kernel that does not fit the rows it will see."""
+    for name, value in (("domain", domain), ("context", context)):
+        if not isinstance(value, Arms | Box | Space) and not (name == "context" and value is None):
+            raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {value!r}.")
+    if not isinstance(kernel, Kernel):
+        raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {kernel!r}.")
+    if isinstance(domain, Arms) and context is None:
+        kernel.between_arms(domain.points, np.array([0]), np.array([0]))
+    elif isinstance(domain, Arms | Box | Space):
+        width = context.dimension if isinstance(context, Arms | Box | Space) else 0
+        row = np.zeros((1, width + domain.dimension))
+        kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
 
 
 class State:
@@ -97,53 +112,59 @@ class State:
     def __init__(self, policy: Policy, *, seed: int) -> None:
         self.policy = policy
         self._seed = seed
-        self._posterior = posterior_on_arms(policy.domain, policy.kernel, policy.regularization)
         self._rounds = 0
+        self._last: Array | None = None  # the point asked for most recently
         self._waiting: list[Trial] = []
-        self._failed: set[int] = set()  # arms that failed and were never answered
+        self._taken: list[Trial] = []  # outcomes in the order in which they were taken in, where refits need them
+        self._refits = 0
+        self._scale = Standardization(policy.prior_mean, 1.0)
+        self._engine = self._new_engine(policy.kernel, policy.regularization)
+
+    def _new_engine(self, kernel: Kernel, regularization: float) -> Engine:
+        policy = self.policy
+        setting = Setting(policy.domain, policy.context, kernel, regularization, policy.score, policy.search)
+        return make_engine(setting, seed=self._seed)
 
     def receive(self, events: Iterable[Event]) -> None:
         """Take in what happened, in order."""
         for event in events:
             if event.kind == "asked":
                 self._settle()
+                self._last = event.trial.point
             else:
                 self._waiting.append(event.trial)
             self._rounds = max(self._rounds, event.trial.number + 1)
 
-    def decide(self) -> Decision:
+    def decide(self, context: Array | None = None) -> Decision:
         """The next point; the same one however often it is asked for."""
         self._settle()
-        randomness = Randomness(self._seed, self._rounds)
-        scores = self.policy.score(self.envelope())
-        if self._failed:
-            if len(self._failed) == len(scores):
-                raise NoRegretError(
-                    "Every arm has failed, so there is none left to ask for. Look at the reasons in `study.trials`: "
-                    "usually the objective cannot run at all. After mending it, start a study with a new name."
-                )
-            scores[list(self._failed)] = -np.inf
-        return Decision(best_arm(scores, self._posterior.prior.size, randomness), explored=False)
+        engine = self._fitted_engine()
+        return engine.choose(self._bounds, context, self._last, Randomness(self._seed, self._rounds))
 
-    def envelope(self, arms: ArmIndices | None = None) -> Envelope:
-        """The bounds of f that hold in the next round, at all arms or those listed."""
-        mean, std = self.posterior.predict(arms)
-        confidence = self.policy.confidence
-        if self.policy.prior_mean:
-            mean += self.policy.prior_mean
-        return Envelope(mean, std, self.width, confidence.valid_for)
+    def envelope(self, points: Any = None, context: Array | None = None) -> Envelope:
+        """The bounds of f that hold in the next round, at all arms or at points of the domain."""
+        return self._bounds(*self._fitted_engine().predict(points, context))
+
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of f at answered trials, `(n,)`."""
+        means = self._fitted_engine().answered_means(trials)
+        return means * self._scale.std + self._scale.mean
 
     @property
     def width(self) -> float:
         """The multiplier of the standard deviation in the next round."""
         # Round t = 1, 2, ...: every trial asked for counts, answered or not.
-        confidence, t = self.policy.confidence, self._rounds + 1
-        return confidence.width(t, posterior=self.posterior, points=len(self.policy.domain))
+        return self.policy.confidence.width(self._rounds + 1, posterior=self._engine.posterior)
 
     @property
-    def posterior(self) -> ArmPosterior:
-        """The posterior of f - prior_mean given everything settled."""
-        return self._posterior
+    def information_gain(self) -> float:
+        """Realised information gain of the settled trials, nats."""
+        return self._fitted_engine().posterior.information_gain
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel in use: the policy's, or the last one fitted (then on standardised rewards)."""
+        return self._fitted_engine().setting.kernel
 
     def settled(self) -> State:
         """A state that has taken in every outcome; a copy where some wait, so that looking changes nothing."""
@@ -151,21 +172,53 @@ class State:
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
-        other._posterior, other._failed = self._posterior.copy(), self._failed.copy()
+        other._engine, other._taken = self._engine.copy(), self._taken.copy()
         other._settle()
         return other
 
+    def _bounds(self, mean: Array, std: Array) -> Envelope:
+        if self._scale.std != 1.0:
+            mean *= self._scale.std
+            std *= self._scale.std
+        if self._scale.mean:
+            mean += self._scale.mean
+        valid_for = self.policy.confidence.valid_for if self.policy.refit is None else "none"
+        return Envelope(mean, std, self.width, valid_for)
+
     def _settle(self) -> None:
-        self._waiting.sort(key=lambda trial: trial.number)
+        if len(self._waiting) > 1:
+            self._waiting.sort(key=lambda trial: trial.number)
         for trial in self._waiting:
-            arm = trial.arm
-            if arm is None:
-                raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
-            if trial.reward is None:
-                # An arm that cannot be evaluated is set aside, or the same argmax would be asked for forever.
-                if not self._posterior.plays[arm]:
-                    self._failed.add(arm)
-            else:
-                self._posterior.append(arm, trial.reward - self.policy.prior_mean)
-                self._failed.discard(arm)
+            self._take(trial)
+            if self.policy.refit is not None:
+                self._taken.append(trial)
         self._waiting = []
+
+    def _take(self, trial: Trial) -> None:
+        if trial.reward is None:
+            self._engine.fail(trial)
+        else:
+            self._engine.learn(trial, (trial.reward - self._scale.mean) / self._scale.std)
+
+    def _fitted_engine(self) -> Engine:
+        """The engine, after the fit that is due; only the last one due is made, each starts from the same kernel."""
+        refit = self.policy.refit
+        if refit is None:
+            return self._engine
+        answered = [trial for trial in self._taken if trial.reward is not None]
+        due = len(answered) // refit.every
+        if due > self._refits:
+            first = answered[: due * refit.every]
+            kernel, ridge, self._scale = refit(
+                self.policy.kernel,
+                np.array([row_of(trial) for trial in first]),
+                np.array([trial.reward for trial in first]),
+                sides(self.policy.domain, self.policy.context),
+                noise=math.sqrt(self.policy.regularization),
+                seed=self._seed,
+            )
+            self._engine = self._new_engine(kernel, ridge)
+            for trial in self._taken:
+                self._take(trial)
+            self._refits = due
+        return self._engine

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from .checks import LARGEST_REWARD, Array, integer, number
+from .checks import LARGEST_REWARD, Array, frozen, integer, number
+from .domain import Arms, Space
+from .engines import Decision
 from .errors import InvalidInput, StorageError, TrialError
 from .parts.confidence import Envelope
 from .policy import Policy, State
@@ -101,20 +103,25 @@ class Study:
     # -- deciding and recording ----------------------------------------------------------------------------------
 
     @overload
-    def ask(self, context: None = None, *, count: None = None) -> Trial: ...
+    def ask(self, context: npt.ArrayLike | Mapping[str, Any] | None = None, *, count: None = None) -> Trial: ...
     @overload
-    def ask(self, context: None = None, *, count: int) -> list[Trial]: ...
-    def ask(self, context: None = None, *, count: int | None = None) -> Trial | list[Trial]:
+    def ask(self, context: npt.ArrayLike | Mapping[str, Any] | None = None, *, count: int) -> list[Trial]: ...
+    def ask(
+        self, context: npt.ArrayLike | Mapping[str, Any] | None = None, *, count: int | None = None
+    ) -> Trial | list[Trial]:
         """The next trial to try, recorded as pending; with `count`, a list of that many.
 
         Trials that are still pending are ignored by the policy: until an answer comes, it mostly asks for the same
         point again.
+
+        Args:
+            context: what is known before the decision, `(c,)` or a dict of parameters, where the policy has contexts.
+            count: how many trials.
         """
-        if context is not None:
-            raise InvalidInput("This policy has no context domain, so `ask` takes no context.")
+        seen = self._context(context)
         if count is None:
-            return self._write(self._next)
-        return [self._write(self._next) for _ in range(integer("count", count, low=1))]
+            return self._write(lambda: self._next(seen))
+        return [self._write(lambda: self._next(seen)) for _ in range(integer("count", count, low=1))]
 
     def tell(self, trial: Trial | int, reward: float) -> Trial:
         """Record the reward of a trial, in any order, any time later, from any process; returns it answered."""
@@ -132,15 +139,20 @@ class Study:
             lambda: self._record.pending(trial).failed(reason=text, order=self._record.order + 1, time=self._clock())
         )
 
-    def add(self, point_or_parameters: npt.ArrayLike | Mapping[str, Any], reward: float) -> Trial:
-        """Record the reward of a point that was never asked for."""
-        arms, value = self.policy.domain.index(point_or_parameters), _reward(reward)
-        if len(arms) != 1:
-            raise InvalidInput(f"`add` records one point at a time; {len(arms)} were given.")
+    def add(
+        self,
+        point_or_parameters: npt.ArrayLike | Mapping[str, Any],
+        reward: float,
+        *,
+        context: npt.ArrayLike | Mapping[str, Any] | None = None,
+    ) -> Trial:
+        """Record the reward of a point that was never asked for (under a context, where the policy has them)."""
+        value, seen = _reward(reward), self._context(context)
+        decision = self._locate(point_or_parameters)
 
         def make() -> Trial:
             order = self._record.order + 1
-            trial = self._trial(int(arms[0]), order=order, explored=False)
+            trial = self._trial(decision, seen, order=order)
             return trial.answered(reward=value, order=order, time=trial.asked_at)
 
         return self._write(make)
@@ -154,17 +166,21 @@ class Study:
             self._sync()
             return self._record
 
-    def predict(self, points: npt.ArrayLike | None = None) -> tuple[Array, Array]:
+    def predict(
+        self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
+    ) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
 
-        Without points: at every arm.
+        A dict of parameters, or a list of them, will do as well. Without points: at every arm.
         """
-        envelope = self._envelope(points)
+        envelope = self._envelope(points, context)
         return envelope.mean, envelope.std
 
-    def bounds(self, points: npt.ArrayLike | None = None) -> tuple[Array, Array]:
+    def bounds(
+        self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
+    ) -> tuple[Array, Array]:
         """The policy's lower and upper confidence bounds in the next round, each `(n,)`; see `predict`."""
-        envelope = self._envelope(points)
+        envelope = self._envelope(points, context)
         return envelope.lower, envelope.upper
 
     def best(self) -> Trial:
@@ -174,8 +190,7 @@ class Study:
             answered = [trial for trial in self._record if trial.reward is not None]
             if not answered:
                 raise TrialError("No trial has been answered yet, so there is no best one.")
-            mean = state.envelope([trial.arm for trial in answered if trial.arm is not None]).mean
-            return answered[int(mean.argmax())]
+            return answered[int(state.answered_means(answered).argmax())]
 
     @property
     def width(self) -> float:
@@ -187,28 +202,62 @@ class Study:
     def information_gain(self) -> float:
         """Realised information gain of the answered trials, 1/2 log det(I + K / lambda), nats."""
         with self._lock:
-            return self._look().posterior.information_gain
+            return self._look().information_gain
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _next(self) -> Trial:
+    def _next(self, context: Array | None) -> Trial:
         # The state takes in what was told before it decides. If the trial is not recorded after all, that was too early
         # for a replay to repeat: then the state is made afresh.
         self._whole = False
-        decision = self._state.decide()
-        return self._trial(decision.arm, order=self._record.order + 1, explored=decision.explored)
+        return self._trial(self._state.decide(context), context, order=self._record.order + 1)
 
-    def _trial(self, arm: int, *, order: int, explored: bool) -> Trial:
-        domain = self.policy.domain
+    def _trial(self, decision: Decision, context: Array | None, *, order: int) -> Trial:
         return Trial(
             number=len(self._record),
-            point=domain.points[arm],
-            arm=arm,
-            settings=None if domain.space is None else tuple(domain.parameters(arm).items()),
+            point=decision.point,
+            arm=decision.arm,
+            settings=self._settings(decision),
+            context=context,
             asked_order=order,
             asked_at=self._clock(),
-            explored=explored,
+            explored=decision.explored,
         )
+
+    def _settings(self, decision: Decision) -> tuple[tuple[str, Any], ...] | None:
+        domain = self.policy.domain
+        if isinstance(domain, Space):
+            return tuple(domain.decode(decision.point).items())
+        if isinstance(domain, Arms) and domain.space is not None and decision.arm is not None:
+            return tuple(domain.parameters(decision.arm).items())
+        return None
+
+    def _locate(self, point: Any) -> Decision:
+        domain = self.policy.domain
+        if isinstance(domain, Arms):
+            arms = domain.index(point)
+            rows = domain.points[arms]
+        else:
+            arms, rows = None, domain.inside("point", point)
+        if len(rows) != 1:
+            raise InvalidInput(f"`add` records one point at a time; {len(rows)} were given.")
+        return Decision(frozen(rows[0].copy()), None if arms is None else int(arms[0]), explored=False)
+
+    def _context(self, context: Any) -> Array | None:
+        domain = self.policy.context
+        if domain is None:
+            if context is not None:
+                raise InvalidInput("This policy has no context domain, so it takes no context.")
+            return None
+        if context is None:
+            raise InvalidInput(
+                f"This policy decides for a context of {domain.dimension} numbers: pass `context=`, what is known "
+                "before the decision."
+            )
+        rows = domain.points[domain.index(context)] if isinstance(domain, Arms) else domain.inside("context", context)
+        if len(rows) != 1:
+            raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
+        return frozen(rows[0].copy())
 
     def _write(self, make: Callable[[], Trial]) -> Trial:
         """Make a trial from the record as it is now, save it, and only then take it in."""
@@ -249,19 +298,25 @@ class Study:
             self._whole = True
 
     def _checked(self, stored: Sequence[Trial]) -> Sequence[Trial]:
-        """Stored trials, refused where they are not of this study's arms."""
-        points = self.policy.domain.points
+        """Stored trials, refused where they are not of this study's domain."""
         for trial in stored:
-            if (
-                trial.arm is None
-                or not 0 <= trial.arm < len(points)
-                or not np.array_equal(trial.point, points[trial.arm])
-            ):
+            if not self._belongs(trial):
                 raise StorageError(
                     f"Trial {trial.number} of study {self.name!r} in the storage is at arm {trial.arm}, "
-                    f"{trial.point.tolist()}, which is no arm of its policy: the file has been damaged. Restore a copy."
+                    f"{trial.point.tolist()}, which is not in the domain of its policy: the file has been damaged. "
+                    "Restore a copy."
                 )
         return stored
+
+    def _belongs(self, trial: Trial) -> bool:
+        domain, contexts = self.policy.domain, self.policy.context
+        if (trial.context is None) != (contexts is None):
+            return False
+        if contexts is not None and trial.context is not None and len(trial.context) != contexts.dimension:
+            return False
+        if not isinstance(domain, Arms):
+            return trial.arm is None and len(trial.point) == domain.dimension
+        return trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
 
     def _look(self) -> State:
         self._sync()
@@ -269,9 +324,10 @@ class Study:
             self._looked = self._state.settled()
         return self._looked
 
-    def _envelope(self, points: npt.ArrayLike | None) -> Envelope:
+    def _envelope(self, points: Any, context: Any) -> Envelope:
+        seen = self._context(context)
         with self._lock:
-            return self._look().envelope(None if points is None else self.policy.domain.index(points))
+            return self._look().envelope(points, seen)
 
 
 def _reward(value: object) -> float:

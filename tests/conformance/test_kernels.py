@@ -26,13 +26,41 @@ KERNELS = {
     "Empirical": (nr.Empirical(COVARIANCE), INDICES),
     "Sum": (nr.SquaredExponential(0.4) + nr.Linear(), POINTS),
     "Product": (nr.Matern(2.5, 0.7) * nr.Linear(scale=2.0), POINTS),
+    "Active": (nr.Matern(2.5, [0.7, 0.3], scale=1.3).on(1, 0), POINTS),
+    "Active, one column": (nr.SquaredExponential(0.4).on(1), POINTS),
+    "Context times point": (nr.SquaredExponential(0.9).on(0) * (nr.Matern(1.5, 0.4).on(1) + nr.Linear()), POINTS),
+    "Empirical on a column": (
+        nr.Empirical(COVARIANCE).on(1) * nr.Matern(2.5, 3.0).on(0),
+        np.hstack([INDICES, INDICES]),
+    ),
     "Sum of empirical and smooth": (nr.Empirical(COVARIANCE) + nr.SquaredExponential(3.0), INDICES),
 }
+
+
+WITHOUT_COORDINATES = {"Empirical", "Empirical on a column", "Sum of empirical and smooth"}
+SMOOTH = {name: case for name, case in KERNELS.items() if name not in WITHOUT_COORDINATES}
 
 
 @pytest.fixture(params=KERNELS.values(), ids=KERNELS.keys())
 def case(request):
     return request.param
+
+
+@pytest.fixture(params=SMOOTH.values(), ids=SMOOTH.keys())
+def smooth(request):
+    return request.param
+
+
+def central_differences(function, at, step=1e-5):
+    """The gradient of a function of an array, by Richardson-extrapolated central differences."""
+    gradient = np.zeros(at.shape)
+    for index in np.ndindex(at.shape):
+        shift = np.zeros(at.shape)
+        shift[index] = step
+        near = (function(at + shift) - function(at - shift)) / (2 * step)
+        far = (function(at + 2 * shift) - function(at - 2 * shift)) / (4 * step)
+        gradient[index] = (4 * near - far) / 3
+    return gradient
 
 
 def test_table_is_complete():
@@ -98,3 +126,65 @@ def test_bad_points_are_refused(case):
         kernel(np.full((2, points.shape[1]), np.nan), points)
     with pytest.raises(nr.InvalidInput, match="columns"):
         kernel(np.zeros((2, points.shape[1] + 1)), points)
+
+
+def test_input_gradients_agree_with_central_differences(smooth):
+    kernel, points = smooth
+    weights = np.random.default_rng(5).standard_normal((5, 7))
+    X, B = points[:5] + 0.01, points[5:]
+    expected = central_differences(lambda moved: np.vdot(weights, kernel(moved, B)), X)
+    np.testing.assert_allclose(kernel.input_gradient(X, B, weights), expected, atol=1e-6, rtol=1e-6)
+    expected = central_differences(lambda moved: kernel.diagonal(moved).sum(), X)
+    np.testing.assert_allclose(kernel.diagonal_gradient(X), expected, atol=1e-6, rtol=1e-6)
+
+
+def test_input_gradients_at_coinciding_points_are_finite(smooth):
+    kernel, points = smooth
+    gradient = kernel.input_gradient(points, points, np.eye(len(points)))
+    # d k(x, b) / d x at b = x is half of the gradient of k(x, x).
+    np.testing.assert_allclose(gradient, kernel.diagonal_gradient(points) / 2, atol=1e-12)
+
+
+def test_gradients_without_points_are_empty_or_zero(smooth):
+    kernel, points = smooth
+    empty = np.zeros((0, points.shape[1]))
+    assert kernel.input_gradient(empty, points, np.zeros((0, 12))).shape == empty.shape
+    np.testing.assert_array_equal(kernel.input_gradient(points, empty, np.zeros((12, 0))), np.zeros(points.shape))
+
+
+def test_gradients_need_coordinates_and_fitting_weights(case):
+    kernel, points = case
+    if any(case is KERNELS[name] for name in WITHOUT_COORDINATES):
+        with pytest.raises(nr.InvalidInput, match="no gradient"):
+            kernel.input_gradient(points, points, np.zeros((12, 12)))
+        with pytest.raises(nr.InvalidInput, match="no gradient"):
+            kernel.diagonal_gradient(points)
+    else:
+        with pytest.raises(nr.InvalidInput, match=r"`weights` has shape \(12,\): it must be \(12, 12\)"):
+            kernel.input_gradient(points, points, np.zeros(12))
+
+
+def test_log_parameters_round_trip(case):
+    kernel, points = case
+    theta = kernel.log_parameters
+    assert theta.shape == (len(kernel.hyperparameters(range(points.shape[1]))),)
+    again = kernel.with_log_parameters(theta)
+    np.testing.assert_allclose(again(points, points), kernel(points, points), rtol=1e-13)
+    changed = kernel.with_log_parameters(theta + 0.3)
+    assert type(changed) is type(kernel)
+    np.testing.assert_allclose(changed.log_parameters, theta + 0.3, rtol=1e-14, atol=1e-15)
+    for wrong in (np.zeros(len(theta) + 1), np.full(len(theta) + 1, np.nan)):
+        with pytest.raises(nr.InvalidInput, match="`values`"):
+            kernel.with_log_parameters(wrong)
+
+
+def test_parameter_gradients_agree_with_central_differences(case):
+    kernel, points = case
+    weights = np.random.default_rng(6).standard_normal((12, 12))
+    weights += weights.T
+    repeated = np.vstack([points[:11], points[:1]])  # a distance of exactly 0 outside the diagonal too
+    for X in (points, repeated):
+        theta = kernel.log_parameters
+        expected = central_differences(lambda t, X=X: np.vdot(weights, kernel.with_log_parameters(t)(X, X)), theta)
+        np.testing.assert_allclose(kernel.parameter_gradient(X, weights), expected, atol=1e-6, rtol=1e-6)
+        np.testing.assert_allclose(kernel.matrix_and_pullback(X)[0], kernel(X, X), rtol=1e-12)

@@ -201,7 +201,6 @@ def test_prior_mean_shifts_everything_with_it(make):
         ({"kernel": "matern"}, "`kernel` must be a kernel"),
         ({"kernel": nr.SquaredExponential([0.1, 0.2])}, "2 lengthscales"),
         ({"kernel": nr.Empirical(np.eye(3))}, "3 rows and the domain has 60 arms"),
-        ({"domain": nr.Space(x=nr.Float(0, 1))}, "space.grid"),
         ({"domain": [1.0, 2.0]}, "`domain`"),
     ],
 )

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from ..checks import Array, number
+from ..checks import Array, integer, number
 from ..posterior import Posterior
 from ..serialize import described
 
@@ -27,8 +27,9 @@ class Envelope:
         mean: posterior mean, `(n,)`.
         std: posterior standard deviation of f, `(n,)`.
         width: multiplier of the standard deviation.
-        valid_for: what lies inside for all rounds and points at once, with probability at least 1 - delta: "f", or
-            "none" where nothing is proved (then no report may call it certified).
+        valid_for: what lies inside for all rounds at once, with probability at least 1 - delta: "f" at all points;
+            "played", f at the points played and (to within 1/t^2) at its maximiser; or "none" where nothing is
+            proved (then no report may call it certified).
     """
 
     mean: Array
@@ -58,8 +59,17 @@ class Confidence(ABC):
         """See `Envelope.valid_for`."""
 
     @abstractmethod
-    def width(self, t: int, *, posterior: Posterior, points: int) -> float:
-        """The multiplier of the standard deviation in round t, over a domain of so many points."""
+    def width(self, t: int, *, posterior: Posterior) -> float:
+        """The multiplier of the standard deviation in round t."""
+
+
+def _check_delta(value: object) -> float:
+    why = "It is the probability that the bounds fail; 0.1 is a common choice."
+    return number("delta", value, low=0.0, high=1.0, open_low=True, open_high=True, why=why)
+
+
+def _check_scale(value: object) -> float:
+    return number("scale", value, low=0.0, why="It multiplies beta_t.")
 
 
 @final
@@ -70,31 +80,66 @@ class FiniteBayes(Confidence):
 
     beta_t = scale * 2 log(|D| t^2 pi^2 / (6 delta)); the width is its square root. With `scale` = 1 the envelope holds
     for all arms and rounds with probability at least 1 - delta (Lemma 5.1); the paper's experiments use 1/5, for
-    which nothing is proved.
+    which nothing is proved. With finitely many contexts, |D| counts every (context, arm).
     """
 
+    size: int  # |D|
     delta: float = 0.1
     scale: float = 1.0
     noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1 and Lemma 5.1
 
     def __post_init__(self) -> None:
-        delta = number(
-            "delta",
-            self.delta,
-            low=0.0,
-            high=1.0,
-            open_low=True,
-            open_high=True,
-            why="It is the probability that the bounds fail; 0.1 is a common choice.",
-        )
-        object.__setattr__(self, "delta", delta)
-        object.__setattr__(self, "scale", number("scale", self.scale, low=0.0, why="It multiplies beta_t."))
+        integer("size", self.size, low=1)
+        object.__setattr__(self, "delta", _check_delta(self.delta))
+        object.__setattr__(self, "scale", _check_scale(self.scale))
 
     @property
     def valid_for(self) -> str:
         """Valid for f unless beta_t was scaled down or lambda is not the noise variance."""
         return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
-    def width(self, t: int, *, posterior: Posterior, points: int) -> float:  # noqa: ARG002 - needs no posterior
+    def width(self, t: int, *, posterior: Posterior) -> float:  # noqa: ARG002 - needs no posterior
         """beta_t^{1/2} of Theorem 1."""
-        return math.sqrt(self.scale * 2.0 * math.log(points * t**2 * math.pi**2 / (6.0 * self.delta)))
+        return math.sqrt(self.scale * 2.0 * math.log(self.size * t**2 * math.pi**2 / (6.0 * self.delta)))
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class CompactBayes(Confidence):
+    """Srinivas et al. 2010, Theorem 2: f a sample of the Gaussian process on a compact convex D in [0, r]^d.
+
+    beta_t = scale * (2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta)))), where
+    P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) for every j. With `scale` = 1 the envelope holds, with probability at
+    least 1 - delta, at every point played and, to within 1/t^2, at the maximiser of f.
+    """
+
+    dimension: int  # d
+    side: float  # r, the longest side of the box
+    log_a: float  # log a: a itself may be astronomically large, which costs beta_t almost nothing
+    b: float  # reward units per unit of length
+    delta: float = 0.1
+    scale: float = 1.0
+    noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1
+
+    def __post_init__(self) -> None:
+        integer("dimension", self.dimension, low=1)
+        for name in ("side", "b"):
+            object.__setattr__(self, name, number(name, getattr(self, name), low=0.0, open_low=True))
+        object.__setattr__(self, "log_a", number("log_a", self.log_a))
+        object.__setattr__(self, "delta", _check_delta(self.delta))
+        object.__setattr__(self, "scale", _check_scale(self.scale))
+
+    @property
+    def valid_for(self) -> str:
+        """Valid where points are played, unless beta_t was scaled down or lambda is not the noise variance."""
+        return "played" if self.scale >= 1.0 and self.noise_matched else "none"
+
+    def width(self, t: int, *, posterior: Posterior) -> float:  # noqa: ARG002 - needs no posterior
+        """beta_t^{1/2} of Theorem 2."""
+        d, delta = self.dimension, self.delta
+        # log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r; where they are
+        # not, the discretisation of the proof has one point and the term is 0.
+        reach = t**2 * d * self.b * self.side * math.sqrt(max(math.log(4.0 * d / delta) + self.log_a, 0.0))
+        beta = 2.0 * math.log(2.0 * t**2 * math.pi**2 / (3.0 * delta)) + 2.0 * d * math.log(max(reach, 1.0))
+        return math.sqrt(self.scale * beta)

@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
+import numpy as np
+
 from ..checks import Array
 from ..serialize import described
 from .confidence import Envelope
@@ -18,6 +20,10 @@ class Score(ABC):
     def __call__(self, envelope: Envelope) -> Array:
         """Scores of the n candidates in the envelope, `(n,)`."""
 
+    @abstractmethod
+    def partials(self, envelope: Envelope) -> tuple[Array, Array]:
+        """Derivatives of each score in its mean and in its standard deviation, each `(n,)`."""
+
 
 @final
 @described
@@ -28,3 +34,7 @@ class UpperConfidenceBound(Score):
     def __call__(self, envelope: Envelope) -> Array:
         """Mu + width * sigma, `(n,)`."""
         return envelope.upper
+
+    def partials(self, envelope: Envelope) -> tuple[Array, Array]:
+        """1 and the width."""
+        return np.ones_like(envelope.mean), np.full_like(envelope.std, envelope.width)

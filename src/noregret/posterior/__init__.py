@@ -8,10 +8,23 @@ from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
 from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
+from .paths import Path, sample_path
 from .played import PlayedPosterior
+from .points import PointPosterior
 from .protocol import Posterior
+from .standing import Standing
 
-__all__ = ["ArmPosterior", "FeaturePosterior", "PlayedPosterior", "Posterior", "posterior_on_arms"]
+__all__ = [
+    "ArmPosterior",
+    "FeaturePosterior",
+    "Path",
+    "PlayedPosterior",
+    "PointPosterior",
+    "Posterior",
+    "Standing",
+    "posterior_on_arms",
+    "sample_path",
+]
 
 MAX_RANK = 128  # features of higher rank cost more a round than the arms played usually do
 

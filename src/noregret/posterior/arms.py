@@ -23,9 +23,8 @@ from ..checks import Array, IndexArray, integer, number
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
-from .protocol import Posterior
+from .protocol import LEAST_REGULARIZATION, Posterior
 
-LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
 RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
 
 LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation starts from the factor's beginning

@@ -22,6 +22,8 @@ import numpy as np
 
 from ..checks import Array
 
+LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
+
 
 class Posterior(ABC):
     """A Gaussian process given observations, which may be appended, re-priced and forgotten one by one.

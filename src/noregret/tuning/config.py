@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .. import algorithms
-from ..domain import Arms, Choice, Float, Int, Parameter, Space
+from ..domain import Arms, Choice, Domain, Float, Int, Parameter, Space
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from ..parts.refit import Refit
 from ..policy import Policy
 
 # Grows with the library: a new algorithm or kernel is one more name here.
@@ -64,11 +65,11 @@ class Objective(_Table, frozen=True):
 
 class _File(_Table, frozen=True):
     trials: Positive
-    grid: Positive | dict[str, Positive]
     parameters: dict[str, dict[str, Any]]
     policy: dict[str, Any]
     objective: Objective
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    grid: Positive | dict[str, Positive] | None = None
     name: str | None = None
     storage: str | None = None
     plot: str | None = None
@@ -104,9 +105,13 @@ class Job:
         return 1.0 if self.objective.goal == "maximize" else -1.0
 
     @property
-    def domain(self) -> Arms:
-        """The grid of parameters."""
-        return self.policy.domain
+    def space(self) -> Space:
+        """The parameters."""
+        domain = self.policy.domain
+        space = domain.space if isinstance(domain, Arms) else domain
+        if not isinstance(space, Space):
+            raise InvalidInput("A tuning job is about named parameters.")
+        return space
 
 
 def load(path: Path) -> Job:
@@ -152,9 +157,13 @@ def _job(file: _File, path: Path) -> Job:
         seed=file.seed,
         storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
-        policy=_in("policy", _policy, file.policy, _in("grid", space.grid, file.grid), file.objective.goal),
+        policy=_in("policy", _policy, file.policy, _domain(space, file.grid), file.objective.goal),
         objective=file.objective,
     )
+
+
+def _domain(space: Space, grid: int | dict[str, int] | None) -> Domain:
+    return space if grid is None else _in("grid", space.grid, grid)
 
 
 def _check_objective(objective: Objective) -> None:
@@ -182,7 +191,7 @@ def _parameter(table: Mapping[str, Any]) -> Parameter:
     return Int(described.low, described.high, log=described.log)
 
 
-def _policy(table: Mapping[str, Any], domain: Arms, goal: str) -> Policy:
+def _policy(table: Mapping[str, Any], domain: Domain, goal: str) -> Policy:
     arguments = dict(table)
     make = _named("algorithm", arguments.pop("algorithm", None), ALGORITHMS)
     if not isinstance(arguments.get("kernel"), Mapping):
@@ -190,8 +199,20 @@ def _policy(table: Mapping[str, Any], domain: Arms, goal: str) -> Policy:
     arguments["kernel"] = _in("kernel", _kernel, arguments["kernel"])
     if goal == "minimize" and isinstance(arguments.get("prior_mean"), int | float):
         arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
+    if "refit" in arguments:
+        arguments["refit"] = _in("refit", _refit, arguments["refit"])
+    for name in ("context", "search"):
+        if name in arguments:
+            raise InvalidInput(f"`{name}` cannot be set in a file.")
     policy: Policy = _call(make, arguments, domain=domain)
     return policy
+
+
+def _refit(table: object) -> Refit:
+    if not isinstance(table, Mapping):
+        raise InvalidInput("`refit` must be a table such as { every = 10 }.")
+    refit: Refit = _call(Refit, table)
+    return refit
 
 
 def _kernel(table: Mapping[str, Any]) -> Kernel:

@@ -32,7 +32,7 @@ class ObjectiveError(Exception):
 
 def evaluator(job: Job) -> Evaluate:
     """The function from parameters to the objective's number; what can be checked beforehand is."""
-    names = list(job.domain.parameters(0))
+    names = list(job.space.parameters)
     if job.objective.function is not None:
         return _function(job.objective.function, job.folder, names)
     return _command(job.objective, job.folder, names)

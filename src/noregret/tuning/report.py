@@ -6,9 +6,11 @@ import sys
 from types import TracebackType
 from typing import Any, Self
 
+import numpy as np
 from tabulate import tabulate
 from tqdm import tqdm
 
+from ..domain import Arms
 from ..record import Trial
 from ..study import Study
 from .config import Job
@@ -58,8 +60,10 @@ class Live:
                 f"Continuing {self._job.name!r}: {len(done)} trials are on record, {self._job.trials} are wanted."
             )
         else:
-            combinations = len(self._job.domain)
-            self._say(f"{self._job.name!r}: {self._job.trials} trials on {combinations} parameter combinations.")
+            domain = self._job.policy.domain
+            where = f"{len(domain)} combinations of" if isinstance(domain, Arms) else "a continuous space of"
+            count = len(self._job.space.parameters)
+            self._say(f"{self._job.name!r}: {self._job.trials} trials on {where} {count} parameters.")
         self._show(len(done))
 
     def ended(self, study: Study, trial: Trial) -> None:
@@ -92,24 +96,23 @@ class Live:
 
 def table(job: Job, study: Study) -> str:
     """The best parameter combinations by posterior mean, and where the study is."""
-    answered: dict[int, list[Trial]] = {}
+    answered: dict[Any, list[Trial]] = {}
     for trial in study.trials:
-        if trial.reward is not None and trial.arm is not None:
-            answered.setdefault(trial.arm, []).append(trial)
+        if trial.reward is not None:
+            answered.setdefault(trial.settings, []).append(trial)
     failed = sum(trial.state == "failed" for trial in study.trials)
     end = (
         f"{len(study.trials)} trials, {failed} failed, {len(answered)} combinations tried; study {study.name!r} in "
         f"{job.storage}"
     )
-    return f"{_best_table(job, study, answered)}\n{end}" if answered else end
+    return f"{_best_table(job, study, list(answered.values()))}\n{end}" if answered else end
 
 
-def _best_table(job: Job, study: Study, answered: dict[int, list[Trial]]) -> str:
-    arms = list(answered)
-    mean, std = study.predict(job.domain.points[arms])
+def _best_table(job: Job, study: Study, answered: list[list[Trial]]) -> str:
+    mean, std = study.predict(np.array([trials[0].point for trials in answered]))
     rows = []
-    for position in sorted(range(len(arms)), key=lambda i: -mean[i])[:TOP]:
-        trials = answered[arms[position]]
+    for position in sorted(range(len(answered)), key=lambda i: -mean[i])[:TOP]:
+        trials = answered[position]
         average = sum(trial.reward or 0.0 for trial in trials) / len(trials)
         shown: dict[str, Any] = trials[0].parameters or {}
         figures = [
@@ -119,6 +122,6 @@ def _best_table(job: Job, study: Study, answered: dict[int, list[Trial]]) -> str
             f"{std[position]:.2g}",
         ]
         rows.append([*map(_value, shown.values()), *figures])
-    headings = [*job.domain.parameters(0), "tried", "average", "posterior mean", "std"]
+    headings = [*job.space.parameters, "tried", "average", "posterior mean", "std"]
     listing = tabulate(rows, headings, tablefmt="simple", disable_numparse=True, stralign="right")
     return f"\n{job.name}: best by posterior mean\n\n{listing}\n"

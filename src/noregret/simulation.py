@@ -31,13 +31,15 @@ class Run:
 
     Attributes:
         points: what was played, `(T, d)`.
-        arms: which arms, `(T,)`.
+        arms: which arms, `(T,)`; -1 on continuous domains.
+        contexts: what was known before each round, `(T, c)`; c = 0 without contexts.
         rewards: noisy rewards as seen, `(T,)`.
         regret: best expected reward minus the played point's, `(T,)`.
     """
 
     points: Array
     arms: npt.NDArray[np.intp]
+    contexts: Array
     rewards: Array
     regret: Array
 
@@ -71,22 +73,29 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
     rounds = integer("rounds", rounds, low=1)
     if not isinstance(policy, Policy) or not isinstance(env, Environment):
         raise InvalidInput(f"`simulate` takes a policy and an environment, not {policy!r} and {env!r}.")
-    if policy.domain != env.domain:
-        raise InvalidInput("The policy and the environment have different arms: make both from the same domain.")
-    noise = env.noise * simulation_generator(integer("seed", seed, low=0)).standard_normal(rounds)
+    if policy.domain != env.domain or policy.context != env.contexts:
+        raise InvalidInput(
+            "The policy and the environment have different domains (or contexts): make both from the same."
+        )
+    rng = simulation_generator(integer("seed", seed, low=0))
+    noise = env.noise * rng.standard_normal(rounds)
     ticks = iter(range(2 * rounds))
     study = Study(policy, seed=seed, clock=lambda: float(next(ticks)))
+    regret = np.zeros(rounds)
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
     with _blas_threads().limit(limits=1, user_api="blas"):
         for t in range(rounds):
-            trial = study.ask()
-            study.tell(trial, float(env.values[trial.arm]) + float(noise[t]))
-    arms = np.array([trial.arm for trial in study.trials], dtype=np.intp)
+            trial = study.ask(env.draw_context(rng))
+            value, best = env.expected(trial)
+            study.tell(trial, value + float(noise[t]))
+            regret[t] = best - value
+    trials = study.trials
     return Run(
-        points=env.domain.points[arms],
-        arms=arms,
-        rewards=np.array([trial.reward for trial in study.trials]),
-        regret=env.best_value - env.values[arms],
+        points=np.array([trial.point for trial in trials]),
+        arms=np.array([-1 if trial.arm is None else trial.arm for trial in trials], dtype=np.intp),
+        contexts=np.array([() if trial.context is None else trial.context for trial in trials]),
+        rewards=np.array([trial.reward for trial in trials]),
+        regret=regret,
     )
 
 

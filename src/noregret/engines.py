@@ -1,0 +1,310 @@
+"""Where posterior, domain and maximiser meet: one engine for finitely many arms, one for everything else.
+
+An engine knows how a trial enters the posterior, what the bounds are at points or arms, and which point has the best
+score. What it keeps besides the posterior is a cache of it.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .checks import Array, frozen
+from .domain import Arms, Box, Domain, Space
+from .errors import InvalidInput, NoRegretError
+from .kernels import Kernel
+from .parts.confidence import Envelope
+from .parts.maximizers import best_arm
+from .parts.scores import Score
+from .parts.search import Found, PointSearch, Surface
+from .posterior import ArmPosterior, PointPosterior, Posterior, Standing, posterior_on_arms
+from .randomness import Randomness
+from .record import Trial
+
+NEARLY = 0.01  # share of the diagonal within which a point that has only failed is not tried again
+
+
+class Decision(NamedTuple):
+    """What to play next."""
+
+    point: Array
+    arm: int | None
+    explored: bool
+
+
+class Setting(NamedTuple):
+    """What an engine works with; the same for the whole life of a policy."""
+
+    domain: Domain
+    context: Domain | None
+    kernel: Kernel
+    regularization: float
+    score: Score
+    search: PointSearch
+
+
+Bounds = Callable[[Array, Array], Envelope]  # (mean, std) -> the envelope of the coming round
+
+
+class Engine(ABC):
+    """A posterior over a domain, and the choice of a point in it."""
+
+    setting: Setting
+
+    @property
+    @abstractmethod
+    def posterior(self) -> Posterior:
+        """The posterior of f - prior_mean."""
+
+    @abstractmethod
+    def learn(self, trial: Trial, target: float) -> None:
+        """Take in one answered trial."""
+
+    @abstractmethod
+    def fail(self, trial: Trial) -> None:
+        """Set a point that has only failed aside; otherwise the same maximum would be asked for forever."""
+
+    @abstractmethod
+    def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
+        """Mean and std of f at points of the domain (all arms, where it has them and None is given)."""
+
+    @abstractmethod
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of f - prior_mean at answered trials."""
+
+    @abstractmethod
+    def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:
+        """The point of the best score; `last` is the point asked for before this one."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent engine in the same state."""
+
+
+def make_engine(setting: Setting, *, seed: int) -> Engine:
+    """The engine that suits the domain and the contexts."""
+    if isinstance(setting.domain, Arms) and (setting.context is None or isinstance(setting.context, Arms)):
+        return ArmEngine(setting)
+    return PointEngine(setting, seed=seed)
+
+
+@final
+class ArmEngine(Engine):
+    """Arms, with finitely many contexts or none: a table with a row for each context and a column for each arm."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        domain, context = setting.domain, setting.context
+        if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
+            raise InvalidInput("An ArmEngine needs arms and, if any, finitely many contexts.")
+        self._arms, self._contexts = domain, context
+        table = domain if context is None else _table(context, domain)
+        self._posterior = posterior_on_arms(table, setting.kernel, setting.regularization)
+        self._failed: set[int] = set()
+
+    @property
+    def posterior(self) -> ArmPosterior:
+        """The posterior over the table."""
+        return self._posterior
+
+    def _cell(self, trial: Trial) -> int:
+        if trial.arm is None:
+            raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
+        return self._row(trial.context) * len(self._arms) + trial.arm
+
+    def _row(self, context: Array | None) -> int:
+        return 0 if self._contexts is None or context is None else int(self._contexts.index(context[None])[0])
+
+    def learn(self, trial: Trial, target: float) -> None:
+        """Take in one answered trial."""
+        self._posterior.append(self._cell(trial), target)
+        self._failed.discard(int(trial.arm or 0))
+
+    def fail(self, trial: Trial) -> None:
+        """Set an arm aside unless it was answered before."""
+        cells = self._posterior.plays.reshape(-1, len(self._arms))
+        if trial.arm is not None and not cells[:, trial.arm].any():
+            self._failed.add(trial.arm)
+
+    def predict(self, points: npt.ArrayLike | None, context: Array | None) -> tuple[Array, Array]:
+        """Mean and std of f at some arms, given as points, or at all."""
+        start = self._row(context) * len(self._arms)
+        if points is not None:
+            return self._posterior.predict(start + self._arms.index(points))
+        if self._contexts is None:
+            return self._posterior.predict()
+        return self._posterior.predict(np.arange(start, start + len(self._arms)))
+
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean at answered trials."""
+        return self._posterior.predict([self._cell(trial) for trial in trials])[0]
+
+    def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:  # noqa: ARG002 - a table is searched whole
+        """The best arm, ties broken at random."""
+        scores = self.setting.score(bounds(*self.predict(None, context)))
+        if self._failed:
+            _none_left(len(self._failed) == len(scores))
+            scores[list(self._failed)] = -np.inf
+        arm = best_arm(scores, self._posterior.prior.size, randomness)
+        return Decision(self._arms.points[arm], arm, explored=False)
+
+    def copy(self) -> ArmEngine:
+        """An independent engine in the same state."""
+        other = ArmEngine.__new__(ArmEngine)
+        other.__dict__.update(self.__dict__)
+        other._posterior, other._failed = self._posterior.copy(), self._failed.copy()
+        return other
+
+
+@final
+class PointEngine(Engine):
+    """Boxes and spaces of parameters, and any domain under continuous contexts. Rows are (context, point)."""
+
+    def __init__(self, setting: Setting, *, seed: int) -> None:
+        self.setting = setting
+        self._seed = seed
+        width = 0 if setting.context is None else setting.context.dimension
+        self._posterior = PointPosterior(setting.kernel, width + setting.domain.dimension, setting.regularization)
+        self._failed: list[Array] = []
+        self._standing: Standing | None = None
+        self._candidates: Array | None = None
+        self.found: Found | None = None  # how the last search ended
+
+    @property
+    def posterior(self) -> PointPosterior:
+        """The posterior over (context, point)."""
+        return self._posterior
+
+    def learn(self, trial: Trial, target: float) -> None:
+        """Take in one answered trial."""
+        self._posterior.append(row_of(trial), target)
+        self._failed = [point for point in self._failed if not np.array_equal(point, trial.point)]
+
+    def fail(self, trial: Trial) -> None:
+        """Set the neighbourhood of a point aside unless it was answered before."""
+        width = 0 if trial.context is None else len(trial.context)
+        if not (self._posterior.points[:, width:] == trial.point).all(axis=1).any():
+            self._failed.append(trial.point)
+
+    def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
+        """Mean and std of f at points of the domain."""
+        return self._posterior.predict(_rows(context, self._inside(points)))
+
+    def _inside(self, points: Any) -> Array:
+        domain = self.setting.domain
+        if isinstance(domain, Arms):
+            return domain.points if points is None else domain.points[domain.index(points)]
+        if points is None:
+            raise InvalidInput("This domain is continuous: say at which points, `(n, d)`, to predict.")
+        return domain.inside("points", points)
+
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean at answered trials."""
+        return self._posterior.mean(np.array([row_of(trial) for trial in trials]))
+
+    def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:
+        """The best arm, or the best point that the search finds."""
+        domain = self.setting.domain
+        if isinstance(domain, Arms):
+            return self._choose_arm(domain, bounds, context, randomness)
+        surface = self._surface(bounds, context)
+        standing, scores = self._standing_scores(domain, bounds, context)
+        _none_left(bool(np.isneginf(scores).all()))
+        self.found = self.setting.search.maximize(
+            surface,
+            domain,
+            standing=standing,
+            scores=scores,
+            incumbents=self._incumbents(context, last),
+            rng=lambda: randomness.generator,
+        )
+        return Decision(frozen(self.found.point.copy()), None, explored=False)
+
+    def _choose_arm(self, domain: Arms, bounds: Bounds, context: Array | None, randomness: Randomness) -> Decision:
+        scores = self.setting.score(bounds(*self._posterior.predict(_rows(context, domain.points))))
+        scores = self._without_failed(domain.points, scores)
+        _none_left(bool(np.isneginf(scores).all()))
+        size = float(np.sqrt(self.setting.kernel.diagonal(_rows(context, domain.points)).max()))
+        arm = best_arm(scores, size, randomness)
+        return Decision(domain.points[arm], arm, explored=False)
+
+    def _surface(self, bounds: Bounds, context: Array | None) -> Surface:
+        score = self.setting.score
+
+        def values(points: Array) -> Array:
+            scores = score(bounds(*self._posterior.predict(_rows(context, points))))
+            return self._without_failed(points, scores)
+
+        def slope(point: Array) -> tuple[float, Array]:
+            at = self._posterior.gradients(_rows(context, point[None]))
+            envelope = bounds(at.mean, at.std)
+            by_mean, by_std = score.partials(envelope)
+            gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
+            value = self._without_failed(point[None], score(envelope))
+            return float(value[0]), gradient[0, -len(point) :]
+
+        return Surface(values, slope)
+
+    def _standing_scores(self, domain: Box | Space, bounds: Bounds, context: Array | None) -> tuple[Array, Array]:
+        if self._candidates is None:
+            self._candidates = self.setting.search.standing(domain, self._seed)
+        if context is not None:  # rows change with the context, so nothing can be kept of them
+            scores = self.setting.score(bounds(*self._posterior.predict(_rows(context, self._candidates))))
+        else:
+            if self._standing is None:
+                self._standing = Standing(self._posterior, self._candidates)
+            scores = self.setting.score(bounds(*self._standing.predict()))
+        return self._candidates, self._without_failed(self._candidates, scores)
+
+    def _incumbents(self, context: Array | None, last: Array | None) -> Array:
+        """The point of the highest posterior mean so far, and the last one asked for."""
+        width = 0 if context is None else len(context)
+        points = [] if last is None else [last]
+        if self._posterior.rank:
+            points.append(self._posterior.points[int(self._posterior.observed_means().argmax()), width:])
+        return np.array(points).reshape(len(points), self.setting.domain.dimension)
+
+    def _without_failed(self, points: Array, scores: Array) -> Array:
+        if not self._failed:
+            return scores
+        domain = self.setting.domain
+        span = 1.0 if isinstance(domain, Arms) else domain.upper - domain.lower
+        reach = 0.0 if isinstance(domain, Arms) else NEARLY * np.sqrt(domain.dimension)
+        for failed in self._failed:
+            scores = np.where(np.linalg.norm((points - failed) / span, axis=1) <= reach, -np.inf, scores)
+        return scores
+
+    def copy(self) -> PointEngine:
+        """An independent engine in the same state."""
+        other = PointEngine.__new__(PointEngine)
+        other.__dict__.update(self.__dict__)
+        other._posterior, other._failed, other._standing = self._posterior.copy(), self._failed.copy(), None
+        return other
+
+
+def row_of(trial: Trial) -> Array:
+    """What a kernel sees of a trial: (context, point)."""
+    return np.asarray(_rows(trial.context, trial.point[None])[0])
+
+
+def _rows(context: Array | None, points: Array) -> Array:
+    if context is None:
+        return points
+    return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
+
+
+def _table(contexts: Arms, arms: Arms) -> Arms:
+    """Every (context, arm), contexts outermost."""
+    return Arms(np.concatenate([_rows(context, arms.points) for context in contexts.points]))
+
+
+def _none_left(is_so: bool) -> None:
+    if is_so:
+        raise NoRegretError(
+            "Everything that could be asked for has failed, so there is nothing left. Look at the reasons in "
+            "`study.trials`: usually the objective cannot run at all. After mending it, start a study with a new name."
+        )

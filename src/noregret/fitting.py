@@ -1,0 +1,321 @@
+"""Hyperparameters from data: the kernel and the noise that make the rewards most likely, or most probable.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| theta | | `kernel.log_parameters`, then log noise variance | (p + 1,) |
+| p(y) | `log_likelihood` | see `likelihood` | scalar |
+
+Priors: Hvarfner, Hellsten & Nardi 2024, "Vanilla Bayesian optimization performs great in high dimensions".
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .checks import Array, finite_array, integer, number, one_of
+from .errors import InvalidInput, NoRegretWarning
+from .kernels import Hyperparameter, Kernel
+from .likelihood import LOG_2PI, Data, Likelihood, checked, evaluate, merged
+from .serialize import described
+
+FEWEST = 3  # distinct points below which nothing can be said about a lengthscale
+PART = 250  # distinct points beyond which the starts are compared on a random part of the points
+RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance; the first one that works is used
+BOUNDED = ("lengthscale", "scale", "noise")
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Standardization:
+    """Rewards of mean 0 and standard deviation 1: `to` the standard scale and `back`."""
+
+    mean: float
+    std: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "mean", number("mean", self.mean))
+        object.__setattr__(self, "std", number("std", self.std, low=0.0, open_low=True))
+
+    @classmethod
+    def of(cls, y: npt.ArrayLike) -> Standardization:
+        """That of these rewards `(n,)`. The std is 1 where they are all equal, the mean is 0 where there are none."""
+        rewards = finite_array("y", y)
+        if rewards.size == 0:
+            return cls(0.0, 1.0)
+        return cls(float(rewards.mean()), 1.0 if _constant(rewards) else float(rewards.std()))
+
+    def to(self, y: npt.ArrayLike) -> Array:
+        """Rewards on the standard scale."""
+        return (np.asarray(y, dtype=np.float64) - self.mean) / self.std
+
+    def back(self, values: npt.ArrayLike) -> Array:
+        """Rewards, or posterior means, on their own scale. A posterior std comes back by `* std` alone."""
+        return np.asarray(values, dtype=np.float64) * self.std + self.mean
+
+
+@final
+@dataclass(frozen=True)
+class Fit:
+    """What `fit` found."""
+
+    kernel: Kernel  # of the structure that was given
+    noise: float  # standard deviation, reward units
+    log_likelihood: float  # log marginal likelihood, nats
+    log_posterior: float  # the same plus the log density of the prior; equal without one
+    converged: bool  # whether the optimizer met its tolerances; False where there was nothing to fit by
+    message: str  # what happened, in one sentence
+
+
+class _Prior(NamedTuple):
+    """What is believed of theta beforehand: normal, within bounds. All `(p + 1,)`."""
+
+    location: Array
+    spread: Array
+    low: Array
+    high: Array
+    informative: bool  # False: used to draw starts, not part of the posterior
+
+    @property
+    def mode(self) -> Array:
+        """The most likely theta: of the log-normal density of exp(theta) where it counts."""
+        return self.location - self.spread**2 if self.informative else self.location
+
+    def with_noise(self, value: float) -> _Prior:
+        """The same with a known log noise variance."""
+        low, high = np.append(self.low[:-1], value), np.append(self.high[:-1], value)
+        return self._replace(low=low, high=high)
+
+    def log_density(self, theta: Array) -> tuple[float, Array]:
+        """The log density of exp(theta), log-normal, and its gradient in theta."""
+        if not self.informative:
+            return 0.0, np.zeros(len(theta))
+        z = (theta - self.location) / self.spread
+        value = -0.5 * float(z @ z) - float(np.sum(theta + np.log(self.spread))) - 0.5 * len(theta) * LOG_2PI
+        return value, -z / self.spread - 1.0
+
+
+def fit(
+    kernel: Kernel,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    noise: float | None = None,
+    fit_noise: bool = True,
+    prior: str | None = "hvarfner",
+    restarts: int = 2,
+    seed: int = 0,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+) -> Fit:
+    """The kernel and the noise that make the rewards most likely, or most probable under a prior.
+
+    Starts at the given kernel, at the mode of the prior, and at random draws from it; the best optimum counts. Equal
+    arguments give equal results. With many points the starts are compared on a random part of them, and only the best
+    goes on with all.
+
+    Prior "hvarfner" (Hvarfner, Hellsten & Nardi 2024) is for points in the unit cube and standardised rewards
+    (`Standardization`): lengthscales log-normal (sqrt 2 + log(d) / 2, sqrt 3), at least 0.025, for a kernel that sees
+    d columns, which expects smoother functions in more dimensions; noise variance log-normal (-4, 1), at least 1e-4.
+    They have no scale, the rewards being standardised. Where a kernel has one, it is log-normal (1, 1) here, of mode 1:
+    without that, data that look linear drive scale and lengthscale to infinity together, and the scales of a product
+    are not determined. Prior None is maximum likelihood, for points and rewards in any units, within wide bounds set
+    by the spread of the data: lengthscales within 1e-3 to 1e3 spans of X, scales within 1e-4 to 1e4 and the noise
+    variance within 1e-6 to 10 variances of y. In both cases the process has mean 0: subtract the average of y.
+
+    Where nothing can be learned (fewer than 3 distinct points, all rewards equal) the kernel is given back as it is,
+    with a message and a `NoRegretWarning`.
+
+    Args:
+        kernel: the structure and the first start; give one lengthscale for each dimension to fit as many.
+        X: `(n, d)`; repeated rows are welcome and cost nothing.
+        y: `(n,)`.
+        noise: standard deviation of the reward noise to start from; by default the mode of its prior.
+        fit_noise: False if `noise` is known and stays as it is.
+        prior: "hvarfner", or None for maximum likelihood.
+        restarts: starts beside the given kernel.
+        seed: of the random starts, and of the part of many points that compares them.
+        bounds: (low, high) that replace the bounds of "lengthscale", "scale" (all of them) or "noise" (a standard
+            deviation); equal ends fix a value.
+
+    Raises:
+        InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong bounds.
+    """
+    points, rewards = checked(X, y)
+    if prior is not None:
+        one_of("prior", prior, ["hvarfner"], why="None is maximum likelihood.")
+    starts = 1 + integer("restarts", restarts, low=0)
+    rng = np.random.default_rng(integer("seed", seed, low=0))
+    problem = _Problem(kernel, merged(points, rewards), _prior(kernel, points, rewards, prior, bounds or {}))
+    theta = _given(problem, noise, fit_noise)
+    reason = _nothing_to_fit(problem.data, rewards)
+    if reason:
+        warnings.warn(NoRegretWarning(reason), stacklevel=2)
+        return problem.result(theta, converged=False, message=reason)
+    if not fit_noise:
+        problem = replace(problem, prior=problem.prior.with_noise(theta[-1]))
+    return _maximize(problem, theta, starts, rng)
+
+
+def _constant(y: Array) -> bool:
+    """Whether the rewards differ by no more than the rounding of their average."""
+    return bool(np.ptp(y) <= 8.0 * np.finfo(np.float64).eps * np.abs(y).max())
+
+
+def _nothing_to_fit(data: Data, y: Array) -> str:
+    if len(data.means) < FEWEST:
+        seen = f"there are {len(data.means)} distinct points, and a fit needs at least {FEWEST}"
+    elif _constant(y):
+        seen = "all rewards are equal"
+    else:
+        return ""
+    return f"No fit: {seen}. The kernel stays as it is."
+
+
+def _prior(kernel: Kernel, X: Array, y: Array, name: str | None, bounds: Mapping[str, tuple[float, float]]) -> _Prior:
+    """What is believed of the kernel's log parameters and of log noise variance."""
+    known = kernel.hyperparameters(range(X.shape[1]))
+    if name is None:
+        variance = Standardization.of(y).std ** 2
+        rows = [_vague(parameter, X, variance) for parameter in known]
+        rows.append((math.log(0.01 * variance), 2.0, 1e-6 * variance, 10.0 * variance))
+    else:
+        rows = [_hvarfner(parameter) for parameter in known]
+        rows.append((-4.0, 1.0, 1e-4, 10.0))
+    location, spread, low, high = np.array(rows).T
+    low, high = np.log(low), np.log(high)
+    kinds = ["scale" if parameter.kind == "slope" else parameter.kind for parameter in known] + ["noise"]
+    for kind, given in bounds.items():
+        one_of("bounds", kind, BOUNDED)
+        ends = _bounds(kind, given)
+        for index in [index for index, each in enumerate(kinds) if each == kind]:
+            low[index], high[index] = np.log(ends) * (2.0 if kind == "noise" else 1.0)  # theta has the variance
+    return _Prior(location, spread, low, high, informative=name is not None)
+
+
+def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
+    if np.shape(given) != (2,):
+        raise InvalidInput(f"The bounds of {kind!r} are {given!r}: give two numbers, (low, high).")
+    low = number(f"bounds[{kind!r}][0]", given[0], low=0.0, open_low=True)
+    return low, number(f"bounds[{kind!r}][1]", given[1], low=low)
+
+
+def _hvarfner(parameter: Hyperparameter) -> tuple[float, float, float, float]:
+    """Location and spread of the logarithm, and bounds (Hvarfner, Hellsten & Nardi 2024; the scale is ours)."""
+    if parameter.kind == "lengthscale":
+        return math.sqrt(2.0) + 0.5 * math.log(parameter.dimension), math.sqrt(3.0), 0.025, 1e3
+    return 1.0, 1.0, 1e-3, 1e3
+
+
+def _vague(parameter: Hyperparameter, X: Array, variance: float) -> tuple[float, float, float, float]:
+    """Where to start and how far to go for points and rewards in any units."""
+    columns = X[:, list(parameter.columns)]
+    if parameter.kind == "lengthscale":
+        span = float(np.ptp(columns, axis=0).max()) if len(X) else 0.0
+        span = span or 1.0  # a constant column says nothing about its lengthscale
+        return math.log(0.3 * math.sqrt(parameter.dimension) * span), 1.0, 1e-3 * span, 1e3 * span
+    if parameter.kind == "slope":
+        square = float(np.mean(np.sum(columns**2, axis=1))) if len(X) else 0.0
+        variance /= square or 1.0
+    return math.log(variance), 1.0, 1e-4 * variance, 1e4 * variance
+
+
+class _Climb(NamedTuple):
+    theta: Array
+    log_posterior: float
+    converged: bool
+    evaluations: int
+    message: str
+
+
+@final
+@dataclass(frozen=True)
+class _Problem:
+    """The log posterior of theta."""
+
+    kernel: Kernel
+    data: Data
+    prior: _Prior
+
+    def likelihood(self, theta: Array) -> tuple[Likelihood, float]:
+        kernel = self.kernel.with_log_parameters(theta[:-1])
+        result = evaluate(kernel, self.data, math.exp(theta[-1]), ridges=RIDGES)
+        if result is None:
+            raise InvalidInput(
+                f"{kernel!r} is not positive definite on these points, not even with a ridge of {RIDGES[-1]:g} times "
+                "its prior variance. Usually it is a kernel of your own with an error in it."
+            )
+        return result
+
+    def loss(self, theta: Array) -> tuple[float, Array]:
+        """Minus the log posterior and its gradient."""
+        likelihood, _ = self.likelihood(theta)
+        value, gradient = self.prior.log_density(theta)
+        return -likelihood.value - value, -likelihood.gradient - gradient
+
+    def climb(self, start: Array) -> _Climb:
+        """The local maximum that L-BFGS-B reaches from here."""
+        from scipy.optimize import minimize
+
+        found = minimize(
+            self.loss,
+            start,
+            jac=True,
+            method="L-BFGS-B",
+            bounds=list(zip(self.prior.low, self.prior.high, strict=True)),
+            options={"maxiter": 200, "ftol": 1e-8, "gtol": 1e-3},
+        )
+        converged = bool(found.success) or self._is_flat(found.x)
+        return _Climb(found.x, -float(found.fun), converged, int(found.nfev), str(found.message))
+
+    def _is_flat(self, theta: Array) -> bool:
+        """Whether the projected gradient is small: rounding can end the line search where nothing is left to gain."""
+        left = theta - np.clip(theta - self.loss(theta)[1], self.prior.low, self.prior.high)
+        return bool(np.abs(left).max() <= 1e-2)
+
+    def result(self, theta: Array, *, converged: bool, message: str) -> Fit:
+        likelihood, ridge = self.likelihood(theta)
+        if ridge:
+            message += f" The covariance of the rewards was singular to rounding; a ridge of {ridge:g} was added."
+        return Fit(
+            kernel=self.kernel.with_log_parameters(theta[:-1]),
+            noise=math.exp(0.5 * theta[-1]),
+            log_likelihood=likelihood.value,
+            log_posterior=likelihood.value + self.prior.log_density(theta)[0],
+            converged=converged,
+            message=message,
+        )
+
+
+def _given(problem: _Problem, noise: float | None, fit_noise: bool) -> Array:
+    """Theta of the given kernel and noise."""
+    if noise is None and not fit_noise:
+        raise InvalidInput("`fit_noise` is False and `noise` is not given: then it must be known.")
+    if noise is None:
+        return np.append(problem.kernel.log_parameters, problem.prior.mode[-1])
+    std = number("noise", noise, low=0.0, open_low=True, why="It is the standard deviation of the reward noise.")
+    return np.append(problem.kernel.log_parameters, 2.0 * math.log(std))
+
+
+def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Generator) -> Fit:
+    prior, data = problem.prior, problem.data
+    draws = prior.location + prior.spread * rng.standard_normal((max(starts - 2, 0), len(theta)))
+    ways = np.clip(np.vstack([theta, prior.mode, draws])[:starts], prior.low, prior.high)
+    compared = problem
+    if len(data.means) > PART:
+        compared = replace(problem, data=data.part(np.sort(rng.choice(len(data.means), PART, replace=False))))
+    climbs = [compared.climb(way) for way in ways]
+    best = max(climbs, key=lambda climb: climb.log_posterior)
+    if compared is not problem:
+        best = problem.climb(best.theta)
+        climbs.append(best)
+    evaluations = sum(climb.evaluations for climb in climbs)
+    what = "Converged" if best.converged else f"Not converged ({best.message.strip().rstrip('.')})"
+    message = f"{what}: best of {starts} starts, {evaluations} evaluations."
+    return problem.result(best.theta, converged=best.converged, message=message)

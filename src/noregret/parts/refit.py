@@ -1,0 +1,87 @@
+"""When and how hyperparameters are learned from the record. Policies that do so are not certified."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+
+from ..checks import Array, integer, one_of
+from ..errors import InvalidInput, NoRegretWarning
+from ..fitting import Standardization, fit
+from ..kernels import Kernel
+from ..serialize import described
+
+
+class Refitted(NamedTuple):
+    """What the posterior works with after a fit."""
+
+    kernel: Kernel  # in the units of the points, on standardised rewards
+    regularization: float
+    scale: Standardization  # of the rewards
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Refit:
+    """Fit the kernel and the noise anew after every so many answers, always from the policy's own kernel.
+
+    A fit sees the first k * `every` answers, standardised, and points in shares of the domain's sides: a pure
+    function of the record, which a replay repeats. The confidence bounds of a theorem are for a kernel that is given,
+    so they are not called valid here.
+
+    Attributes:
+        every: answers between two fits.
+        prior: "hvarfner" (Hvarfner et al. 2024, see `fitting.fit`) or "none" for maximum likelihood.
+        restarts: random starts of each fit.
+    """
+
+    every: int = 10
+    prior: str = "hvarfner"
+    restarts: int = 2
+
+    def __post_init__(self) -> None:
+        integer("every", self.every, low=3, why="Two answers are too few to learn a kernel from.")
+        one_of("prior", self.prior, ["hvarfner", "none"])
+        integer("restarts", self.restarts, low=0)
+
+    def __call__(
+        self, kernel: Kernel, rows: Array, rewards: Array, sides: Array, *, noise: float, seed: int
+    ) -> Refitted:
+        """The kernel and noise for rows `(n, d)` with these rewards `(n,)`, in a box of these sides `(d,)`.
+
+        Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
+        noise stay as they are.
+        """
+        scale = Standardization.of(rewards)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
+            found = fit(
+                rescaled(kernel, 1.0 / sides),
+                rows / sides,
+                scale.to(rewards),
+                noise=noise / scale.std,
+                prior=None if self.prior == "none" else self.prior,
+                restarts=self.restarts,
+                seed=seed,
+            )
+        return Refitted(rescaled(found.kernel, sides), found.noise**2, scale)
+
+
+def rescaled(kernel: Kernel, factors: Array) -> Kernel:
+    """The same kernel for points whose columns have been multiplied by `factors` `(d,)`."""
+    values = kernel.log_parameters.copy()
+    for i, parameter in enumerate(kernel.hyperparameters(range(len(factors)))):
+        if parameter.kind == "scale":
+            continue
+        own = np.log(factors[list(parameter.columns)])
+        if np.ptp(own) > 1e-12:
+            raise InvalidInput(
+                "A fit needs a lengthscale for each dimension where the box has sides of different lengths: "
+                f"{kernel!r} has one for several of them. Give a list, such as lengthscale=[1.0, 20.0]."
+            )
+        values[i] += own[0] if parameter.kind == "lengthscale" else -2.0 * own[0]
+    return kernel.with_log_parameters(values)

@@ -1,0 +1,266 @@
+"""Which point of a box has the best score: candidates everywhere, a closer look around the best, gradients at the end.
+
+The search works in the unit cube (u = (x - lower) / (upper - lower)), where one step size fits all dimensions.
+Deterministic given its random generator.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..checks import Array, integer
+from ..domain import Box, Choice, Float, Int, Space
+from ..serialize import described
+
+DENSE = 0.1  # spacing of the candidates in the unit cube above which a closer look precedes the gradients
+REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
+MOST_ALTERNATIONS = 5  # between real columns and the others
+FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
+
+
+class Surface(NamedTuple):
+    """What is maximised over a domain; points are rows in the domain's (encoded) coordinates."""
+
+    values: Callable[[Array], Array]  # (m, d) -> (m,)
+    slope: Callable[[Array], tuple[float, Array]]  # (d,) -> value and gradient (d,)
+
+
+class Found(NamedTuple):
+    """Where a search ended.
+
+    Attributes:
+        point: `(d,)`, a valid point of the domain.
+        value: the score reached there.
+        evaluations: points at which the score was evaluated, standing candidates not counted.
+    """
+
+    point: Array
+    value: float
+    evaluations: int
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class PointSearch:
+    """Multi-start ascent.
+
+    Attributes:
+        candidates: scrambled Sobol points that stand ready, a power of two.
+        around: points tried around the best candidates and incumbents before gradients are used, where the candidates
+            are far apart (in few dimensions they are dense enough).
+        starts: how many of the best are refined by L-BFGS-B, the promising ones to the end.
+        evaluations: most gradients for each of them.
+    """
+
+    candidates: int = 1024
+    around: int = 48
+    starts: int = 3
+    evaluations: int = 20
+
+    def __post_init__(self) -> None:
+        for name, low in (("candidates", 2), ("around", 0), ("starts", 1), ("evaluations", 1)):
+            integer(name, getattr(self, name), low=low)
+
+    def standing(self, domain: Box | Space, seed: int) -> Array:
+        """The standing candidates, `(candidates, d)`: the same for the same seed."""
+        from scipy.stats import qmc  # slow to import, and arms need none of it
+
+        power = (self.candidates - 1).bit_length()
+        unit = qmc.Sobol(
+            domain.dimension, scramble=True, rng=np.random.default_rng([seed, domain.dimension])
+        ).random_base2(power)
+        points = domain.lower + unit * (domain.upper - domain.lower)
+        return domain.snap(points) if isinstance(domain, Space) else points
+
+    def maximize(
+        self, surface: Surface, domain: Box | Space, *, standing: Array, scores: Array, incumbents: Array,
+        rng: Callable[[], np.random.Generator],
+    ) -> Found:  # fmt: skip
+        """The best point found.
+
+        Args:
+            surface: the score.
+            domain: where.
+            standing: candidates `(m, d)`.
+            scores: their scores `(m,)`.
+            incumbents: points worth a closer look, `(i, d)`: the best so far, the last maximum.
+            rng: gives the trial's generator.
+        """
+        top = _spread(standing, scores, self.starts, domain)
+        possible = np.flatnonzero(np.isfinite(scores))
+        if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
+            # As before anything is observed: any point is as good as another.
+            pick = int(rng().choice(possible))
+            return Found(standing[pick], float(scores[pick]), 0)
+        spacing = len(standing) ** (-1.0 / domain.dimension)
+        tried = incumbents
+        if spacing > DENSE:
+            centres = np.concatenate([standing[top], incumbents])
+            tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
+        points = np.concatenate([tried, standing[top]])
+        values = np.concatenate([surface.values(tried) if len(tried) else np.zeros(0), scores[top]])
+        best, counted = Found(standing[top[0]], float(scores[top[0]]), 0), len(tried)
+        for start in _spread(points, values, self.starts, domain):
+            here = Found(_peak(points[start], standing, scores, domain), float(values[start]), 0)
+            if not np.array_equal(here.point, points[start]):
+                here = here._replace(value=-np.inf)  # not known yet
+            found = self._ascend(surface, domain, here, hopeless_below=best.value, reach=REACH * spacing)
+            counted += found.evaluations
+            best = max(best, found, key=lambda each: each.value)
+        return best._replace(evaluations=counted)
+
+    def _ascend(
+        self, surface: Surface, domain: Box | Space, start: Found, *, hopeless_below: float, reach: float
+    ) -> Found:
+        """Alternate gradients in the real columns with exact local search in the others until neither helps."""
+        here = start
+        real = _real_columns(domain)
+        for _ in range(MOST_ALTERNATIONS):
+            if real.any():
+                here = self._climb(surface, domain, here, real, hopeless_below=hopeless_below, reach=reach)
+            if real.all():
+                break
+            neighbours = _neighbours(domain, here.point)
+            values = surface.values(neighbours)
+            best = int(values.argmax())
+            here = here._replace(evaluations=here.evaluations + len(neighbours))
+            if values[best] <= here.value:
+                break
+            here = Found(neighbours[best], float(values[best]), here.evaluations)
+        return here
+
+    def _climb(
+        self,
+        surface: Surface,
+        domain: Box | Space,
+        start: Found,
+        real: npt.NDArray[np.bool_],
+        *,
+        hopeless_below: float,
+        reach: float,
+    ) -> Found:
+        """L-BFGS-B in the real columns, given up at once where the first slope says that the best is out of reach."""
+        from scipy.optimize import minimize
+
+        low, span = domain.lower[real], (domain.upper - domain.lower)[real]
+        best, count = [start], [start.evaluations]
+
+        def downhill(u: Array) -> tuple[float, Array]:
+            point = start.point.copy()
+            point[real] = np.clip(low + u * span, low, low + span)
+            value, gradient = surface.slope(point)
+            count[0] += 1
+            if value > best[0].value:
+                best[0] = Found(point, value, 0)
+            return -value, -gradient[real] * span
+
+        u0 = np.clip((start.point[real] - low) / span, 0.0, 1.0)
+        first = downhill(u0)
+        if -first[0] + reach * float(np.linalg.norm(first[1])) >= hopeless_below:
+            memory = {u0.tobytes(): first}  # the optimizer begins where we have just been
+
+            def remembered(u: Array) -> tuple[float, Array]:
+                return memory.pop(u.tobytes(), None) or downhill(u)
+
+            minimize(
+                remembered,
+                u0,
+                jac=True,
+                method="L-BFGS-B",
+                bounds=[(0.0, 1.0)] * len(u0),
+                options={"maxfun": self.evaluations, "ftol": 1e-10, "gtol": 1e-8},
+            )
+        return best[0]._replace(evaluations=count[0])
+
+
+def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
+    """Where a parabola through the scores around a point has its maximum; the point itself if that is not nearby.
+
+    The scores of the standing candidates are known already, and gradients cost O(n^2) each: a start close to the
+    maximum saves some of them.
+    """
+    d = domain.dimension
+    count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
+    if not _real_columns(domain).all() or count > len(standing) // 8:
+        return point
+    offsets = (standing - point) / (domain.upper - domain.lower)
+    squares = np.einsum("ij,ij->i", offsets, offsets)
+    near = np.argpartition(squares, count)[:count]
+    z, values = offsets[near], scores[near]
+    if not np.isfinite(values).all():
+        return point
+    i, j = np.triu_indices(d)
+    design = np.column_stack([np.ones(count), z, z[:, i] * z[:, j]])
+    coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
+    hessian = np.zeros((d, d))
+    hessian[i, j] += coefficients[d + 1 :]
+    hessian += hessian.T
+    if np.linalg.eigvalsh(hessian)[-1] >= 0.0:
+        return point
+    step = -np.linalg.solve(hessian, coefficients[1 : d + 1])
+    if step @ step > squares[near].max():
+        return point
+    # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
+    peak = np.round((point - domain.lower) / (domain.upper - domain.lower) + step, 6)
+    return domain.lower + np.clip(peak, 0.0, 1.0) * (domain.upper - domain.lower)
+
+
+def _real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
+    real = np.ones(domain.dimension, dtype=bool)
+    if isinstance(domain, Space):
+        for parameter, columns in domain.columns():
+            real[columns] = isinstance(parameter, Float)
+    return real
+
+
+def _spread(points: Array, values: Array, count: int, domain: Box | Space) -> list[int]:
+    """The best points, none of them closer than 2% of the diagonal to a better one."""
+    span = domain.upper - domain.lower
+    apart = 0.02 * np.sqrt(domain.dimension)
+    chosen: list[int] = []
+    for index in np.argsort(-values, kind="stable")[: 64 * count]:
+        if all(np.linalg.norm((points[index] - points[other]) / span) > apart for other in chosen):
+            chosen.append(int(index))
+            if len(chosen) == count:
+                break
+    return chosen
+
+
+def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, rng: np.random.Generator) -> Array:
+    """Points around the centres, some near and some nearer, within the domain."""
+    if count == 0:
+        return np.zeros((0, domain.dimension))
+    # Half the spacing of the standing candidates, and a tenth of that.
+    radius = 0.5 * spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
+    points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
+    points = np.clip(points, domain.lower, domain.upper)
+    return domain.snap(points) if isinstance(domain, Space) else points
+
+
+def _neighbours(domain: Box | Space, point: Array) -> Array:
+    """Points that differ in one whole number (by 1, by an eighth of the range, at the ends) or one choice."""
+    rows = []
+    if isinstance(domain, Space):
+        for parameter, columns in domain.columns():
+            for value in _other_values(parameter, point[columns]):
+                row = point.copy()
+                row[columns] = parameter.encode(value)
+                rows.append(row)
+    return np.array(rows).reshape(len(rows), domain.dimension)
+
+
+def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:
+    if isinstance(parameter, Float):
+        return []
+    here = parameter.decode(columns)
+    if isinstance(parameter, Choice):
+        return [option for option in parameter.options if option is not here]
+    far = max((parameter.high - parameter.low) // 8, 2)
+    steps = {int(here) + step for step in (-1, 1, -far, far)} | {parameter.low, parameter.high}
+    return [value for value in sorted(steps - {int(here)}) if parameter.low <= value <= parameter.high]

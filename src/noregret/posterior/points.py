@@ -1,0 +1,291 @@
+"""Posterior at arbitrary points (function space): boxes, spaces of parameters, contexts.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| U | `points` | distinct points observed, in order of first observation | (n, d) |
+| N, ybar | `_plays`, `_average` | observations of each, average of their targets | (n,) |
+| M | | K(U, U) + lambda N^{-1}: repeats merged exactly | (n, n) |
+| L | `_factor` | M = L L^T, grows in place | (n, n) |
+| half | `_half` | L^{-1} ybar | (n,) |
+| alpha | `weights` | M^{-1} ybar | (n,) |
+
+mu(x) = k(x)^T alpha and sigma^2(x) = k(x, x) - |L^{-1} k(x)|^2. A round costs O(n^2), n the number of *distinct*
+points.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..checks import Array, number, points_array
+from ..errors import InvalidInput
+from ..kernels import Kernel
+from .factorization import covariance_root
+from .protocol import LEAST_REGULARIZATION, Posterior
+from .triangle import GrowingTriangle, Rotations
+
+FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
+MOST_ROTATIONS = 64  # kept for those who follow the factor's rows, before they have to start anew
+CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
+
+
+class Gradients(NamedTuple):
+    """Mean and standard deviation of f at m points, and their gradients in the points."""
+
+    mean: Array  # (m,)
+    std: Array  # (m,)
+    mean_gradient: Array  # (m, d)
+    std_gradient: Array  # (m, d); 0 where the std is 0
+
+
+@final
+class PointPosterior(Posterior):
+    """Exact posterior at O(n^2) a query, n the number of distinct points observed.
+
+    Args:
+        kernel: prior covariance.
+        dimension: number of columns of a point.
+        regularization: lambda, reward units squared.
+    """
+
+    def __init__(self, kernel: Kernel, dimension: int, regularization: float) -> None:
+        self.kernel = kernel
+        self.dimension = dimension
+        self.regularization = number("regularization", regularization, low=0.0, open_low=True)
+        self.count = 0
+        self.removals = 0  # of rows from the factor: what was derived from its rows must be made anew
+        self.rotations: list[Rotations] = []  # other changes of its rows, in order
+        self.target_changes = 0  # of points observed before
+        self._position: dict[bytes, int] = {}
+        self._points = np.zeros((FIRST_ROOM, dimension))
+        self._plays = np.zeros(FIRST_ROOM, dtype=np.int64)
+        self._average = np.zeros(FIRST_ROOM)
+        self._scatter = np.zeros(FIRST_ROOM)
+        self._factor = GrowingTriangle()
+        self._half = np.zeros(FIRST_ROOM)
+        self._half_known = 0  # leading entries of `_half` that are up to date
+        self._weights: Array | None = None
+
+    @property
+    def rank(self) -> int:
+        """Number of distinct points n."""
+        return self._factor.size
+
+    @property
+    def points(self) -> Array:
+        """The distinct points, `(n, d)`."""
+        return self._points[: self.rank]
+
+    # -- history -------------------------------------------------------------------------------------------------
+
+    def append(self, point: npt.ArrayLike, target: float) -> None:
+        """Add one observation. O(n^2)."""
+        x, target = self._row(point), number("target", target)
+        i = self._position.get(x.tobytes())
+        if i is None:
+            i = self._new(x)
+        else:
+            plays = int(self._plays[i])
+            self._changed(self._factor.add_to_diagonal(i, -self.regularization / (plays * (plays + 1))))
+        self.count += 1
+        self._plays[i] += 1
+        change = target - self._average[i]
+        self._average[i] += change / self._plays[i]
+        self._scatter[i] += change * (target - self._average[i])
+        self._outdated(i)
+
+    def revise(self, point: npt.ArrayLike, old: float, new: float) -> None:
+        """Change the target of one observation from `old` to `new`. O(n^2) at the next question."""
+        i, old, new = self._known(point), number("old", old), number("new", new)
+        before = self._average[i]
+        self._average[i] += (new - old) / self._plays[i]
+        self._scatter[i] += (new - old) * ((new - self._average[i]) + (old - before))
+        self._outdated(i)
+
+    def forget(self, point: npt.ArrayLike, target: float) -> None:
+        """Take one observation with this target back out. O(n^2)."""
+        i, target = self._known(point), number("target", target)
+        plays = int(self._plays[i])
+        self.count -= 1
+        if plays == 1:
+            self._drop(i)
+            return
+        self._changed(self._factor.add_to_diagonal(i, self.regularization / (plays * (plays - 1))))
+        change = target - self._average[i]
+        self._plays[i] -= 1
+        self._average[i] -= change / self._plays[i]
+        self._scatter[i] -= change * (target - self._average[i])
+        if plays == 2:
+            self._scatter[i] = 0.0
+        self._outdated(i)
+
+    def _new(self, x: Array) -> int:
+        n = self.rank
+        self._make_room()
+        row = self._factor.solve(self.kernel(self.points, x[None])[:, 0])
+        prior = float(self.kernel.diagonal(x[None])[0])
+        if self.regularization < LEAST_REGULARIZATION * prior:
+            raise InvalidInput(
+                f"`regularization` is {self.regularization:g} where the prior variance is {prior:g}: below "
+                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
+                "that, or a smaller `scale` in the kernel."
+            )
+        # The Schur complement is lambda plus a variance: rounding must not take it below lambda.
+        variance = max(prior - float(row @ row), 0.0)
+        self._factor.append(row, float(np.sqrt(self.regularization + variance)))
+        self._points[n], self._plays[n], self._average[n], self._scatter[n] = x, 0, 0.0, 0.0
+        self._position[x.tobytes()] = n
+        return n
+
+    def _drop(self, i: int) -> None:
+        n = self.rank
+        self.removals += 1
+        del self._position[self._points[i].tobytes()]
+        self._factor.remove(i)
+        for array in (self._points, self._plays, self._average, self._scatter):
+            array[i : n - 1] = array[i + 1 : n].copy()
+        for key, position in self._position.items():
+            if position > i:
+                self._position[key] = position - 1
+        self._outdated(i)
+
+    def _changed(self, rotations: Rotations) -> None:
+        self.rotations.append(rotations)
+        if len(self.rotations) > MOST_ROTATIONS:  # nobody follows them, or not closely
+            self.rotations.clear()
+            self.removals += 1
+
+    def _outdated(self, position: int) -> None:
+        self.target_changes += position < self._half_known
+        self._half_known = min(self._half_known, position)
+        self._weights = None
+
+    def _make_room(self) -> None:
+        if self.rank == len(self._plays):
+            for name in ("_points", "_plays", "_average", "_scatter", "_half"):
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
+
+    def _row(self, point: npt.ArrayLike) -> Array:
+        return np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
+
+    def _known(self, point: npt.ArrayLike) -> int:
+        row = self._row(point)
+        i = self._position.get(row.tobytes())
+        if i is None:
+            raise InvalidInput(f"The point {row.tolist()} has no observation to change or forget.")
+        return i
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    @property
+    def half(self) -> Array:
+        """L^{-1} ybar, `(n,)`: only the rows after the last change are solved for."""
+        if self._half_known < self.rank:
+            self._factor.substitute(self._average, self._half, start=self._half_known)
+            self._half_known = self.rank
+        return self._half[: self.rank]
+
+    @property
+    def weights(self) -> Array:
+        """Alpha, `(n,)`: the posterior mean is k(x)^T alpha."""
+        if self._weights is None:
+            self._weights = self._factor.solve_transposed(self.half)
+        return self._weights
+
+    def mean(self, points: npt.ArrayLike) -> Array:
+        """Posterior mean alone, `(m,)`: O(n) a point."""
+        X = points_array("points", points, dimension=self.dimension)
+        parts = [self.kernel(X[i : i + CHUNK], self.points) @ self.weights for i in range(0, len(X), CHUNK)]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def predict(self, points: npt.ArrayLike | None = None) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of f at `(m, d)` points, each `(m,)`."""
+        if points is None:
+            raise InvalidInput("A posterior on a continuous domain predicts at points: give them, `(n, d)`.")
+        X = points_array("points", points, dimension=self.dimension)
+        means, stds = [np.zeros(0)], [np.zeros(0)]
+        for i in range(0, len(X), CHUNK):
+            cross = self.kernel(self.points, X[i : i + CHUNK])
+            means.append(self.weights @ cross)
+            rows = self._factor.solve(cross)
+            variance = self.kernel.diagonal(X[i : i + CHUNK]) - np.einsum("ij,ij->j", rows, rows)
+            stds.append(np.sqrt(np.maximum(variance, 0.0)))
+        return np.concatenate(means), np.concatenate(stds)
+
+    def gradients(self, points: npt.ArrayLike) -> Gradients:
+        """Mean and std at `(m, d)` points with their gradients; two substitutions for all points together."""
+        X = points_array("points", points, dimension=self.dimension)
+        cross = self.kernel(self.points, X)
+        rows = self._factor.solve(cross)
+        std = np.sqrt(np.maximum(self.kernel.diagonal(X) - np.einsum("ij,ij->j", rows, rows), 0.0))
+        solved = self._factor.solve_transposed(rows)  # M^{-1} k(U, X)
+        both = np.broadcast_to(self.weights, (len(X), self.rank))
+        mean_gradient = self.kernel.input_gradient(X, self.points, both)
+        variance_gradient = self.kernel.diagonal_gradient(X) - 2.0 * self.kernel.input_gradient(
+            X, self.points, solved.T
+        )
+        flat = std[:, None] <= 0.0
+        std_gradient = np.where(flat, 0.0, variance_gradient / np.where(flat, 1.0, 2.0 * std[:, None]))
+        return Gradients(self.weights @ cross, std, mean_gradient, std_gradient)
+
+    def factor_rows(self, low: int, high: int) -> Array:
+        """Rows `low` .. `high` of L, up to column `high`, `(high - low, high)`."""
+        return self._factor.part(low, high)
+
+    def covariance(self, points: npt.ArrayLike) -> Array:
+        """Joint posterior covariance of f at `m` points, `(m, m)`."""
+        X = points_array("points", points, dimension=self.dimension)
+        rows = self._factor.solve(self.kernel(self.points, X))
+        return np.asarray(self.kernel(X, X) - rows.T @ rows)
+
+    def sample(self, rng: np.random.Generator, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
+        """Joint samples of f at `(m, d)` points, `(size, m)`, exact: O(n^2 m + m^3)."""
+        if points is None:
+            raise InvalidInput("A posterior on a continuous domain samples at points: give them, `(n, d)`.")
+        X = points_array("points", points, dimension=self.dimension)
+        root = covariance_root(self.covariance(X))
+        return self.mean(X) + rng.standard_normal((size, root.shape[1])) @ root.T
+
+    def solve_targets(self, targets: Array) -> Array:
+        """M^{-1} v for `(n,)` values at the distinct points."""
+        return self._factor.solve_transposed(self._factor.solve(targets))
+
+    def observed_means(self) -> Array:
+        """Posterior mean at the distinct points, `(n,)`: ybar - (lambda / n) alpha, O(n) once alpha is known."""
+        return self.average - self.regularization / self.plays * self.weights
+
+    @property
+    def plays(self) -> npt.NDArray[np.int64]:
+        """Observations of each distinct point, `(n,)`."""
+        return self._plays[: self.rank]
+
+    @property
+    def average(self) -> Array:
+        """Average target of each distinct point, `(n,)`."""
+        return self._average[: self.rank]
+
+    @property
+    def quadratic_form(self) -> float:
+        """y^T (K + lambda I)^{-1} y = scatter within points / lambda + |half|^2: a sum of squares."""
+        scatter = float(np.maximum(self._scatter[: self.rank], 0.0).sum())
+        return scatter / self.regularization + float(self.half @ self.half)
+
+    @property
+    def log_determinant_ratio(self) -> float:
+        """Log det(I + K / lambda) = log det M + sum log(n_i / lambda)."""
+        diagonal = self._factor.diagonal()
+        return float(2.0 * np.log(diagonal).sum() + np.log(self.plays / self.regularization).sum())
+
+    def copy(self) -> PointPosterior:
+        """An independent posterior in the same state; full blocks of the factor are shared until changed."""
+        other = PointPosterior.__new__(PointPosterior)
+        other.__dict__.update(self.__dict__)
+        other._position, other._factor = self._position.copy(), self._factor.copy()
+        other.rotations = self.rotations.copy()
+        for name in ("_points", "_plays", "_average", "_scatter", "_half"):
+            setattr(other, name, getattr(self, name).copy())
+        return other

@@ -1,0 +1,214 @@
+"""The posterior at points agrees with the dense reference, whatever happened to it."""
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.posterior import PointPosterior, Standing, sample_path, triangle
+
+from ..reference import Dense
+
+POINTS = np.random.default_rng(1).uniform(0, 1, (40, 2))
+KERNELS = {
+    "smooth": nr.SquaredExponential(0.5),
+    "very smooth": nr.SquaredExponential(3.0),
+    "rough": nr.Matern(0.5, 0.3),
+    "Matern 5/2, scaled": nr.Matern(2.5, [0.3, 1.0], scale=4.0),
+    "rank 2": nr.Linear(),
+    "sum of parts": nr.Matern(2.5, 0.3).on(0) + nr.SquaredExponential(0.5).on(1) * nr.Linear(scale=0.5).on(0),
+}
+DIFFERENTIABLE = [name for name in KERNELS if name != "rough"]
+
+
+@pytest.fixture(params=KERNELS.values(), ids=KERNELS.keys())
+def kernel(request):
+    return request.param
+
+
+@pytest.fixture(params=[7, 256])
+def block(request, monkeypatch):
+    monkeypatch.setattr(triangle, "BLOCK", request.param)
+
+
+def check(posterior, observations, tol=1e-8):
+    rows, targets = zip(*observations, strict=True) if observations else ((), ())
+    dense = Dense(posterior.kernel(POINTS, POINTS), rows, targets, posterior.regularization)
+    mean, std = posterior.predict(POINTS)
+    np.testing.assert_allclose(mean, dense.mean, atol=tol)
+    np.testing.assert_allclose(posterior.mean(POINTS), dense.mean, atol=tol)
+    np.testing.assert_allclose(std**2, dense.covariance.diagonal(), atol=tol)
+    np.testing.assert_allclose(posterior.covariance(POINTS[:4]), dense.covariance[:4, :4], atol=tol)
+    scale = 1.0 + abs(dense.log_determinant) + abs(dense.quadratic_form)
+    assert posterior.count == len(rows)
+    assert posterior.rank == len(set(rows))
+    assert posterior.log_determinant == pytest.approx(dense.log_determinant, abs=tol * scale)
+    assert posterior.information_gain == pytest.approx(dense.information_gain, abs=tol * scale)
+    assert posterior.quadratic_form == pytest.approx(dense.quadratic_form, abs=tol * scale)
+    if rows:
+        seen = posterior.predict(posterior.points)[0]
+        np.testing.assert_allclose(posterior.observed_means(), seen, atol=tol)
+
+
+def test_append_revise_forget_in_any_mixture(kernel, block):
+    rng = np.random.default_rng(7)
+    posterior, observations, snapshots = PointPosterior(kernel, 2, 0.05), [], []
+    standing = Standing(posterior, POINTS)
+    for step in range(150):
+        action = rng.choice(["append", "append", "revise", "forget"]) if observations else "append"
+        which = int(rng.integers(len(observations))) if observations else 0
+        if action == "append":
+            row, target = int(rng.integers(0, 25)), float(rng.standard_normal())
+            posterior.append(POINTS[row], target)
+            observations.append((row, target))
+        elif action == "revise":
+            row, old = observations[which]
+            new = float(rng.standard_normal())
+            posterior.revise(POINTS[row], old, new)
+            observations[which] = (row, new)
+        else:
+            row, target = observations.pop(which)
+            posterior.forget(POINTS[row], target)
+        if step % 4 == 0:
+            np.testing.assert_allclose(standing.predict(), posterior.predict(POINTS), atol=1e-7)
+        if step % 15 == 0:
+            check(posterior, observations)
+            snapshots.append((posterior.copy(), posterior.predict(POINTS)))
+    for copy, before in snapshots:  # shared blocks have not been written into
+        np.testing.assert_allclose(copy.predict(POINTS), before, atol=1e-12)
+        copy.append([0.5, 0.5], 1.0)
+    check(posterior, observations)
+    for row, target in reversed(observations):
+        posterior.forget(POINTS[row], target)
+    check(posterior, [])
+
+
+def test_200_random_problems_agree_with_the_dense_reference():
+    rng = np.random.default_rng(0)
+    for number in range(200):
+        kernel = list(KERNELS.values())[number % len(KERNELS)]
+        posterior = PointPosterior(kernel, 2, 10.0 ** rng.uniform(-3, 0.5))
+        rows = rng.choice(rng.choice(40, size=rng.integers(1, 20)), size=rng.integers(1, 40))
+        observations = [(int(row), float(y)) for row, y in zip(rows, rng.standard_normal(len(rows)), strict=True)]
+        for row, target in observations:
+            posterior.append(POINTS[row], target)
+        check(posterior, observations)
+
+
+def test_what_was_asked_in_between_leaves_no_trace(kernel):
+    """A replay asks other questions at other times; the next decision must be the same to the last bit."""
+    quiet, curious = PointPosterior(kernel, 2, 0.1), PointPosterior(kernel, 2, 0.1)
+    rng = np.random.default_rng(3)
+    for t in range(60):
+        row, target = int(rng.integers(0, 40)), float(rng.standard_normal())
+        for posterior in (quiet, curious):
+            posterior.append(POINTS[row], target)
+        if t % 3 == 0:
+            curious.predict(POINTS)
+            curious.weights  # noqa: B018
+            curious.copy().append([0.3, 0.3], 1.0)
+    np.testing.assert_array_equal(quiet.predict(POINTS), curious.predict(POINTS))
+    np.testing.assert_array_equal(quiet.weights, curious.weights)
+
+
+@pytest.mark.parametrize("name", DIFFERENTIABLE)
+def test_gradients_agree_with_finite_differences(name):
+    posterior = PointPosterior(KERNELS[name], 2, 0.05)
+    rng = np.random.default_rng(5)
+    for row in rng.integers(0, 20, 30):
+        posterior.append(POINTS[row], float(rng.standard_normal()))
+    points = rng.uniform(0.05, 0.95, (10, 2))
+    found = posterior.gradients(points)
+    np.testing.assert_allclose((found.mean, found.std), posterior.predict(points), atol=1e-10)
+    step = 1e-5
+    for j, direction in enumerate(np.eye(2) * step):
+        ahead, behind = posterior.predict(points + direction), posterior.predict(points - direction)
+        slopes = [(a - b) / (2 * step) for a, b in zip(ahead, behind, strict=True)]
+        np.testing.assert_allclose(found.mean_gradient[:, j], slopes[0], atol=1e-6, rtol=1e-6)
+        np.testing.assert_allclose(found.std_gradient[:, j], slopes[1], atol=1e-6, rtol=1e-6)
+
+
+def test_gradients_where_nothing_is_uncertain():
+    posterior = PointPosterior(nr.Linear(), 2, 0.1)
+    posterior.append([1.0, 1.0], 1.0)
+    assert np.isfinite(posterior.gradients(np.zeros((1, 2))).std_gradient).all()
+
+
+def test_noise_variance_of_a_millionth_of_the_signal(kernel):
+    rng = np.random.default_rng(8)
+    matrix = kernel(POINTS, POINTS)
+    size = float(matrix.diagonal().max())
+    values, vectors = np.linalg.eigh(matrix)
+    truth = vectors @ (np.sqrt(np.maximum(values, 0)) * rng.standard_normal(40))
+    posterior, observations = PointPosterior(kernel, 2, 1e-6 * size), []
+    for _ in range(60):
+        row = int(rng.integers(0, 25))
+        observations.append((row, float(truth[row] + 1e-3 * np.sqrt(size) * rng.standard_normal())))
+        posterior.append(POINTS[row], observations[-1][1])
+    check(posterior, observations, tol=1e-7 * size)
+
+
+@pytest.mark.parametrize("name", [name for name in KERNELS if name not in ("rank 2", "sum of parts")] + ["a sum"])
+def test_paths_have_the_posterior_mean_and_covariance(name):
+    """Tails at 6 standard errors plus the stated error of the waves: fails below 1e-6 if right; fixed seeds."""
+    kernel = (
+        nr.Matern(2.5, 0.3).on(0) * nr.SquaredExponential(0.5).on(1) + nr.Linear() if name == "a sum" else KERNELS[name]
+    )
+    posterior = PointPosterior(kernel, 2, 0.1)
+    rng = np.random.default_rng(2)
+    for row in (0, 1, 2, 3, 4, 4, 4):
+        posterior.append(POINTS[row], float(rng.standard_normal()))
+    some, n = np.concatenate([POINTS[3:5], POINTS[20:23]]), 1500
+    values = np.array([sample_path(posterior, np.random.default_rng([1, i]), waves=256)(some) for i in range(n)])
+    mean, exact = posterior.predict(some)[0], posterior.covariance(some)
+    error = 0.01 * float(kernel.diagonal(some).max())  # of 256 waves
+    assert (np.abs(values.mean(axis=0) - mean) <= 6 * np.sqrt(exact.diagonal() / n) + 1e-9).all()
+    spread = np.sqrt((np.outer(exact.diagonal(), exact.diagonal()) + exact**2) / n)
+    assert (np.abs(np.cov(values, rowvar=False) - exact) <= 6 * spread + error).all()
+
+
+def test_joint_samples_have_the_posterior_mean_and_covariance(kernel):
+    """Tails at 6 standard errors: fails below 1e-6 if right; fixed seed."""
+    posterior = PointPosterior(kernel, 2, 0.1)
+    for row in (0, 1, 2, 2):
+        posterior.append(POINTS[row], 1.0)
+    some, n = POINTS[1:6], 20_000
+    samples = posterior.sample(np.random.default_rng(0), some, size=n)
+    exact = posterior.covariance(some)
+    assert (np.abs(samples.mean(axis=0) - posterior.mean(some)) <= 6 * np.sqrt(exact.diagonal() / n) + 1e-12).all()
+    spread = np.sqrt((np.outer(exact.diagonal(), exact.diagonal()) + exact**2) / n)
+    assert (np.abs(np.cov(samples, rowvar=False) - exact) <= 6 * spread + 1e-12).all()
+
+
+def test_a_path_is_one_function_with_the_gradient_it_says():
+    posterior = PointPosterior(nr.Matern(2.5, 0.3) + nr.Linear(), 2, 0.1)
+    for row in range(6):
+        posterior.append(POINTS[row], 1.0)
+    path = sample_path(posterior, np.random.default_rng(0))
+    np.testing.assert_array_equal(path(POINTS), path(POINTS))
+    value, gradient = path.slope(POINTS[10])
+    assert value == pytest.approx(path(POINTS[10:11])[0])
+    step = 1e-6 * np.eye(2)
+    numeric = [(path((POINTS[10] + s)[None]) - path((POINTS[10] - s)[None]))[0] / 2e-6 for s in step]
+    np.testing.assert_allclose(gradient, numeric, atol=1e-6, rtol=1e-6)
+
+
+def test_bad_calls_are_refused_and_change_nothing():
+    posterior = PointPosterior(nr.Matern(2.5, 0.3), 2, 0.1)
+    posterior.append(POINTS[0], 1.0)
+    before = posterior.predict(POINTS)
+    for call, message in [
+        (lambda: posterior.append([0.1], 1.0), "1 columns"),
+        (lambda: posterior.append([0.1, np.nan], 1.0), "not finite"),
+        (lambda: posterior.append(POINTS[1], np.inf), "finite"),
+        (lambda: posterior.revise(POINTS[1], 1.0, 2.0), "no observation"),
+        (lambda: posterior.forget(POINTS[1], 1.0), "no observation"),
+        (lambda: posterior.predict(), "continuous"),
+        (lambda: posterior.sample(np.random.default_rng(0)), "continuous"),
+        (
+            lambda: sample_path(PointPosterior(nr.Empirical(np.eye(2)), 1, 0.1), np.random.default_rng(0)),
+            "Paths are drawn",
+        ),
+    ]:
+        with pytest.raises(nr.InvalidInput, match=message):
+            call()
+    np.testing.assert_array_equal(posterior.predict(POINTS), before)

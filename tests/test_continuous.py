@@ -1,0 +1,348 @@
+"""Policies on boxes, spaces and contexts; the search; Theorem 2; refits."""
+
+import math
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.parts.confidence import CompactBayes
+from noregret.parts.refit import Refit, rescaled
+from noregret.parts.search import PointSearch, Surface
+from noregret.parts.smoothness import derivative_tail
+
+BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
+SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), n=nr.Int(1, 100), kind=nr.Choice("a", "b", "c"))
+LINE = nr.Arms.grid(0, 1, 30)
+CASES = {
+    "box": dict(domain=BOX, kernel=nr.Matern(2.5, [0.3, 0.6])),
+    "space": dict(domain=SPACE, kernel=nr.SquaredExponential(0.4)),
+    "box, contexts in a box": dict(domain=BOX, kernel=nr.Matern(2.5, 0.5), context=nr.Box([0.0], [2.0])),
+    "arms, contexts in a box": dict(domain=LINE, kernel=nr.Matern(2.5, 0.5), context=nr.Box([0.0], [2.0])),
+    "arms, finitely many contexts": dict(domain=LINE, kernel=nr.Matern(1.5, 0.5), context=nr.Arms([0.0, 1.0, 2.0])),
+    "space, contexts of parameters": dict(
+        domain=SPACE, kernel=nr.Matern(2.5, 0.5), context=nr.Space(day=nr.Choice("work", "rest"))
+    ),
+    "box, refits": dict(
+        domain=nr.Box([0.0, 0.0], [1.0, 20.0]), kernel=nr.Matern(2.5, [0.5, 9.0]), refit=Refit(every=6)
+    ),
+    "arms, refits": dict(domain=LINE, kernel=nr.Matern(2.5, 0.5), refit=Refit(every=5, prior="none")),
+}
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES.keys())
+def policy(request):
+    return nr.gp_ucb(noise=0.1, scale=0.2, search=PointSearch(candidates=128, around=8, evaluations=6), **request.param)
+
+
+def context_of(policy, number):
+    if policy.context is None:
+        return None
+    if isinstance(policy.context, nr.Space):
+        return {"day": ("work", "rest")[number % 2]}
+    return [float(number % 3)]
+
+
+def reward(trial):
+    context = 0.0 if trial.context is None else trial.context.sum()
+    noise = np.random.default_rng([5, trial.number]).normal(scale=0.1)
+    return float(-((trial.point - 0.3 - 0.2 * context) ** 2).sum() + noise)
+
+
+def play(study, rounds):
+    for _ in range(rounds):
+        trial = study.ask(context_of(study.policy, len(study.trials)))
+        study.tell(trial, reward(trial))
+    return [(trial.point.tobytes(), trial.arm) for trial in study.trials]
+
+
+def test_resuming_continues_to_the_last_bit(policy, tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    straight = play(nr.Study(policy, seed=4), 24)
+    for stop in (0, 1, 7, 13):
+        name = f"stop at {stop}"
+        first = nr.Study(policy, seed=4, storage=url, name=name)
+        play(first, stop)
+        if stop:
+            first.best()
+        assert play(nr.Study.open(storage=url, name=name), 24 - stop) == straight
+
+
+def test_looking_changes_nothing_and_order_of_arrival_neither(policy):
+    quiet, curious = nr.Study(policy, seed=1), nr.Study(policy, seed=1)
+    for turn in range(8):
+        context = context_of(policy, turn)
+        left, right = quiet.ask(context, count=2), curious.ask(context, count=2)
+        assert [t.point.tolist() for t in left] == [t.point.tolist() for t in right]
+        for trial in left:
+            quiet.tell(trial, reward(trial))
+        for trial in reversed(right):
+            curious.tell(trial, reward(trial))
+            curious.best()
+            curious.predict(trial.parameters or trial.point, context=context)
+    assert quiet.information_gain == curious.information_gain > 0.0
+
+
+def test_round_trips_through_json(policy):
+    again = nr.Policy.from_json(policy.to_json())
+    assert again == policy
+    assert play(nr.Study(again, seed=2), 8) == play(nr.Study(policy, seed=2), 8)
+
+
+def test_points_lie_in_the_domain_and_bounds_around_the_mean(policy):
+    study = nr.Study(policy, seed=0)
+    play(study, 15)
+    for trial in study.trials:
+        if isinstance(policy.domain, nr.Space):
+            assert np.array_equal(policy.domain.snap(trial.point[None])[0], trial.point)
+            np.testing.assert_allclose(policy.domain.encode(trial.parameters), trial.point, atol=1e-9)
+        elif isinstance(policy.domain, nr.Box):
+            assert ((policy.domain.lower <= trial.point) & (trial.point <= policy.domain.upper)).all()
+        with pytest.raises(ValueError, match="read-only"):
+            trial.point[0] = 0.0
+    context = context_of(policy, 0)
+    points = np.array([trial.point for trial in study.trials])
+    mean, std = study.predict(points, context=context)
+    lower, upper = study.bounds(points, context=context)
+    assert (lower < mean).all()
+    assert (mean < upper).all()
+    assert (std > 0).all()
+    assert study.best().reward is not None
+
+
+def test_it_learns(policy):
+    study = nr.Study(policy, seed=3)
+    play(study, 40)
+    losses = [-reward(trial) for trial in study.trials]
+    assert np.mean(losses[-10:]) < 0.9 * np.mean(losses[:10]) + 0.05
+
+
+def test_failed_points_are_not_asked_for_again():
+    study = nr.Study(nr.gp_ucb(BOX, nr.Matern(2.5, 0.5), noise=0.1), seed=0)
+    play(study, 5)
+    failed = [study.fail(study.ask(), "no") for _ in range(4)]
+    later = [study.ask() for _ in range(3)]
+    span = BOX.upper - BOX.lower
+    for trial in later:
+        assert all(np.linalg.norm((trial.point - other.point) / span) > 0.01 for other in failed)
+    study.add(failed[0].point, 100.0)
+    assert np.linalg.norm((study.ask().point - failed[0].point) / span) < 0.3
+
+
+def test_a_constant_context_is_no_context():
+    plain = nr.gp_ucb(LINE, nr.Matern(2.5, 0.3), noise=0.1, scale=0.2)
+    same = nr.gp_ucb(LINE, nr.Matern(2.5, 0.3), noise=0.1, scale=0.2, context=nr.Arms([7.0]))
+    points = nr.gp_ucb(LINE, nr.Matern(2.5, 0.3), noise=0.1, scale=0.2, context=nr.Box([6.0], [8.0]), width="compact")
+    studies = [nr.Study(policy, seed=1) for policy in (plain, same)]
+    for _ in range(30):
+        arms = []
+        for study in studies:
+            trial = study.ask(None if study is studies[0] else [7.0])
+            study.tell(trial, float(np.sin(7 * trial.point[0])))
+            arms.append(trial.arm)
+        assert arms[0] == arms[1]
+    other = nr.Study(points)
+    for trial in studies[0].trials:
+        other.add(trial.point, trial.reward, context=[7.0])
+    np.testing.assert_allclose(other.predict(context=[7.0]), studies[0].predict(), atol=1e-8)
+
+
+def test_theorem_2_as_printed():
+    d, r, a, b, delta = 3, 2.0, 1.5, 4.0, 0.05
+    width = CompactBayes(dimension=d, side=r, log_a=math.log(a), b=b, delta=delta)
+    for t in (1, 2, 10, 1000):
+        beta = 2 * math.log(2 * t**2 * math.pi**2 / (3 * delta)) + 2 * d * math.log(
+            t**2 * d * b * r * math.sqrt(math.log(4 * d * a / delta))
+        )
+        assert width.width(t, posterior=None) == pytest.approx(math.sqrt(beta), rel=1e-14)
+    policy = nr.gp_ucb(nr.Box([0, 0, 0], [1, 2, 1]), nr.Matern(2.5, 0.5), noise=0.1, a=a, b=b, delta=delta)
+    assert policy.confidence == width
+    assert policy.confidence.valid_for == "played"
+    assert nr.gp_ucb(BOX, nr.Matern(), noise=0.1, scale=0.5).confidence.valid_for == "none"
+
+
+def test_the_derived_tail_holds():
+    """P(sup |df/dx_j| > L) <= a exp(-(L/b)^2), checked on samples at levels where the bound is below 1."""
+    kernel = nr.SquaredExponential(0.2)
+    log_a, b = derivative_tail(kernel, np.zeros(1), np.ones(1))
+    assert b == pytest.approx(2 / 0.2)
+    grid = np.linspace(0, 1, 200)
+    root = np.linalg.cholesky(kernel(grid, grid) + 1e-9 * np.eye(200))
+    samples = root @ np.random.default_rng(0).standard_normal((200, 2000))
+    steepest = np.abs(np.diff(samples, axis=0) / (grid[1] - grid[0])).max(axis=0)
+    for level in b * np.sqrt(log_a + np.array([0.5, 1.0, 3.0])):
+        assert (steepest > level).mean() <= math.exp(log_a - (level / b) ** 2)
+    sharper = derivative_tail(nr.Matern(2.5, 0.2), np.zeros(1), np.ones(1))
+    assert sharper.b == pytest.approx(2 * math.sqrt(2.5 / 1.5) / 0.2)
+    both = derivative_tail(kernel + nr.Linear(scale=4.0), np.zeros(1), np.ones(1))
+    assert both.b == pytest.approx(2 * math.sqrt(25 + 4))
+
+
+@pytest.mark.parametrize("nu", [0.5, 1.5, 2.0])
+def test_rough_kernels_have_no_theorem_2(nu):
+    with pytest.raises(nr.InvalidInput, match="nu > 2"):
+        nr.gp_ucb(BOX, nr.Matern(nu), noise=0.1)
+
+
+BRANIN = nr.Box([-5.0, 0.0], [10.0, 15.0])
+
+
+def branin(points):
+    x, y = points[:, 0], points[:, 1]
+    u = y - 5.1 / (4 * np.pi**2) * x**2 + 5 / np.pi * x - 6
+    return -(u**2 + 10 * (1 - 1 / (8 * np.pi)) * np.cos(x) + 10)
+
+
+def branin_surface():
+    def slope(point):
+        step = 1e-6 * np.eye(2)
+        return float(branin(point[None])[0]), np.array(
+            [(branin((point + s)[None]) - branin((point - s)[None]))[0] / 2e-6 for s in step]
+        )
+
+    return Surface(branin, slope)
+
+
+def test_the_search_finds_the_maximum_and_counts():
+    search = PointSearch(candidates=256, around=16, evaluations=40)
+    standing = search.standing(BRANIN, 0)
+    found = search.maximize(
+        branin_surface(), BRANIN, standing=standing, scores=branin(standing), incumbents=np.zeros((0, 2)),
+        rng=lambda: np.random.default_rng(0),
+    )  # fmt: skip
+    assert found.value == pytest.approx(-0.397887, abs=1e-6)
+    assert found.value == pytest.approx(branin(found.point[None])[0])
+    assert 16 < found.evaluations <= 16 + 3 * 45
+    assert nr.Environment(branin, domain=BRANIN).best_value == pytest.approx(-0.397887, abs=1e-6)
+
+
+def test_whole_numbers_and_choices_are_searched_exactly():
+    def values(points):
+        parameters = [SPACE.decode(point) for point in points]
+        return np.array(
+            [
+                -(np.log10(p["x"]) ** 2) - ((p["n"] - 37) / 50) ** 2 + {"a": 0.0, "b": 0.5, "c": 0.2}[p["kind"]]
+                for p in parameters
+            ]
+        )
+
+    def slope(point):
+        step = 1e-6 * np.eye(5)[0]
+        gradient = np.zeros(5)
+        gradient[0] = (values((point + step)[None]) - values((point - step)[None]))[0] / 2e-6
+        return float(values(point[None])[0]), gradient
+
+    search = PointSearch(candidates=64, around=16)
+    standing = search.standing(SPACE, 1)
+    found = search.maximize(
+        Surface(values, slope), SPACE, standing=standing, scores=values(standing), incumbents=np.zeros((0, 5)),
+        rng=lambda: np.random.default_rng(0),
+    )  # fmt: skip
+    best = SPACE.decode(found.point)
+    assert (best["n"], best["kind"]) == (37, "b")
+    assert best["x"] == pytest.approx(1.0, abs=1e-3)
+
+
+def test_a_path_can_be_maximized():
+    from noregret.posterior import PointPosterior, sample_path
+
+    posterior = PointPosterior(nr.Matern(2.5, 0.3), 2, 0.01)
+    for point in np.random.default_rng(0).uniform(BOX.lower, BOX.upper, (10, 2)):
+        posterior.append(point, float(point.sum()))
+    path = sample_path(posterior, np.random.default_rng(1))
+    search = PointSearch(candidates=512)
+    standing = search.standing(BOX, 0)
+    found = search.maximize(
+        Surface(path, path.slope), BOX, standing=standing, scores=path(standing), incumbents=np.zeros((0, 2)),
+        rng=lambda: np.random.default_rng(0),
+    )  # fmt: skip
+    grid = np.stack(np.meshgrid(np.linspace(0, 1, 101), np.linspace(-1, 1, 201)), axis=-1).reshape(-1, 2)
+    assert found.value >= path(grid).max() - 1e-6
+
+
+def test_refits_learn_the_kernel_and_nothing_is_certified():
+    policy = nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, [3.0]), noise=0.5, refit=Refit(every=10))
+    study = nr.Study(policy, seed=0)
+    for _ in range(40):
+        trial = study.ask()
+        study.tell(trial, 100.0 + 5.0 * float(np.sin(20 * trial.point[0])))
+    state = study._state.settled()
+    assert state.kernel.lengthscale[0] < 0.6
+    assert state.envelope(np.array([[0.5]])).valid_for == "none"
+    mean, _ = study.predict([[0.2], [0.9]])
+    np.testing.assert_allclose(mean, 100.0 + 5.0 * np.sin([4.0, 18.0]), atol=1.5)
+
+
+def test_rescaling_a_kernel_is_rescaling_the_points():
+    factors = np.array([2.0, 0.1])
+    points = np.random.default_rng(0).uniform(0, 1, (6, 2))
+    kernel = nr.Matern(2.5, [0.3, 0.7], scale=2.0) + nr.Linear(scale=3.0).on(1)
+    np.testing.assert_allclose(rescaled(kernel, factors)(points * factors, points * factors), kernel(points, points))
+    with pytest.raises(nr.InvalidInput, match="a lengthscale for each dimension"):
+        nr.gp_ucb(nr.Box([0, 0], [1, 9]), nr.Matern(), noise=0.1, refit=Refit())
+
+
+def test_simulated_contexts():
+    arms = nr.Arms.grid(0, 1, 21)
+    env = nr.Environment(
+        lambda x, c: -((x[:, 0] - c[:, 0]) ** 2), domain=arms, contexts=nr.Box([0.0], [1.0]), noise=0.05
+    )
+    policy = nr.gp_ucb(arms, nr.SquaredExponential([0.3, 0.3]), noise=0.05, context=nr.Box([0.0], [1.0]), scale=0.1)
+    run = nr.simulate(policy, env, 60, seed=0)
+    assert run.contexts.shape == (60, 1)
+    assert (run.regret >= 0).all()
+    assert run.regret[-20:].mean() < 0.5 * run.regret[:20].mean()
+    box = nr.Environment(lambda x: -((x[:, 0] - 0.3) ** 2), domain=nr.Box([0.0], [1.0]), noise=0.05)
+    run = nr.simulate(nr.gp_ucb(nr.Box([0.0], [1.0]), nr.SquaredExponential(0.3), noise=0.05, scale=0.1), box, 30)
+    assert (run.arms == -1).all()
+    assert box.best_value == pytest.approx(0.0, abs=1e-9)
+    assert run.simple_regret[-1] < 0.01
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nr.Box([1, 0], [0, 1]), "lower < upper; in dimension 0"),
+        (lambda: nr.Box([0, 0], [1]), "one shape"),
+        (lambda: nr.Box([], []), "one shape"),
+        (lambda: nr.Box([0.0], [np.inf]), "not finite"),
+        (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, width="finite"), "Theorem 1, for finitely many arms"),
+        (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, a=1.0), "`a` and `b` together"),
+        (lambda: nr.gp_ucb(BOX, nr.Matern() * nr.Matern(), noise=0.1), "cannot be derived"),
+        (lambda: nr.gp_ucb(BOX, nr.Matern(2.5, [1, 2, 3]), noise=0.1), "3 lengthscales"),
+        (
+            lambda: nr.gp_ucb(BOX, nr.Empirical(np.eye(2)), noise=0.1),
+            "has no gradient|no coordinates|coordinates|columns|indices",
+        ),
+        (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, context="c"), "`context`"),
+        (lambda: PointSearch(candidates=1), "`candidates`"),
+        (lambda: Refit(every=2), "`every`"),
+        (lambda: Refit(prior="flat"), "`prior`"),
+    ],
+)
+def test_bad_descriptions_are_explained(make, message):
+    with pytest.raises(nr.InvalidInput, match=message):
+        make()
+
+
+def test_points_outside_and_wrong_contexts_are_explained():
+    study = nr.Study(nr.gp_ucb(BOX, nr.Matern(), noise=0.1))
+    with pytest.raises(nr.InvalidInput, match="outside the box"):
+        study.add([2.0, 0.0], 1.0)
+    with pytest.raises(nr.InvalidInput, match="2 dimensions"):
+        study.add([0.5], 1.0)
+    with pytest.raises(nr.InvalidInput, match="continuous"):
+        study.predict()
+    with pytest.raises(nr.InvalidInput, match="no context domain"):
+        study.ask([1.0])
+    study.add([1.0 + 1e-12, 0.0], 1.0)
+    assert study.trials[0].point[0] == 1.0
+    study = nr.Study(nr.gp_ucb(BOX, nr.Matern(), noise=0.1, context=nr.Box([0.0], [1.0])))
+    for call in (study.ask, lambda: study.predict([[0.1, 0.1]]), lambda: study.add([0.1, 0.1], 1.0)):
+        with pytest.raises(nr.InvalidInput, match="pass `context=`"):
+            call()
+    with pytest.raises(nr.InvalidInput, match="one context; 2 were given"):
+        study.ask([0.1, 0.2])
+    with pytest.raises(nr.InvalidInput, match="outside the box"):
+        study.ask([3.0])
+    assert len(study.trials) == 0
