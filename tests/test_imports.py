@@ -15,6 +15,7 @@ ORDER = [
     "checks",
     "serialize",
     "randomness",
+    "parameters",
     "domain",
     "kernels.base",
     "kernels.stationary",

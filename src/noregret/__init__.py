@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .algorithms import gp_ucb
-    from .domain import Arms, Box, Choice, Float, Int, Space
+    from .domain import Arms, Box, Space
     from .environments import Environment
     from .errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning, StorageError, TrialError
     from .fitting import Fit, Standardization, fit
     from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
     from .likelihood import log_marginal_likelihood
+    from .parameters import Choice, Float, Int
     from .parts.refit import Refit
     from .parts.search import PointSearch
     from .policy import Policy
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 
 _HOME = {
     "algorithms": ["gp_ucb"],
-    "domain": ["Arms", "Box", "Choice", "Float", "Int", "Space"],
+    "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
     "errors": ["InvalidInput", "MissingExtra", "NoRegretError", "NoRegretWarning", "StorageError", "TrialError"],
     "fitting": ["Fit", "Standardization", "fit"],
     "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Product", "SquaredExponential", "Sum"],
     "likelihood": ["log_marginal_likelihood"],
+    "parameters": ["Choice", "Float", "Int"],
     "parts.refit": ["Refit"],
     "parts.search": ["PointSearch"],
     "policy": ["Policy"],

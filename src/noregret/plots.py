@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .checks import Array
-from .domain import Arms, Choice, Domain, Parameter, Space
+from .domain import Arms, Domain, Space
 from .errors import MissingExtra
+from .parameters import Choice, Parameter
 from .record import Trial
 from .study import Study
 

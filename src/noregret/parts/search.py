@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import Array, integer
-from ..domain import Box, Choice, Float, Int, Space
+from ..domain import Box, Space
+from ..parameters import Choice, Float, Int
 from ..serialize import described
 
 DENSE = 0.1  # spacing of the candidates in the unit cube above which a closer look precedes the gradients

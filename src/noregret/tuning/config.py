@@ -14,9 +14,10 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .. import algorithms
-from ..domain import Arms, Choice, Domain, Float, Int, Parameter, Space
+from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from ..parameters import Choice, Float, Int, Parameter
 from ..parts.refit import Refit
 from ..policy import Policy
 
