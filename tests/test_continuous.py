@@ -68,6 +68,29 @@ def test_resuming_continues_to_the_last_bit(policy, tmp_path):
         assert play(nr.Study.open(storage=url, name=name), 24 - stop) == straight
 
 
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "space",
+    [
+        nr.Space(a=nr.Choice("a", "b", "c"), b=nr.Choice(1, 2, 3), c=nr.Choice(True, False)),
+        nr.Space(a=nr.Choice("a", "b", "c", "d"), n=nr.Int(0, 9)),
+        nr.Space(m=nr.Int(0, 5), n=nr.Int(0, 9)),
+        nr.Space(n=nr.Int(3, 3), x=nr.Float(0, 1), k=nr.Choice("only")),
+    ],
+    ids=["choices", "choice and number", "numbers", "one value"],
+)
+def test_resuming_where_everything_ties(space, seed, tmp_path):
+    """Symmetry makes many scores equal but for rounding, which differs between a live and a resumed study."""
+    policy = nr.gp_ucb(space, nr.Matern(2.5, 0.5), noise=0.1, scale=0.2)
+    live = nr.Study(policy, seed=seed)
+    for _ in range(16):
+        resumed = nr.Study(policy, seed=seed, storage=f"sqlite:///{tmp_path}/a.db")
+        trials = live.ask(), resumed.ask()
+        assert trials[0].parameters == trials[1].parameters
+        for study, trial in zip((live, resumed), trials, strict=True):
+            study.tell(trial, 0.0)
+
+
 def test_looking_changes_nothing_and_order_of_arrival_neither(policy):
     quiet, curious = nr.Study(policy, seed=1), nr.Study(policy, seed=1)
     for turn in range(8):
@@ -315,6 +338,16 @@ def test_simulated_contexts():
             "has no gradient|no coordinates|coordinates|columns|indices",
         ),
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, context="c"), "`context`"),
+        (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, search=3), "`search`"),
+        (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, refit=True), "`refit`"),
+        (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e200), noise=0.1), "out of all proportion"),
+        (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e-200), noise=0.1), "out of all proportion"),
+        (lambda: SPACE.encode(None), "Parameters are a dict"),
+        (lambda: SPACE.decode("abc"), "not an array of numbers"),
+        (lambda: SPACE.decode([[1], [2, 3]]), "not an array of numbers"),
+        (lambda: SPACE.grid({1: 2, "x": 2}), "numeric parameters are"),
+        (lambda: BOX.inside("point", [[1, 2], [3]]), "not an array of numbers"),
+        (lambda: LINE.index([[1, 2], [3]]), "not an array of numbers"),
         (lambda: PointSearch(candidates=1), "`candidates`"),
         (lambda: Refit(every=2), "`every`"),
         (lambda: Refit(prior="flat"), "`prior`"),

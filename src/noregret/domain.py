@@ -61,7 +61,11 @@ class Space:
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
         """The point `(d,)` in the unit cube of a dict with every parameter."""
-        given, known = set(parameters), set(self.parameters)
+        if not isinstance(parameters, Mapping):
+            raise InvalidInput(
+                f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {parameters!r}."
+            )
+        given, known = {str(name) for name in parameters}, set(self.parameters)
         if given != known:
             missing, extra = sorted(known - given), sorted(given - known)
             raise InvalidInput(
@@ -78,9 +82,7 @@ class Space:
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
         """The parameters behind an encoded point `(d,)`."""
-        (row,) = points_array(
-            "point", np.reshape(np.asarray(point, dtype=np.float64), (1, -1)), dimension=self.dimension
-        )
+        (row,) = _rows("point", finite_array("point", point).reshape(1, -1), self.dimension)
         result, start = {}, 0
         for name, parameter in self.parameters.items():
             result[name] = parameter.decode(row[start : start + parameter.columns])
@@ -131,7 +133,9 @@ class Space:
         names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
         counts = dict(per_dimension) if isinstance(per_dimension, Mapping) else dict.fromkeys(names, per_dimension)
         if set(counts) != set(names):
-            raise InvalidInput(f"`per_dimension` names {sorted(counts)}, but the numeric parameters are {names}.")
+            raise InvalidInput(
+                f"`per_dimension` names {sorted(map(str, counts))}, but the numeric parameters are {names}."
+            )
         for name, count in counts.items():
             counts[name] = integer(f"per_dimension[{name}]", count, low=1)
         columns = [
@@ -184,7 +188,7 @@ class Box:
 
     def inside(self, name: str, points: npt.ArrayLike) -> Array:
         """Points `(n, d)` as given, checked; those within 1e-9 of the box's sides are moved onto them."""
-        X = points_array(name, np.atleast_1d(points), dimension=self.dimension) + 0.0
+        X = _rows(name, points, self.dimension)
         margin = SAME_POINT * (self.upper - self.lower)
         outside = ((self.lower - margin > X) | (self.upper + margin < X)).any(axis=1)
         if outside.any():
@@ -281,7 +285,7 @@ class Arms:
             if self.space is None:
                 raise InvalidInput("These arms have no named parameters: give points, not dicts.")
             points = self.space.inside("points", cast("Sequence[Mapping[str, Any]]", points))
-        rows = points_array("points", np.atleast_1d(cast("npt.ArrayLike", points)), dimension=self.dimension) + 0.0
+        rows = _rows("points", cast("npt.ArrayLike", points), self.dimension)
         return np.array([self._find(row) for row in rows], dtype=np.intp)
 
     def _find(self, row: Array) -> int:
@@ -300,6 +304,12 @@ class Arms:
 
 
 Domain = Arms | Box | Space
+
+
+def _rows(name: str, points: npt.ArrayLike, dimension: int) -> Array:
+    """Points `(n, d)`; a lone number is a point of one dimension."""
+    # + 0.0 turns -0.0 into 0.0: equal points, equal bytes.
+    return points_array(name, np.atleast_1d(finite_array(name, points)), dimension=dimension) + 0.0
 
 
 def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:

@@ -20,7 +20,7 @@ from .kernels import Kernel
 from .parts.confidence import Envelope
 from .parts.maximizers import best_arm
 from .parts.scores import Score
-from .parts.search import Found, PointSearch, Surface
+from .parts.search import Found, PointSearch, Surface, real_columns
 from .posterior import ArmPosterior, PointPosterior, Posterior, Standing, posterior_on_arms
 from .randomness import Randomness
 from .record import Trial
@@ -272,10 +272,14 @@ class PointEngine(Engine):
         if not self._failed:
             return scores
         domain = self.setting.domain
-        span = 1.0 if isinstance(domain, Arms) else domain.upper - domain.lower
-        reach = 0.0 if isinstance(domain, Arms) else NEARLY * np.sqrt(domain.dimension)
+        if isinstance(domain, Arms):
+            real, unit = np.zeros(domain.dimension, dtype=bool), np.ones(domain.dimension)
+        else:
+            real, unit = real_columns(domain), domain.upper - domain.lower
         for failed in self._failed:
-            scores = np.where(np.linalg.norm((points - failed) / span, axis=1) <= reach, -np.inf, scores)
+            offsets = np.abs(points - failed) / unit
+            near = np.linalg.norm(offsets[:, real], axis=1) <= NEARLY * np.sqrt(domain.dimension)
+            scores = np.where(near & (offsets[:, ~real] == 0.0).all(axis=1), -np.inf, scores)
         return scores
 
     def copy(self) -> PointEngine:

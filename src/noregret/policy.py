@@ -64,6 +64,11 @@ class Policy:
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
+        for name, value, kind in (("search", self.search, PointSearch), ("refit", self.refit, Refit | None)):
+            if not isinstance(value, kind):
+                raise InvalidInput(
+                    f"`{name}` must be made by `nr.{'PointSearch' if name == 'search' else 'Refit'}(...)`."
+                )
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)

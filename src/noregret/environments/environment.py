@@ -102,8 +102,14 @@ class Environment:
             return float(self._evaluate(trial.point[None], None)[0]), self.best_value
         seen = trial.context[None]
         value = float(self._evaluate(trial.point[None], seen)[0])
-        best = finite_array("best(contexts)", self._best(seen))[0] if callable(self._best) else self._largest(seen)
-        return value, max(float(best), value)
+        if not callable(self._best):
+            return value, max(self._largest(seen), value)
+        best = finite_array("best(contexts)", self._best(seen))
+        if best.size != 1:
+            raise InvalidInput(
+                f"`best` returned shape {best.shape} for one context; it must be one number for each row."
+            )
+        return value, max(float(best.reshape(-1)[0]), value)
 
     def _largest(self, context: Array | None) -> float:
         """The largest expected reward under a context `(1, c)`: of all arms, or what a search finds."""

@@ -28,8 +28,8 @@ class Envelope:
         std: posterior standard deviation of f, `(n,)`.
         width: multiplier of the standard deviation.
         valid_for: what lies inside for all rounds at once, with probability at least 1 - delta: "f" at all points;
-            "played", f at the points played and (to within 1/t^2) at its maximiser; or "none" where nothing is
-            proved (then no report may call it certified).
+            "played", f at the points played (see `CompactBayes`); or "none" where nothing is proved (then no report
+            may call it certified).
     """
 
     mean: Array
@@ -111,7 +111,9 @@ class CompactBayes(Confidence):
 
     beta_t = scale * (2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta)))), where
     P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) for every j. With `scale` = 1 the envelope holds, with probability at
-    least 1 - delta, at every point played and, to within 1/t^2, at the maximiser of f.
+    least 1 - delta, at every point played (Lemma 5.5) and, to within 1/t^2, at the point next to the maximiser of f in
+    the discretisation of the proof (Lemma 5.7), which is what the regret bound needs. D need not be convex itself:
+    slopes are bounded on its enclosing box.
     """
 
     dimension: int  # d

@@ -21,6 +21,7 @@ from ..serialize import described
 DENSE = 0.1  # spacing of the candidates in the unit cube above which a closer look precedes the gradients
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
 MOST_ALTERNATIONS = 5  # between real columns and the others
+COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
 FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
 
 
@@ -93,20 +94,22 @@ class PointSearch:
             incumbents: points worth a closer look, `(i, d)`: the best so far, the last maximum.
             rng: gives the trial's generator.
         """
-        top = _spread(standing, scores, self.starts, domain)
         possible = np.flatnonzero(np.isfinite(scores))
         if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
             # As before anything is observed: any point is as good as another.
             pick = int(rng().choice(possible))
             return Found(standing[pick], float(scores[pick]), 0)
+        top = standing[_spread(standing, _coarse(scores), self.starts, domain)]
         spacing = len(standing) ** (-1.0 / domain.dimension)
         tried = incumbents
         if spacing > DENSE:
-            centres = np.concatenate([standing[top], incumbents])
+            centres = np.concatenate([top, incumbents])
             tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
-        points = np.concatenate([tried, standing[top]])
-        values = np.concatenate([surface.values(tried) if len(tried) else np.zeros(0), scores[top]])
-        best, counted = Found(standing[top[0]], float(scores[top[0]]), 0), len(tried)
+        # The candidates' scores may have been come by in several ways, which round differently: from here on only
+        # those count that a replay computes in the same way.
+        points = np.concatenate([top, tried])
+        values = surface.values(points)
+        best, counted = Found(points[int(values.argmax())], float(values.max()), 0), len(points)
         for start in _spread(points, values, self.starts, domain):
             here = Found(_peak(points[start], standing, scores, domain), float(values[start]), 0)
             if not np.array_equal(here.point, points[start]):
@@ -121,13 +124,15 @@ class PointSearch:
     ) -> Found:
         """Alternate gradients in the real columns with exact local search in the others until neither helps."""
         here = start
-        real = _real_columns(domain)
+        real = real_columns(domain)
         for _ in range(MOST_ALTERNATIONS):
             if real.any():
                 here = self._climb(surface, domain, here, real, hopeless_below=hopeless_below, reach=reach)
             if real.all():
                 break
             neighbours = _neighbours(domain, here.point)
+            if not len(neighbours):
+                break
             values = surface.values(neighbours)
             best = int(values.argmax())
             here = here._replace(evaluations=here.evaluations + len(neighbours))
@@ -188,7 +193,7 @@ def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> 
     """
     d = domain.dimension
     count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
-    if not _real_columns(domain).all() or count > len(standing) // 8:
+    if not real_columns(domain).all() or count > len(standing) // 8:
         return point
     offsets = (standing - point) / (domain.upper - domain.lower)
     squares = np.einsum("ij,ij->i", offsets, offsets)
@@ -212,12 +217,19 @@ def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> 
     return domain.lower + np.clip(peak, 0.0, 1.0) * (domain.upper - domain.lower)
 
 
-def _real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
+def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
+    """Which columns of a point vary continuously, `(d,)`."""
     real = np.ones(domain.dimension, dtype=bool)
     if isinstance(domain, Space):
         for parameter, columns in domain.columns():
             real[columns] = isinstance(parameter, Float)
     return real
+
+
+def _coarse(scores: Array) -> Array:
+    """Scores in steps of a billionth of their range: those that differ by rounding alone rank by their position."""
+    finite = scores[np.isfinite(scores)]
+    return np.asarray(np.round((scores - finite.max()) / (COARSE * float(np.ptp(finite)))))
 
 
 def _spread(points: Array, values: Array, count: int, domain: Box | Space) -> list[int]:

@@ -40,8 +40,10 @@ class Tail(NamedTuple):
 
 def derivative_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail:
     """A valid pair (a, b) for a kernel on a box; errors where samples are not smooth enough (Matern nu <= 2)."""
-    moments = _moments(kernel, len(lower))
-    tails = [_tail(float(moments.first[j]), float(moments.second[j].sum()), upper - lower) for j in range(len(lower))]
+    with np.errstate(over="ignore", under="ignore", divide="ignore"):  # what comes of it is checked in `_tail`
+        moments = _moments(kernel, len(lower))
+        sides = upper - lower
+        tails = [_tail(float(moments.first[j]), float(moments.second[j].sum()), sides) for j in range(len(lower))]
     return Tail(max(tail.log_a for tail in tails), max(tail.b for tail in tails))
 
 
@@ -49,6 +51,11 @@ def _tail(variance: float, modulus: float, sides: Array) -> Tail:
     from scipy.integrate import quad
 
     s, slope = math.sqrt(variance), math.sqrt(modulus) * math.sqrt(len(sides))
+    if not (0.0 < s < math.inf and np.isfinite(slope * sides).all()):
+        raise InvalidInput(
+            "The slopes that this kernel expects are too small or too large for a float: its lengthscale is out of all "
+            "proportion to the domain. Check the units of both."
+        )
 
     def entropy(u: float) -> float:
         return math.sqrt(float(np.log1p(slope * sides / (2.0 * u)).sum()))
