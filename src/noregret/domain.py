@@ -288,6 +288,14 @@ class Arms:
         rows = _rows("points", cast("npt.ArrayLike", points), self.dimension)
         return np.array([self._find(row) for row in rows], dtype=np.intp)
 
+    def inside(
+        self,
+        name: str,  # noqa: ARG002 - of every domain's `inside`; an error about arms needs no other name
+        points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]],
+    ) -> Array:
+        """The arms' own points `(n, d)` for points that are arms; see `index`."""
+        return np.asarray(self.points[self.index(points)])
+
     def _find(self, row: Array) -> int:
         arm = self._exact.get(row.tobytes())
         if arm is not None:
@@ -304,6 +312,12 @@ class Arms:
 
 
 Domain = Arms | Box | Space
+
+
+def check_domain(name: str, value: object) -> None:
+    """Refuse what is no domain."""
+    if not isinstance(value, Arms | Box | Space):
+        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {value!r}.")
 
 
 def _rows(name: str, points: npt.ArrayLike, dimension: int) -> Array:

@@ -196,11 +196,11 @@ class PointEngine(Engine):
 
     def _inside(self, points: Any) -> Array:
         domain = self.setting.domain
-        if isinstance(domain, Arms):
-            return domain.points if points is None else domain.points[domain.index(points)]
-        if points is None:
+        if points is not None:
+            return domain.inside("points", points)
+        if not isinstance(domain, Arms):
             raise InvalidInput("This domain is continuous: say at which points, `(n, d)`, to predict.")
-        return domain.inside("points", points)
+        return domain.points
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean at answered trials."""

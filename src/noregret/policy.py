@@ -15,7 +15,7 @@ import numpy as np
 
 from . import serialize
 from .checks import LARGEST_REWARD, Array, number
-from .domain import Arms, Box, Domain, Space, sides
+from .domain import Arms, Box, Domain, Space, check_domain, sides
 from .engines import Decision, Engine, Setting, make_engine, row_of
 from .errors import InvalidInput
 from .fitting import Standardization
@@ -94,9 +94,9 @@ class Policy:
 
 def check_model(domain: object, context: object, kernel: object) -> None:
     """Refuse what is no domain or kernel, and a kernel that does not fit the rows it will see."""
-    for name, value in (("domain", domain), ("context", context)):
-        if not isinstance(value, Arms | Box | Space) and not (name == "context" and value is None):
-            raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {value!r}.")
+    check_domain("domain", domain)
+    if context is not None:
+        check_domain("context", context)
     if not isinstance(kernel, Kernel):
         raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {kernel!r}.")
     if isinstance(domain, Arms) and context is None:

@@ -234,14 +234,11 @@ class Study:
 
     def _locate(self, point: Any) -> Decision:
         domain = self.policy.domain
-        if isinstance(domain, Arms):
-            arms = domain.index(point)
-            rows = domain.points[arms]
-        else:
-            arms, rows = None, domain.inside("point", point)
+        rows = domain.inside("point", point)
         if len(rows) != 1:
             raise InvalidInput(f"`add` records one point at a time; {len(rows)} were given.")
-        return Decision(frozen(rows[0].copy()), None if arms is None else int(arms[0]), explored=False)
+        arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
+        return Decision(frozen(rows[0].copy()), arm, explored=False)
 
     def _context(self, context: Any) -> Array | None:
         domain = self.policy.context
@@ -254,7 +251,7 @@ class Study:
                 f"This policy decides for a context of {domain.dimension} numbers: pass `context=`, what is known "
                 "before the decision."
             )
-        rows = domain.points[domain.index(context)] if isinstance(domain, Arms) else domain.inside("context", context)
+        rows = domain.inside("context", context)
         if len(rows) != 1:
             raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
         return frozen(rows[0].copy())

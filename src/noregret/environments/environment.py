@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import Array, finite_array, frozen, number
-from ..domain import Arms, Box, Domain, Space
+from ..domain import Arms, Box, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..record import Trial
 
@@ -64,10 +64,9 @@ class Environment:
         contexts: Domain | None = None,
         best: float | Callable[[Array], npt.ArrayLike] | None = None,
     ) -> None:
-        if not isinstance(domain, Arms | Box | Space):
-            raise InvalidInput(f"`domain` must be Arms, a Box or a Space, not {domain!r}.")
-        if contexts is not None and not isinstance(contexts, Arms | Box | Space):
-            raise InvalidInput(f"`contexts` must be Arms, a Box or a Space, not {contexts!r}.")
+        check_domain("domain", domain)
+        if contexts is not None:
+            check_domain("contexts", contexts)
         if not callable(reward):
             raise InvalidInput(f"`reward` must be a function from points (n, d) to rewards (n,), not {reward!r}.")
         if callable(best) != (contexts is not None) and best is not None:

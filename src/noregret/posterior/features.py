@@ -84,17 +84,20 @@ class FeaturePosterior(ArmPosterior):
         rows = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows))]
         upper = np.asarray(np.linalg.qr(np.concatenate([rows, np.eye(self.rank)]), mode="r"))
         self._root = np.asfortranarray(solve_triangular(upper, np.eye(self.rank)))
-        self._weights = np.zeros(self.rank)  # two steps of refinement in `_recompute` would do as well as a solve
-        self._recompute()
+        self._weights = np.zeros(self.rank)
+        self._refine_weights()  # from 0 a step is a solve; `_recompute` makes another
         return 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
 
-    def _recompute(self) -> tuple[Array, Array]:
+    def _refine_weights(self) -> None:
+        """One step of iterative refinement: the weights w solve Phi^T N (ybar - Phi w) / lambda = w."""
         played = np.flatnonzero(self.plays)
         phi = self._features[played]
-        # One step of iterative refinement: the weights w solve Phi^T N (ybar - Phi w) / lambda = w.
         misfit = self.plays[played] * (self._average[played] - phi @ self._weights)
         gradient = phi.T @ misfit / self.regularization - self._weights
         self._weights = self._weights + self._root @ (self._root.T @ gradient)
+
+    def _recompute(self) -> tuple[Array, Array]:
+        self._refine_weights()
         half = self._features @ self._root
         return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
 
