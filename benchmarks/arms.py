@@ -51,7 +51,7 @@ def with_scikit_learn(env, rounds, seed):
         if t:
             model = GaussianProcessRegressor(RBF(0.2, "fixed"), alpha=NOISE**2, optimizer=None)
             mean, std = model.fit(points[arms], rewards).predict(points, return_std=True)
-        scores = mean + width.width(t + 1, posterior=None) * std
+        scores = mean + width.width(t + 1, None) * std
         arms.append(best_arm(scores, 1.0, Randomness(seed, t)))
         rewards.append(env.values[arms[-1]] + noise[t])
     return np.array(arms)

@@ -153,7 +153,7 @@ def ask_round(study, feed, X, y, lengthscale):
     x, reward = feed.draw(1)
     study.add(x[0], reward[0])
     X, y = np.vstack([X, x]), np.append(y, reward)
-    width = study.policy.confidence.width(len(study.trials) + 1, posterior=None)  # of the question that comes now
+    width = study.policy.confidence.width(len(study.trials) + 1, None)  # of the question that comes now
     own, trial = timed(study.ask)
     model = fixed_model(X, y, lengthscale)
     peer, point = timed(lambda: botorch_ask(model, width, 2))

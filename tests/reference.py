@@ -33,3 +33,10 @@ class Dense:
         self.log_determinant = float(2 * np.log(factor.diagonal()).sum())
         self.quadratic_form = float(half[:, 0] @ half[:, 0])
         self.information_gain = 0.5 * (self.log_determinant - len(arms) * float(np.log(ridge)))
+
+
+def rkhs_norm_of_mean(kernel, points, targets, regularization):
+    """||mu||_k = sqrt(alpha^T K alpha), alpha = (K + lambda I)^{-1} y."""
+    K = kernel(points, points)
+    alpha = np.linalg.solve(K + regularization * np.eye(len(points)), targets)
+    return float(np.sqrt(alpha @ K @ alpha))

@@ -177,7 +177,7 @@ def test_theorem_2_as_printed():
         beta = 2 * math.log(2 * t**2 * math.pi**2 / (3 * delta)) + 2 * d * math.log(
             t**2 * d * b * r * math.sqrt(math.log(4 * d * a / delta))
         )
-        assert width.width(t, posterior=None) == pytest.approx(math.sqrt(beta), rel=1e-14)
+        assert width.width(t, None) == pytest.approx(math.sqrt(beta), rel=1e-14)
     policy = nr.gp_ucb(nr.Box([0, 0, 0], [1, 2, 1]), nr.Matern(2.5, 0.5), noise=0.1, a=a, b=b, delta=delta)
     assert policy.confidence == width
     assert policy.confidence.valid_for == "played"

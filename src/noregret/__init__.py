@@ -9,7 +9,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .algorithms import gp_ucb
+    from .algorithms import (
+        expected_improvement,
+        gp_ts,
+        gp_ucb,
+        greedy_mean,
+        greedy_variance,
+        igp_ucb,
+        kernel_ucb,
+        probability_of_improvement,
+    )
     from .domain import Arms, Box, Space
     from .environments import Environment
     from .errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning, StorageError, TrialError
@@ -25,7 +34,16 @@ if TYPE_CHECKING:
     from .study import Study
 
 _HOME = {
-    "algorithms": ["gp_ucb"],
+    "algorithms": [
+        "expected_improvement",
+        "gp_ts",
+        "gp_ucb",
+        "greedy_mean",
+        "greedy_variance",
+        "igp_ucb",
+        "kernel_ucb",
+        "probability_of_improvement",
+    ],
     "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
     "errors": ["InvalidInput", "MissingExtra", "NoRegretError", "NoRegretWarning", "StorageError", "TrialError"],
@@ -72,9 +90,16 @@ __all__ = [
     "Sum",
     "Trial",
     "TrialError",
+    "expected_improvement",
     "fit",
+    "gp_ts",
     "gp_ucb",
+    "greedy_mean",
+    "greedy_variance",
+    "igp_ucb",
+    "kernel_ucb",
     "log_marginal_likelihood",
+    "probability_of_improvement",
     "replicate",
     "simulate",
 ]

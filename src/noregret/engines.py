@@ -13,15 +13,15 @@ from typing import Any, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, frozen
+from .checks import Array, IndexArray, frozen
 from .domain import Arms, Box, Domain, Space
 from .errors import InvalidInput, NoRegretError
 from .kernels import Kernel
-from .parts.confidence import Envelope
+from .parts.confidence import Bounds
 from .parts.maximizers import best_arm
-from .parts.scores import Score
-from .parts.search import Found, PointSearch, Surface, real_columns
-from .posterior import ArmPosterior, PointPosterior, Posterior, Standing, posterior_on_arms
+from .parts.scores import Improvement, PointwiseScore, Score, ThompsonSample
+from .parts.search import Found, PointSearch, Surface, neighbours_on_grid, real_columns
+from .posterior import ArmPosterior, PointPosterior, Posterior, Standing, posterior_on_arms, sample_path
 from .randomness import Randomness
 from .record import Trial
 
@@ -47,7 +47,24 @@ class Setting(NamedTuple):
     search: PointSearch
 
 
-Bounds = Callable[[Array, Array], Envelope]  # (mean, std) -> the envelope of the coming round
+class Question(NamedTuple):
+    """What is to be decided.
+
+    Attributes:
+        round: t, from 1, since the last restart.
+        bounds: of f in this round.
+        context: known before the decision, or None.
+        last: the point asked for before this one, or None.
+        best_reward: the best reward that counts, or None before the first.
+        randomness: of the trial.
+    """
+
+    round: int
+    bounds: Bounds
+    context: Array | None
+    last: Array | None
+    best_reward: float | None
+    randomness: Randomness
 
 
 class Engine(ABC):
@@ -77,8 +94,8 @@ class Engine(ABC):
         """Posterior mean of f - prior_mean at answered trials."""
 
     @abstractmethod
-    def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:
-        """The point of the best score; `last` is the point asked for before this one."""
+    def choose(self, question: Question) -> Decision:
+        """The point of the best score."""
 
     @abstractmethod
     def copy(self) -> Self:
@@ -102,8 +119,7 @@ class ArmEngine(Engine):
         if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput("An ArmEngine needs arms and, if any, finitely many contexts.")
         self._arms, self._contexts = domain, context
-        table = domain if context is None else _table(context, domain)
-        self._posterior = posterior_on_arms(table, setting.kernel, setting.regularization)
+        self._posterior = posterior_on_arms(table(domain, context), setting.kernel, setting.regularization)
         self._failed: set[int] = set()
 
     @property
@@ -132,25 +148,40 @@ class ArmEngine(Engine):
 
     def predict(self, points: npt.ArrayLike | None, context: Array | None) -> tuple[Array, Array]:
         """Mean and std of f at some arms, given as points, or at all."""
-        start = self._row(context) * len(self._arms)
+        cells = None if self._contexts is None else self._cells(context)
         if points is not None:
-            return self._posterior.predict(start + self._arms.index(points))
-        if self._contexts is None:
-            return self._posterior.predict()
-        return self._posterior.predict(np.arange(start, start + len(self._arms)))
+            arms = self._arms.index(points)
+            cells = arms if cells is None else cells[arms]
+        return self._posterior.predict(cells)
+
+    def _cells(self, context: Array | None) -> IndexArray:
+        """Where the arms stand under a context."""
+        start = self._row(context) * len(self._arms)
+        return np.arange(start, start + len(self._arms))
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean at answered trials."""
         return self._posterior.predict([self._cell(trial) for trial in trials])[0]
 
-    def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:  # noqa: ARG002 - a table is searched whole
+    def choose(self, question: Question) -> Decision:
         """The best arm, ties broken at random."""
-        scores = self.setting.score(bounds(*self.predict(None, context)))
+        scores = self._scores(question)
         if self._failed:
             _none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
-        arm = best_arm(scores, self._posterior.prior.size, randomness)
+        arm = best_arm(scores, self._posterior.prior.size, question.randomness)
         return Decision(self._arms.points[arm], arm, explored=False)
+
+    def _scores(self, question: Question) -> Array:
+        """The score of every arm, a fresh array `(N,)`."""
+        score = self.setting.score
+        if isinstance(score, PointwiseScore):
+            envelope = question.bounds(*self.predict(None, question.context))
+            return score(envelope, _incumbent(score, question, envelope.mean))
+        cells = None if self._contexts is None else self._cells(question.context)
+        mean, _ = self._posterior.predict(cells)
+        sample = self._posterior.sample(question.randomness.generator, cells)[0]
+        return np.asarray(mean + question.bounds.width * (sample - mean))  # GP-TS: a draw from GP(mu, v_t^2 cov)
 
     def copy(self) -> ArmEngine:
         """An independent engine in the same state."""
@@ -206,64 +237,100 @@ class PointEngine(Engine):
         """Posterior mean at answered trials."""
         return self._posterior.mean(np.array([row_of(trial) for trial in trials]))
 
-    def choose(self, bounds: Bounds, context: Array | None, last: Array | None, randomness: Randomness) -> Decision:
+    def choose(self, question: Question) -> Decision:
         """The best arm, or the best point that the search finds."""
         domain = self.setting.domain
+        surface = self._surface(question)
         if isinstance(domain, Arms):
-            return self._choose_arm(domain, bounds, context, randomness)
-        surface = self._surface(bounds, context)
-        standing, scores = self._standing_scores(domain, bounds, context)
+            return self._choose_arm(domain, surface, question)
+        standing, scores = self._standing_scores(domain, surface, question)
         _none_left(bool(np.isneginf(scores).all()))
         self.found = self.setting.search.maximize(
             surface,
             domain,
             standing=standing,
             scores=scores,
-            incumbents=self._incumbents(context, last),
-            rng=lambda: randomness.generator,
+            incumbents=self._incumbents(question),
+            rng=lambda: question.randomness.generator,
         )
-        return Decision(frozen(self.found.point.copy()), None, explored=False)
+        return Decision(frozen(self._placed(self.found.point, surface, question)), None, explored=False)
 
-    def _choose_arm(self, domain: Arms, bounds: Bounds, context: Array | None, randomness: Randomness) -> Decision:
-        scores = self.setting.score(bounds(*self._posterior.predict(_rows(context, domain.points))))
-        scores = self._without_failed(domain.points, scores)
+    def _choose_arm(self, domain: Arms, surface: Surface, question: Question) -> Decision:
+        scores = surface.values(domain.points)
         _none_left(bool(np.isneginf(scores).all()))
-        size = float(np.sqrt(self.setting.kernel.diagonal(_rows(context, domain.points)).max()))
-        arm = best_arm(scores, size, randomness)
+        size = float(np.sqrt(self.setting.kernel.diagonal(_rows(question.context, domain.points)).max()))
+        arm = best_arm(scores, size, question.randomness)
         return Decision(domain.points[arm], arm, explored=False)
 
-    def _surface(self, bounds: Bounds, context: Array | None) -> Surface:
-        score = self.setting.score
+    def _surface(self, question: Question) -> Surface:
+        """What is maximised: the score, or a path drawn from the posterior."""
+        score, bounds, context = self.setting.score, question.bounds, question.context
+        if isinstance(score, ThompsonSample):
+            return self._path_surface(question)
+        if not isinstance(score, PointwiseScore):
+            raise InvalidInput(f"{score!r} is neither a PointwiseScore nor a ThompsonSample.")
+        incumbent = _incumbent(score, question, lambda: self._means_of_observed(question))
 
         def values(points: Array) -> Array:
-            scores = score(bounds(*self._posterior.predict(_rows(context, points))))
-            return self._without_failed(points, scores)
+            envelope = bounds(*self._posterior.predict(_rows(context, points)))
+            return self._without_failed(points, score(envelope, incumbent))
 
         def slope(point: Array) -> tuple[float, Array]:
             at = self._posterior.gradients(_rows(context, point[None]))
             envelope = bounds(at.mean, at.std)
-            by_mean, by_std = score.partials(envelope)
+            by_mean, by_std = score.partials(envelope, incumbent)
             gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
-            value = self._without_failed(point[None], score(envelope))
-            return float(value[0]), gradient[0, -len(point) :]
+            value = self._without_failed(point[None], score(envelope, incumbent))
+            return float(value[0]), bounds.unit * gradient[0, -len(point) :]
 
         return Surface(values, slope)
 
-    def _standing_scores(self, domain: Box | Space, bounds: Bounds, context: Array | None) -> tuple[Array, Array]:
+    def _path_surface(self, question: Question) -> Surface:
+        """GP-TS: a draw from GP(mu, v_t^2 cov)."""
+        rng, context = question.randomness.generator, question.context
+        path = sample_path(self._posterior, rng).widened(question.bounds.width)
+
+        def values(points: Array) -> Array:
+            return self._without_failed(points, path(_rows(context, points)))
+
+        def slope(point: Array) -> tuple[float, Array]:
+            value, gradient = path.slope(_rows(context, point[None])[0])
+            return float(self._without_failed(point[None], np.array([value]))[0]), gradient[-len(point) :]
+
+        return Surface(values, slope)
+
+    def _means_of_observed(self, question: Question) -> Array:
+        """Posterior means, reward units, of the points observed so far (under this context); of none before."""
+        bounds, context = question.bounds, question.context
+        if context is None or not self._posterior.rank:
+            return bounds.center + bounds.unit * self._posterior.observed_means()
+        points = self._posterior.points[:, len(context) :]
+        return bounds.center + bounds.unit * self._posterior.mean(_rows(context, points))
+
+    def _placed(self, point: Array, surface: Surface, question: Question) -> Array:
+        """The point, or of the discretisation D_t, where one is wanted, the best next to it."""
+        score, domain = self.setting.score, self.setting.domain
+        if not isinstance(score, ThompsonSample) or score.grid is None or isinstance(domain, Arms):
+            return point.copy()
+        near = neighbours_on_grid(point, domain.lower, domain.upper, score.grid * question.round**2)
+        return np.asarray(near[int(surface.values(near).argmax())])
+
+    def _standing_scores(self, domain: Box | Space, surface: Surface, question: Question) -> tuple[Array, Array]:
+        score = self.setting.score
         if self._candidates is None:
             self._candidates = self.setting.search.standing(domain, self._seed)
-        if context is not None:  # rows change with the context, so nothing can be kept of them
-            scores = self.setting.score(bounds(*self._posterior.predict(_rows(context, self._candidates))))
-        else:
-            if self._standing is None:
-                self._standing = Standing(self._posterior, self._candidates)
-            scores = self.setting.score(bounds(*self._standing.predict()))
+        if question.context is not None or not isinstance(score, PointwiseScore):
+            return self._candidates, surface.values(self._candidates)  # nothing can be kept from round to round
+        if self._standing is None:
+            self._standing = Standing(self._posterior, self._candidates)
+        incumbent = _incumbent(score, question, lambda: self._means_of_observed(question))
+        scores = score(question.bounds(*self._standing.predict()), incumbent)
         return self._candidates, self._without_failed(self._candidates, scores)
 
-    def _incumbents(self, context: Array | None, last: Array | None) -> Array:
+    def _incumbents(self, question: Question) -> Array:
         """The point of the highest posterior mean so far, and the last one asked for."""
-        width = 0 if context is None else len(context)
-        points = [] if last is None else [last]
+        width = 0 if question.context is None else len(question.context)
+        points = [] if question.last is None else [question.last]
         if self._posterior.rank:
             points.append(self._posterior.points[int(self._posterior.observed_means().argmax()), width:])
         return np.array(points).reshape(len(points), self.setting.domain.dimension)
@@ -290,6 +357,16 @@ class PointEngine(Engine):
         return other
 
 
+def _incumbent(score: PointwiseScore, question: Question, means: Array | Callable[[], Array]) -> float | None:
+    """What an improvement is measured against; before anything was observed, what is expected beforehand."""
+    if not isinstance(score, Improvement):
+        return None
+    if score.incumbent == "reward":
+        return question.bounds.center if question.best_reward is None else question.best_reward
+    known = means() if callable(means) else means
+    return float(known.max()) if len(known) else question.bounds.center
+
+
 def row_of(trial: Trial) -> Array:
     """What a kernel sees of a trial: (context, point)."""
     return np.asarray(_rows(trial.context, trial.point[None])[0])
@@ -301,9 +378,13 @@ def _rows(context: Array | None, points: Array) -> Array:
     return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
 
 
-def _table(contexts: Arms, arms: Arms) -> Arms:
-    """Every (context, arm), contexts outermost."""
-    return Arms(np.concatenate([_rows(context, arms.points) for context in contexts.points]))
+def table(domain: Domain, context: Domain | None) -> Arms:
+    """Every (context, arm), contexts outermost; errors where there are infinitely many."""
+    if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
+        raise InvalidInput("There is no table of all (context, arm) on a continuous domain.")
+    if context is None:
+        return domain
+    return Arms(np.concatenate([_rows(each, domain.points) for each in context.points]))
 
 
 def _none_left(is_so: bool) -> None:

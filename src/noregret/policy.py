@@ -16,12 +16,14 @@ import numpy as np
 from . import serialize
 from .checks import LARGEST_REWARD, Array, number
 from .domain import Arms, Box, Domain, Space, check_domain, sides
-from .engines import Decision, Engine, Setting, make_engine, row_of
+from .engines import Decision, Engine, Question, Setting, make_engine, row_of, table
 from .errors import InvalidInput
 from .fitting import Standardization
+from .information import GreedyDesign
 from .kernels import Kernel
-from .parts.confidence import Confidence, Envelope
+from .parts.confidence import Bounds, Confidence, Envelope, Progress
 from .parts.refit import Refit, rescaled
+from .parts.rkhs import NormGuess, SelfNormalized
 from .parts.scores import Score
 from .parts.search import PointSearch
 from .randomness import Randomness
@@ -124,6 +126,10 @@ class State:
         self._refits = 0
         self._scale = Standardization(policy.prior_mean, 1.0)
         self._engine = self._new_engine(policy.kernel, policy.regularization)
+        confidence = policy.confidence
+        self._guess = NormGuess(confidence) if isinstance(confidence, SelfNormalized) and confidence.guessed else None
+        self._design: GreedyDesign | None = None
+        self._best_reward: float | None = None
 
     def _new_engine(self, kernel: Kernel, regularization: float) -> Engine:
         policy = self.policy
@@ -144,11 +150,22 @@ class State:
         """The next point; the same one however often it is asked for."""
         self._settle()
         engine = self._fitted_engine()
-        return engine.choose(self._bounds, context, self._last, Randomness(self._seed, self._rounds))
+        randomness = Randomness(self._seed, self._rounds)
+        question = Question(self._rounds + 1, self.bounds(), context, self._last, self._best_reward, randomness)
+        return engine.choose(question)
+
+    def bounds(self) -> Bounds:
+        """The bounds of f in the next round."""
+        posterior, confidence = self._fitted_engine().posterior, self.policy.confidence
+        guess = None if self._guess is None else self._guess.bound
+        # Round t = 1, 2, ...: every trial asked for counts, answered or not.
+        width = confidence.width(self._rounds + 1, Progress(posterior, guess, self._greedy_design))
+        valid_for = confidence.valid_for if self.policy.refit is None else "none"
+        return Bounds(width, valid_for, self._scale.mean, self._scale.std)
 
     def envelope(self, points: Any = None, context: Array | None = None) -> Envelope:
         """The bounds of f that hold in the next round, at all arms or at points of the domain."""
-        return self._bounds(*self._fitted_engine().predict(points, context))
+        return self.bounds()(*self._fitted_engine().predict(points, context))
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean of f at answered trials, `(n,)`."""
@@ -158,8 +175,12 @@ class State:
     @property
     def width(self) -> float:
         """The multiplier of the standard deviation in the next round."""
-        # Round t = 1, 2, ...: every trial asked for counts, answered or not.
-        return self.policy.confidence.width(self._rounds + 1, posterior=self._engine.posterior)
+        return self.bounds().width
+
+    @property
+    def norm_bounds(self) -> list[tuple[int, float]]:
+        """(rounds so far, guess of the norm bound): the first and every one that replaced another; empty if given."""
+        return [] if self._guess is None else list(self._guess.history)
 
     @property
     def information_gain(self) -> float:
@@ -178,17 +199,16 @@ class State:
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
         other._engine, other._taken = self._engine.copy(), self._taken.copy()
+        other._guess = None if self._guess is None else self._guess.copy()
         other._settle()
         return other
 
-    def _bounds(self, mean: Array, std: Array) -> Envelope:
-        if self._scale.std != 1.0:
-            mean *= self._scale.std
-            std *= self._scale.std
-        if self._scale.mean:
-            mean += self._scale.mean
-        valid_for = self.policy.confidence.valid_for if self.policy.refit is None else "none"
-        return Envelope(mean, std, self.width, valid_for)
+    def _greedy_design(self) -> GreedyDesign:
+        """Made once; it depends on nothing that happens."""
+        if self._design is None:
+            policy = self.policy
+            self._design = GreedyDesign(policy.kernel, table(policy.domain, policy.context), policy.regularization)
+        return self._design
 
     def _settle(self) -> None:
         if len(self._waiting) > 1:
@@ -197,6 +217,8 @@ class State:
             self._take(trial)
             if self.policy.refit is not None:
                 self._taken.append(trial)
+        if self._guess is not None and self._waiting:
+            self._guess.check(self._rounds, self._engine.posterior)
         self._waiting = []
 
     def _take(self, trial: Trial) -> None:
@@ -204,6 +226,8 @@ class State:
             self._engine.fail(trial)
         else:
             self._engine.learn(trial, (trial.reward - self._scale.mean) / self._scale.std)
+            if self._best_reward is None or trial.reward > self._best_reward:
+                self._best_reward = trial.reward
 
     def _fitted_engine(self) -> Engine:
         """The engine, after the fit that is due; only the last one due is made, each starts from the same kernel."""

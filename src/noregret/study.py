@@ -204,6 +204,15 @@ class Study:
         with self._lock:
             return self._look().information_gain
 
+    @property
+    def norm_bounds(self) -> list[tuple[int, float]]:
+        """Guesses of the norm bound, (rounds so far, guess), the first one and every doubling of it.
+
+        Empty where the norm bound was given (see `igp_ucb(guess_norm=True)`).
+        """
+        with self._lock:
+            return self._look().norm_bounds
+
     # -- inside --------------------------------------------------------------------------------------------------
 
     def _next(self, context: Array | None) -> Trial:

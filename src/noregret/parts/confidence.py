@@ -11,10 +11,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import final
 
 from ..checks import Array, integer, number
+from ..information import GreedyDesign
 from ..posterior import Posterior
 from ..serialize import described
 
@@ -48,6 +51,47 @@ class Envelope:
         return self.mean + self.width * self.std
 
 
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The bounds of one round, at whichever points: what turns a posterior into an `Envelope`.
+
+    Attributes:
+        width: multiplier of the standard deviation.
+        valid_for: see `Envelope`.
+        center: reward at which the posterior is 0.
+        unit: reward units of one unit of the posterior.
+    """
+
+    width: float
+    valid_for: str
+    center: float = 0.0
+    unit: float = 1.0
+
+    def __call__(self, mean: Array, std: Array) -> Envelope:
+        """The envelope at points of this posterior mean and std, which are taken over."""
+        if self.unit != 1.0:
+            mean *= self.unit
+            std *= self.unit
+        if self.center:
+            mean += self.center
+        return Envelope(mean, std, self.width, self.valid_for)
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the width of the coming round may depend on.
+
+    Attributes:
+        posterior: of f - prior_mean, after everything that was taken in.
+        norm_bound: the guess of B in force, where it is guessed (`NormGuess`).
+        design: the greedy experimental design of the domain, made when it is first called.
+    """
+
+    posterior: Posterior
+    norm_bound: float | None = None
+    design: Callable[[], GreedyDesign] | None = None
+
+
 class Confidence(ABC):
     """How wide the envelope is in round t (counted from 1)."""
 
@@ -59,16 +103,18 @@ class Confidence(ABC):
         """See `Envelope.valid_for`."""
 
     @abstractmethod
-    def width(self, t: int, *, posterior: Posterior) -> float:
+    def width(self, t: int, progress: Progress) -> float:
         """The multiplier of the standard deviation in round t."""
 
 
-def _check_delta(value: object) -> float:
+def checked_delta(value: object) -> float:
+    """A failure probability, or a clear error."""
     why = "It is the probability that the bounds fail; 0.1 is a common choice."
     return number("delta", value, low=0.0, high=1.0, open_low=True, open_high=True, why=why)
 
 
-def _check_scale(value: object) -> float:
+def checked_scale(value: object) -> float:
+    """What multiplies beta_t, or a clear error."""
     return number("scale", value, low=0.0, why="It multiplies beta_t.")
 
 
@@ -90,15 +136,15 @@ class FiniteBayes(Confidence):
 
     def __post_init__(self) -> None:
         integer("size", self.size, low=1)
-        object.__setattr__(self, "delta", _check_delta(self.delta))
-        object.__setattr__(self, "scale", _check_scale(self.scale))
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+        object.__setattr__(self, "scale", checked_scale(self.scale))
 
     @property
     def valid_for(self) -> str:
         """Valid for f unless beta_t was scaled down or lambda is not the noise variance."""
         return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
-    def width(self, t: int, *, posterior: Posterior) -> float:  # noqa: ARG002 - needs no posterior
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """beta_t^{1/2} of Theorem 1."""
         return math.sqrt(self.scale * 2.0 * math.log(self.size * t**2 * math.pi**2 / (6.0 * self.delta)))
 
@@ -129,15 +175,15 @@ class CompactBayes(Confidence):
         for name in ("side", "b"):
             object.__setattr__(self, name, number(name, getattr(self, name), low=0.0, open_low=True))
         object.__setattr__(self, "log_a", number("log_a", self.log_a))
-        object.__setattr__(self, "delta", _check_delta(self.delta))
-        object.__setattr__(self, "scale", _check_scale(self.scale))
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+        object.__setattr__(self, "scale", checked_scale(self.scale))
 
     @property
     def valid_for(self) -> str:
         """Valid where points are played, unless beta_t was scaled down or lambda is not the noise variance."""
         return "played" if self.scale >= 1.0 and self.noise_matched else "none"
 
-    def width(self, t: int, *, posterior: Posterior) -> float:  # noqa: ARG002 - needs no posterior
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """beta_t^{1/2} of Theorem 2."""
         d, delta = self.dimension, self.delta
         # log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r; where they are
@@ -145,3 +191,51 @@ class CompactBayes(Confidence):
         reach = t**2 * d * self.b * self.side * math.sqrt(max(math.log(4.0 * d / delta) + self.log_a, 0.0))
         beta = 2.0 * math.log(2.0 * t**2 * math.pi**2 / (3.0 * delta)) + 2.0 * d * math.log(max(reach, 1.0))
         return math.sqrt(self.scale * beta)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class PointwiseBayes(Confidence):
+    """Central posterior intervals of probability 1 - delta, for f a sample of the Gaussian process.
+
+    They hold for one point in one round, not for all at once, so no report calls them certified. The bounds of rules
+    that come without a theorem.
+    """
+
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+
+    @property
+    def valid_for(self) -> str:
+        """Nothing holds for all rounds at once."""
+        return "none"
+
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
+        """The normal quantile of 1 - delta / 2."""
+        return NormalDist().inv_cdf(1.0 - 0.5 * self.delta)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ConstantWidth(Confidence):
+    """A width chosen by hand; nothing is proved for it."""
+
+    value: float
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", number("width", self.value, low=0.0, why="It multiplies the std."))
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+
+    @property
+    def valid_for(self) -> str:
+        """Nothing."""
+        return "none"
+
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
+        """The number given."""
+        return self.value

@@ -1,40 +1,203 @@
-"""What makes a point attractive: the number that the maximiser maximises."""
+"""What makes a point attractive: the number that the maximiser maximises.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| mu, sigma | `envelope.mean`, `envelope.std` | posterior of f | (n,) |
+| f_best | `incumbent` | what an improvement is an improvement over, reward units | scalar |
+| xi | `margin` | by how much it must be better, reward units | scalar |
+| z | | (mu - f_best - xi) / sigma | (n,) |
+| phi, Phi | | density and distribution function of the standard normal | |
+"""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from ..checks import Array
+from ..checks import Array, number, one_of
+from ..errors import InvalidInput
 from ..serialize import described
 from .confidence import Envelope
 
+LEAST_STD = 1e-100  # where nothing is uncertain, z is huge and finite
+FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
-class Score(ABC):
+
+class Score(ABC):  # noqa: B024 - the two families below have nothing in common but their use
     """A number for each candidate, larger is better."""
 
+
+class PointwiseScore(Score):
+    """A score that is a function of mean and standard deviation at one point."""
+
     @abstractmethod
-    def __call__(self, envelope: Envelope) -> Array:
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Scores of the n candidates in the envelope, `(n,)`."""
 
     @abstractmethod
-    def partials(self, envelope: Envelope) -> tuple[Array, Array]:
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
         """Derivatives of each score in its mean and in its standard deviation, each `(n,)`."""
 
 
 @final
 @described
 @dataclass(frozen=True)
-class UpperConfidenceBound(Score):
+class UpperConfidenceBound(PointwiseScore):
     """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6)."""
 
-    def __call__(self, envelope: Envelope) -> Array:
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
         """Mu + width * sigma, `(n,)`."""
         return envelope.upper
 
-    def partials(self, envelope: Envelope) -> tuple[Array, Array]:
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
         """1 and the width."""
         return np.ones_like(envelope.mean), np.full_like(envelope.std, envelope.width)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class PosteriorMean(PointwiseScore):
+    """Exploitation alone (Srinivas et al. 2010, section 6, "mean only")."""
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+        """Mu, `(n,)`."""
+        return envelope.mean
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
+        """1 and 0."""
+        return np.ones_like(envelope.mean), np.zeros_like(envelope.std)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class PosteriorDeviation(PointwiseScore):
+    """Exploration alone: the greedy experimental design (Srinivas et al. 2010, eq. 4, "variance only")."""
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+        """Sigma, `(n,)`."""
+        return envelope.std
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
+        """0 and 1."""
+        return np.zeros_like(envelope.mean), np.ones_like(envelope.std)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Improvement(PointwiseScore):
+    """A score that measures how far a point may improve on an incumbent.
+
+    Attributes:
+        incumbent: "mean", the best posterior mean (of the arms; of the points observed on continuous domains), or
+            "reward", the best noisy reward, which under noise gets stuck.
+        margin: xi, reward units.
+    """
+
+    incumbent: str = "mean"
+    margin: float = 0.0
+
+    def __post_init__(self) -> None:
+        one_of("incumbent", self.incumbent, ["mean", "reward"])
+        object.__setattr__(self, "margin", number("margin", self.margin, low=0.0))
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ExpectedImprovement(Improvement):
+    """The logarithm of E max(f - f_best - xi, 0) = sigma (phi(z) + z Phi(z)) (Mockus et al. 1978).
+
+    The logarithm has the same maximiser and neither underflows nor loses its gradient far from the incumbent (Ament et
+    al. 2023).
+    """
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
+        """Log EI in nats, `(n,)`."""
+        z, std = _standardized(envelope, incumbent, self.margin)
+        return np.asarray(np.log(std) + _log_h(z))
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
+        """Phi(z) / EI and phi(z) / EI."""
+        z, std = _standardized(envelope, incumbent, self.margin)
+        log_h = _log_h(z)
+        by_mean = np.exp(_log_distribution(z) - log_h) / std
+        by_std = np.exp(-0.5 * z**2 - LOG_SQRT_2PI - log_h) / std
+        return by_mean, by_std
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityOfImprovement(Improvement):
+    """z, which has the same maximiser as P(f > f_best + xi) = Phi(z) and never saturates (Kushner 1964).
+
+    Without a margin and with the best posterior mean as incumbent it plays the best mean and explores nothing.
+    """
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
+        """z, `(n,)`."""
+        return _standardized(envelope, incumbent, self.margin)[0]
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
+        """1 / sigma and -z / sigma."""
+        z, std = _standardized(envelope, incumbent, self.margin)
+        return 1.0 / std, -z / std
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ThompsonSample(Score):
+    """A function drawn from GP(mu, v^2 cov), v the width (Chowdhury & Gopalan 2017, Algorithm 2).
+
+    On arms an exact joint sample; on continuous domains a path (`noregret.posterior.paths`), maximised with gradients.
+
+    Attributes:
+        grid: D_t of the paper's theorem, of (B L r d t^2)^d points, so that |f(x) - f([x]_t)| <= 1 / t^2: the number
+            B L r d, where B bounds the norm, L is the kernel's Lipschitz constant (its section 4.2) and r the side of
+            the box. None, the default, plays the path's maximum itself.
+    """
+
+    grid: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.grid is not None:
+            object.__setattr__(self, "grid", number("grid", self.grid, low=0.0, open_low=True))
+
+
+def _standardized(envelope: Envelope, incumbent: float | None, margin: float) -> tuple[Array, Array]:
+    if incumbent is None:
+        raise InvalidInput(
+            "An improvement is measured against the best so far, and nothing has been observed yet. Tell a first "
+            "reward, or pass the incumbent."
+        )
+    std = np.maximum(envelope.std, LEAST_STD)
+    return (envelope.mean - incumbent - margin) / std, std
+
+
+def _log_distribution(z: Array) -> Array:
+    from scipy.special import log_ndtr  # slow to import, and most scores need none of it
+
+    return np.asarray(log_ndtr(z))
+
+
+def _log_h(z: Array) -> Array:
+    """Log of h(z) = phi(z) + z Phi(z), for every z: written out where it is large, with a scaled erfc elsewhere."""
+    from scipy.special import erfcx, ndtr
+
+    log_h = np.empty_like(z)
+    high = z > -1.0
+    h = np.exp(-0.5 * z[high] ** 2 - LOG_SQRT_2PI) + z[high] * ndtr(z[high])
+    log_h[high] = np.log(h)
+    low = z[~high]
+    # h = phi(z) (1 - |z| R(|z|)), R(x) = sqrt(pi / 2) erfcx(x / sqrt 2); 1 - |z| R -> 1 / z^2 - 3 / z^4 + ...
+    near = np.maximum(low, FAR_OUT)
+    rest = np.log1p(near * math.sqrt(0.5 * math.pi) * erfcx(-near / math.sqrt(2.0)))
+    log_h[~high] = -0.5 * low**2 - LOG_SQRT_2PI + np.where(low > FAR_OUT, rest, -2.0 * np.log(-low))
+    return log_h

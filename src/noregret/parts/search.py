@@ -6,6 +6,7 @@ Deterministic given its random generator.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, final
@@ -22,6 +23,7 @@ DENSE = 0.1  # spacing of the candidates in the unit cube above which a closer l
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
+MOST_CORNERS = 10  # dimensions up to which all corners of a grid cell are looked at, not the nearest alone
 FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
 
 
@@ -277,3 +279,19 @@ def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[objec
     far = max((parameter.high - parameter.low) // 8, 2)
     steps = {int(here) + step for step in (-1, 1, -far, far)} | {parameter.low, parameter.high}
     return [value for value in sorted(steps - {int(here)}) if parameter.low <= value <= parameter.high]
+
+
+def neighbours_on_grid(point: Array, lower: Array, upper: Array, count: float) -> Array:
+    """The points next to one on an evenly spaced grid of a box, ends included, `(2^d, d)` at most.
+
+    Args:
+        point: `(d,)`.
+        lower: corner of the box, `(d,)`.
+        upper: opposite corner.
+        count: grid points along each side; rounded up, at least 2.
+    """
+    steps = max(float(np.ceil(count)), 2.0) - 1.0
+    place = np.clip((point - lower) / (upper - lower), 0.0, 1.0) * steps
+    corners = np.array(list(itertools.product((0, 1), repeat=len(point)))) if len(point) <= MOST_CORNERS else None
+    indices = np.round(place)[None] if corners is None else np.minimum(np.floor(place) + corners, steps)
+    return np.asarray(lower + np.unique(indices, axis=0) / steps * (upper - lower))

@@ -107,6 +107,11 @@ class FeaturePosterior(ArmPosterior):
         misfit = self._scatter_within_arms() + float(self.plays @ (self._average - self._mean) ** 2)
         return misfit / self.regularization + float(self._weights @ self._weights)
 
+    @property
+    def mean_norm(self) -> float:
+        """||mu||_k = |w|."""
+        return float(np.linalg.norm(self._weights))
+
     def covariance(self, points: ArmIndices) -> Array:
         """Joint posterior covariance of f at `n` arms, `(n, n)`."""
         half = self._features[self._indices(points)] @ self._root

@@ -40,6 +40,18 @@ class Path:
         self._waves, self._slopes = waves, slopes
         noise = rng.standard_normal(posterior.rank) * np.sqrt(posterior.regularization / posterior.plays)
         self._weights = posterior.solve_targets(posterior.average - self._prior(self._points) - noise)
+        self._mean_weights = posterior.weights
+
+    def widened(self, factor: float) -> Path:
+        """The path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
+        other = Path.__new__(Path)
+        other.__dict__.update(self.__dict__)
+        other._waves = [
+            _Waves(waves.frequencies, factor * waves.cosines, factor * waves.sines) for waves in self._waves
+        ]
+        other._slopes = factor * self._slopes
+        other._weights = factor * self._weights + (1.0 - factor) * self._mean_weights
+        return other
 
     def __call__(self, points: Array) -> Array:
         """Values at `(m, d)` points, `(m,)`."""

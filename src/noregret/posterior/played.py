@@ -166,6 +166,12 @@ class PlayedPosterior(ArmPosterior):
         half = self._root @ self._average[self._arms]
         return self._scatter_within_arms() / self.regularization + float(half @ half)
 
+    @property
+    def mean_norm(self) -> float:
+        """||mu||_k = sqrt(alpha^T mu(U)), alpha = M^{-1} ybar."""
+        alpha = (self._root @ self._average[self._arms]) @ self._root
+        return math.sqrt(max(float(alpha @ self._mean[self._arms]), 0.0))
+
     def covariance(self, points: ArmIndices) -> Array:
         """Joint posterior covariance of f at `n` arms, `(n, n)`."""
         arms = self._indices(points)

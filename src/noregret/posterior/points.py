@@ -275,6 +275,11 @@ class PointPosterior(Posterior):
         return scatter / self.regularization + float(self.half @ self.half)
 
     @property
+    def mean_norm(self) -> float:
+        """||mu||_k = sqrt(alpha^T mu(X))."""
+        return float(np.sqrt(max(float(self.weights @ self.observed_means()), 0.0)))
+
+    @property
     def log_determinant_ratio(self) -> float:
         """Log det(I + K / lambda) = log det M + sum log(n_i / lambda)."""
         diagonal = self._factor.diagonal()

@@ -66,6 +66,11 @@ class Posterior(ABC):
 
     @property
     @abstractmethod
+    def mean_norm(self) -> float:
+        """||mu||_k, the RKHS norm of the posterior mean, reward units."""
+
+    @property
+    @abstractmethod
     def log_determinant_ratio(self) -> float:
         """Log det(I + K / lambda), kept as the running sum of log(1 + sigma^2 / lambda) (Srinivas, Lemma 5.3)."""
 

@@ -21,8 +21,7 @@ from ..parameters import Choice, Float, Int, Parameter
 from ..parts.refit import Refit
 from ..policy import Policy
 
-# Grows with the library: a new algorithm or kernel is one more name here.
-ALGORITHMS: dict[str, Callable[..., Policy]] = {"gp_ucb": algorithms.gp_ucb}
+ALGORITHMS: dict[str, Callable[..., Policy]] = {name: getattr(algorithms, name) for name in algorithms.__all__}
 KERNELS: dict[str, Callable[..., Kernel]] = {
     "squared_exponential": SquaredExponential,
     "matern": Matern,

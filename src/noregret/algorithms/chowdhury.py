@@ -1,0 +1,189 @@
+"""Chowdhury & Gopalan 2017: IGP-UCB and GP-TS, and KernelUCB (Valko et al. 2013), which they are compared with."""
+
+from __future__ import annotations
+
+from ..checks import number
+from ..domain import Box, Domain
+from ..errors import InvalidInput
+from ..kernels import Kernel
+from ..parts.confidence import Confidence
+from ..parts.refit import Refit
+from ..parts.rkhs import KernelUcb, SelfNormalized
+from ..parts.scores import Score, ThompsonSample, UpperConfidenceBound
+from ..parts.search import PointSearch
+from ..policy import Policy, check_model
+from .common import checked_noise, chosen_gain, ridge_for_horizon
+
+
+def igp_ucb(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise: float,
+    norm_bound: float | None = None,
+    horizon: int | None = None,
+    context: Domain | None = None,
+    information_gain: str | float = "realised",
+    guess_norm: bool = False,
+    delta: float = 0.1,
+    regularization: float | None = None,
+    prior_mean: float = 0.0,
+    search: PointSearch | None = None,
+    refit: Refit | None = None,
+) -> Policy:
+    """IGP-UCB: argmax mu_{t-1} + beta_t sigma_{t-1} (Chowdhury & Gopalan 2017, Algorithm 1).
+
+    beta_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(1 / delta))).
+
+    Args:
+        domain, kernel, context, prior_mean, search, refit: see `gp_ucb`.
+        noise: R, the sub-Gaussian constant of the noise (its standard deviation if it is Gaussian), reward units.
+        norm_bound: B, a bound on the norm of f - prior_mean in the kernel's RKHS, reward units.
+        horizon: T, the number of rounds; sets lambda = 1 + 2/T.
+        information_gain: gamma of the width: "realised", 1/2 log det(I + K / lambda) of what was observed (valid and
+            tight); "greedy", a bound on the maximum information gain (finite domains); "rate", its growth rate with
+            constant 1 (nothing is proved), or a constant number (likewise).
+        guess_norm: take `norm_bound` (1 unless given) as a guess only and double it whenever the observations
+            contradict it; `study.norm_bounds` shows the guesses.
+        delta: failure probability of the confidence bounds.
+        regularization: lambda; 1 + 2/T unless given, 1 without a horizon. Below 1 nothing is proved; the paper's
+            experiments use noise^2.
+    """
+    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    check_model(domain, context, kernel)
+    confidence = SelfNormalized(
+        norm_bound=_norm_bound(norm_bound, guess_norm=guess_norm, refit=refit),
+        noise=noise,
+        gain=chosen_gain(information_gain, domain, context, kernel),
+        delta=delta,
+        ridge_large=_is_large(ridge),
+        guessed=guess_norm,
+    )
+    score = UpperConfidenceBound()
+    return _policy("igp_ucb", domain, kernel, noise, ridge, confidence, score, context, prior_mean, search, refit)
+
+
+def gp_ts(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise: float,
+    norm_bound: float | None = None,
+    horizon: int | None = None,
+    context: Domain | None = None,
+    information_gain: str | float = "realised",
+    guess_norm: bool = False,
+    lipschitz: float | None = None,
+    delta: float = 0.1,
+    regularization: float | None = None,
+    prior_mean: float = 0.0,
+    search: PointSearch | None = None,
+    refit: Refit | None = None,
+) -> Policy:
+    """GP-TS, Thompson sampling: the argmax of a draw from GP(mu_{t-1}, v_t^2 k_{t-1}) (Chowdhury & Gopalan 2017).
+
+    v_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(2 / delta))) (Algorithm 2). On arms the draw is joint and exact; on
+    continuous domains it is a path, maximised with gradients.
+
+    Args:
+        domain, kernel, noise, norm_bound, horizon, context, information_gain, guess_norm, delta, regularization,
+            prior_mean, search, refit: see `igp_ucb`.
+        lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1: then the
+            argmax is over a grid of (B L r d t^2)^d points of the box. Without it, over the box itself.
+    """
+    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    check_model(domain, context, kernel)
+    bound = _norm_bound(norm_bound, guess_norm=guess_norm, refit=refit)
+    confidence = SelfNormalized(
+        norm_bound=bound,
+        noise=noise,
+        gain=chosen_gain(information_gain, domain, context, kernel),
+        parts=2,  # ln(2 / delta)
+        delta=delta,
+        ridge_large=_is_large(ridge),
+        guessed=guess_norm,
+    )
+    score = ThompsonSample(grid=None if lipschitz is None else _grid(lipschitz, bound, domain))
+    return _policy("gp_ts", domain, kernel, noise, ridge, confidence, score, context, prior_mean, search, refit)
+
+
+def kernel_ucb(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise: float,
+    eta: float,
+    horizon: int | None = None,
+    context: Domain | None = None,
+    delta: float = 0.1,
+    regularization: float | None = None,
+    prior_mean: float = 0.0,
+    search: PointSearch | None = None,
+    refit: Refit | None = None,
+) -> Policy:
+    """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013).
+
+    Args:
+        domain, kernel, context, prior_mean, search, refit: see `gp_ucb`.
+        noise: R, reward units; the rule does not use it.
+        eta: exploration, reward units.
+        horizon: T; sets lambda = 1 + 2/T.
+        delta: not used by the rule.
+        regularization: lambda; 1 + 2/T unless given, 1 without a horizon.
+    """
+    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    check_model(domain, context, kernel)
+    confidence = KernelUcb(eta=eta, regularization=ridge, delta=delta)
+    score = UpperConfidenceBound()
+    return _policy("kernel_ucb", domain, kernel, noise, ridge, confidence, score, context, prior_mean, search, refit)
+
+
+def _norm_bound(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
+    if guess_norm and refit is not None:
+        raise InvalidInput("A norm can be guessed for a kernel that is given, not for one that is refitted.")
+    if norm_bound is None and not guess_norm:
+        raise InvalidInput(
+            "`norm_bound` is missing: the theorem needs a bound on the norm of f in the kernel's RKHS. Where none is "
+            "known, guess_norm=True starts with a guess and doubles it whenever the observations contradict it."
+        )
+    return 1.0 if norm_bound is None else norm_bound
+
+
+def _is_large(ridge: float) -> bool:
+    return number("regularization", ridge, low=0.0, open_low=True) >= 1.0
+
+
+def _grid(lipschitz: float, norm_bound: float, domain: Domain) -> float:
+    """B L r d, the number of points of D_t along each side at t = 1."""
+    if not isinstance(domain, Box):
+        raise InvalidInput("`lipschitz` sets the discretisation of a box; arms and spaces need none.")
+    L = number("lipschitz", lipschitz, low=0.0, open_low=True)
+    return norm_bound * L * float((domain.upper - domain.lower).max()) * domain.dimension
+
+
+def _policy(
+    algorithm: str,
+    domain: Domain,
+    kernel: Kernel,
+    noise: float,
+    ridge: float,
+    confidence: Confidence,
+    score: Score,
+    context: Domain | None,
+    prior_mean: float,
+    search: PointSearch | None,
+    refit: Refit | None,
+) -> Policy:
+    return Policy(
+        algorithm=algorithm,
+        domain=domain,
+        context=context,
+        kernel=kernel,
+        noise=noise,
+        regularization=ridge,
+        prior_mean=prior_mean,
+        confidence=confidence,
+        score=score,
+        search=PointSearch() if search is None else search,
+        refit=refit,
+    )

@@ -1,0 +1,118 @@
+"""What the algorithms share: checked arguments, and widths that several of them may use."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..checks import LARGEST_REWARD, integer, number, one_of
+from ..domain import Arms, Domain, enclosing_box
+from ..errors import InvalidInput
+from ..kernels import Kernel
+from ..parts.confidence import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
+from ..parts.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
+from ..parts.smoothness import derivative_tail
+from ..policy import check_model
+
+GAINS = ("realised", "greedy", "rate")
+
+
+def checked_noise(noise: object) -> float:
+    """The noise, or a clear error."""
+    why = "It is a standard deviation (or sub-Gaussian constant), in the units of the reward."
+    return number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
+
+
+def ridge_for_horizon(regularization: float | None, horizon: int | None) -> float:
+    """Lambda = 1 + 2/T of Chowdhury & Gopalan 2017, Theorem 2; 1, its limit, where no horizon is given."""
+    if horizon is not None:
+        integer("horizon", horizon, low=1, why="It is the number of rounds T of the theorem.")
+    if regularization is not None:
+        return regularization
+    return 1.0 if horizon is None else 1.0 + 2.0 / horizon
+
+
+def bayes_width(
+    domain: Domain,
+    context: Domain | None,
+    kernel: Kernel,
+    *,
+    width: str | None,
+    a: float | None,
+    b: float | None,
+    r: float | None,
+    delta: float,
+    scale: float,
+    noise_matched: bool,
+) -> Confidence:
+    """The width of Theorem 1 or 2 of Srinivas et al. 2010; with contexts D is the set of all (context, point)."""
+    size = count_of_arms(domain, context)
+    if width is None:
+        width = "compact" if size is None else "finite"
+    one_of("width", width, ["finite", "compact"])
+    if width == "finite":
+        if size is None:
+            raise InvalidInput(
+                "width='finite' is Theorem 1, for finitely many arms (and contexts). On a continuous domain use "
+                "width='compact' (Theorem 2), or arms from `Arms.grid` or `space.grid`."
+            )
+        return FiniteBayes(size=size, delta=delta, scale=scale, noise_matched=noise_matched)
+    if (a is None) != (b is None):
+        raise InvalidInput("Theorem 2 needs `a` and `b` together: give both, or neither to have them derived.")
+    box = enclosing_box(domain, context)
+    if a is None or b is None:
+        log_a, b = derivative_tail(kernel, box.lower, box.upper)
+    else:
+        log_a = math.log(number("a", a, low=0.0, open_low=True))
+    return CompactBayes(
+        dimension=box.dimension,
+        side=float((box.upper - box.lower).max()) if r is None else r,
+        log_a=log_a,
+        b=b,
+        delta=delta,
+        scale=scale,
+        noise_matched=noise_matched,
+    )
+
+
+def bounds_without_theorem(domain: Domain, context: Domain | None, *, delta: float, noise_matched: bool) -> Confidence:
+    """Bounds for rules that use none themselves: Theorem 1, which holds whatever is played, or pointwise ones."""
+    size = count_of_arms(domain, context)
+    if size is None:
+        return PointwiseBayes(delta=delta)
+    return FiniteBayes(size=size, delta=delta, noise_matched=noise_matched)
+
+
+def count_of_arms(domain: Domain, context: Domain | None) -> int | None:
+    """|D|, which counts every (context, arm); None where there are infinitely many."""
+    parts = [domain] if context is None else [context, domain]
+    sizes = [len(part) for part in parts if isinstance(part, Arms)]
+    return math.prod(sizes) if len(sizes) == len(parts) else None
+
+
+def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kernel: Kernel) -> Gain:
+    """The information gain that a width is made of, by name; a number is a constant one."""
+    if not isinstance(name, str):
+        return ConstantGain(value=name)
+    one_of("information_gain", name, GAINS, why="A number is a constant gain, for which nothing is proved.")
+    if name == "greedy":
+        if count_of_arms(domain, context) is None:
+            raise InvalidInput(
+                "information_gain='greedy' needs finitely many arms (and contexts), and this domain is continuous. "
+                "Use 'realised', which is valid and tighter, or a grid of arms."
+            )
+        return GreedyGain()
+    if name == "rate":
+        width = 0 if context is None else context.dimension
+        return RateGain(kernel=kernel, dimension=width + domain.dimension)
+    return RealisedGain()
+
+
+def prior_std(domain: Domain, context: Domain | None, kernel: Kernel) -> float:
+    """The largest prior standard deviation of a reward, over the arms or the corners of the box."""
+    check_model(domain, context, kernel)
+    if isinstance(domain, Arms) and context is None:
+        return math.sqrt(float(kernel.arm_variances(domain.points).max()))
+    box = enclosing_box(domain, context)
+    return math.sqrt(float(kernel.diagonal(np.stack([box.lower, box.upper])).max()))

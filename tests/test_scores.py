@@ -1,0 +1,143 @@
+"""Scores: values against quadrature, derivatives against finite differences, and what the rules then play."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.integrate import quad
+from scipy.stats import norm
+
+import noregret as nr
+from noregret.parts.confidence import Envelope
+from noregret.parts.scores import (
+    ExpectedImprovement,
+    PosteriorDeviation,
+    PosteriorMean,
+    ProbabilityOfImprovement,
+    UpperConfidenceBound,
+)
+
+SCORES = [
+    UpperConfidenceBound(),
+    PosteriorMean(),
+    PosteriorDeviation(),
+    ExpectedImprovement(margin=0.1),
+    ProbabilityOfImprovement(margin=0.1),
+]
+
+
+def envelope(mean, std, width=1.5):
+    return Envelope(np.atleast_1d(np.asarray(mean, float)), np.atleast_1d(np.asarray(std, float)), width, "none")
+
+
+@pytest.mark.parametrize(("mean", "std"), [(0.3, 0.5), (-1.0, 0.4), (2.0, 1.0), (0.0, 3.0)])
+def test_expected_improvement_is_the_integral(mean, std):
+    f_best, margin = 0.7, 0.05
+    wanted = quad(lambda f: (f - f_best - margin) * norm.pdf(f, mean, std), f_best + margin, mean + 40 * std)[0]
+    log_ei = ExpectedImprovement(margin=margin)(envelope(mean, std), f_best)[0]
+    assert math.exp(log_ei) == pytest.approx(wanted, rel=1e-7)
+
+
+def test_log_expected_improvement_far_from_the_incumbent():
+    """Where EI underflows: log h(z) = -z^2/2 - log sqrt(2 pi) - 2 log|z| + log(1 - 3/z^2 + 15/z^4 - ...)."""
+    for z in (-40.0, -300.0, -9.9e3, -1.01e4, -1e8):
+        series = math.log1p(-3 / z**2 + 15 / z**4)
+        wanted = -0.5 * z**2 - 0.5 * math.log(2 * math.pi) - 2 * math.log(-z) + series
+        assert ExpectedImprovement()(envelope(z, 1.0), 0.0)[0] == pytest.approx(wanted, rel=1e-9)
+    means = np.linspace(-5e4, 3, 400)
+    values = ExpectedImprovement()(envelope(means, np.ones(400)), 0.0)
+    assert np.isfinite(values).all()
+    assert (np.diff(values) > 0).all()
+    certain = ExpectedImprovement()(envelope([-1.0, 1.0], [0.0, 0.0]), 0.0)
+    assert np.isfinite(certain).all()
+    assert certain[1] == pytest.approx(0.0, abs=1e-12)  # log of an improvement of 1 for sure
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda score: type(score).__name__)
+@pytest.mark.parametrize(("mean", "std"), [(0.3, 0.5), (-4.0, 0.4), (1.4, 0.7), (-30.0, 0.5), (0.8, 2.0)])
+def test_partials_are_derivatives(score, mean, std):
+    step = 1e-6
+    by_mean, by_std = score.partials(envelope(mean, std), 0.7)
+    up, down = score(envelope(mean + step, std), 0.7), score(envelope(mean - step, std), 0.7)
+    assert by_mean[0] == pytest.approx((up - down)[0] / (2 * step), rel=1e-6, abs=1e-6)
+    up, down = score(envelope(mean, std + step), 0.7), score(envelope(mean, std - step), 0.7)
+    assert by_std[0] == pytest.approx((up - down)[0] / (2 * step), rel=1e-6, abs=1e-6)
+
+
+def test_probability_of_improvement_ranks_as_the_probability():
+    rng = np.random.default_rng(0)
+    mean, std = rng.normal(size=50), rng.uniform(0.1, 2, 50)
+    z = ProbabilityOfImprovement(margin=0.2)(envelope(mean, std), 0.5)
+    np.testing.assert_allclose(norm.cdf(z), 1 - norm.cdf(0.7, mean, std), atol=1e-12)
+
+
+def test_an_improvement_needs_something_to_improve_on():
+    with pytest.raises(nr.InvalidInput, match="nothing has been observed yet"):
+        ExpectedImprovement(incumbent="reward")(envelope(0.0, 1.0))
+    with pytest.raises(nr.InvalidInput, match="`incumbent`"):
+        nr.expected_improvement(nr.Arms.grid(0, 1, 5), nr.Matern(), noise=0.1, incumbent="best")
+    with pytest.raises(nr.InvalidInput, match="`margin`"):
+        nr.probability_of_improvement(nr.Arms.grid(0, 1, 5), nr.Matern(), noise=0.1, margin=-1.0)
+
+
+def played(policy, rewards):
+    study = nr.Study(policy, seed=0)
+    for arm, reward in rewards:
+        study.add(policy.domain.points[arm], reward)
+    return study
+
+
+ARMS = nr.Arms.grid(0, 1, 40)
+HISTORY = [(3, 0.2), (20, 0.9), (35, -0.4), (20, 0.3), (28, 0.5)]
+
+
+def test_the_rules_play_what_their_definition_says():
+    kernel = nr.SquaredExponential(0.1)
+    means, stds = played(nr.greedy_mean(ARMS, kernel, noise=0.1), HISTORY).predict()
+    cases = {
+        nr.greedy_mean(ARMS, kernel, noise=0.1): means,
+        nr.greedy_variance(ARMS, kernel, noise=0.1): stds,
+        nr.expected_improvement(ARMS, kernel, noise=0.1): improvement(means, stds, means.max()),
+        nr.expected_improvement(ARMS, kernel, noise=0.1, incumbent="reward"): improvement(means, stds, 0.9),
+        nr.probability_of_improvement(ARMS, kernel, noise=0.1): norm.cdf((means - means.max() - 0.05) / stds),
+        nr.probability_of_improvement(ARMS, kernel, noise=0.1, incumbent="reward", margin=0.0): norm.cdf(
+            (means - 0.9) / stds
+        ),
+    }
+    for policy, score in cases.items():
+        assert score[played(policy, HISTORY).ask().arm] == pytest.approx(score.max(), rel=1e-9), policy.score
+
+
+def improvement(mean, std, best):
+    z = (mean - best) / std
+    return std * (norm.pdf(z) + z * norm.cdf(z))
+
+
+def test_probability_of_improvement_without_a_margin_is_the_mean_rule():
+    """With the best posterior mean as incumbent z = (mu - max mu) / sigma <= 0 is 0 at the best mean alone."""
+    kernel = nr.SquaredExponential(0.1)
+    greedy = played(nr.greedy_mean(ARMS, kernel, noise=0.1), HISTORY)
+    pi = played(nr.probability_of_improvement(ARMS, kernel, noise=0.1, margin=0.0), HISTORY)
+    assert greedy.ask().arm == pi.ask().arm
+
+
+@pytest.mark.parametrize(
+    "make", [nr.expected_improvement, nr.probability_of_improvement, nr.greedy_mean, nr.greedy_variance]
+)
+def test_the_rules_on_a_box_find_the_best_score(make):
+    box, kernel = nr.Box([0, 0], [1, 2]), nr.Matern(2.5, [0.3, 0.5])
+    study = nr.Study(make(box, kernel, noise=0.05, prior_mean=3.0), seed=0)
+    rng = np.random.default_rng(1)
+    for point in rng.uniform([0, 0], [1, 2], (15, 2)):
+        study.add(point, 3.0 + np.sin(5 * point[0]) * np.cos(2 * point[1]))
+    trial = study.ask()
+    x, y = np.meshgrid(np.linspace(0, 1, 60), np.linspace(0, 2, 60))
+    grid = np.column_stack([x.ravel(), y.ravel()])
+    best_mean = max(study.predict([t.point])[0][0] for t in study.trials if t.reward is not None)
+    score = study.policy.score
+
+    def scores(points):
+        mean, std = study.predict(points)
+        return score(envelope(mean, std), best_mean)
+
+    assert scores([trial.point])[0] >= scores(grid).max() - 1e-6

@@ -1,0 +1,128 @@
+"""Thompson sampling: draws of the right distribution on arms and boxes, widened by v_t, and the grid of the theorem."""
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.parts.search import neighbours_on_grid
+from noregret.posterior import PointPosterior, sample_path
+
+ARMS = nr.Arms.grid(0, 1, 12)
+KERNEL = nr.SquaredExponential(0.3)
+SEEN = [(1, 0.3), (6, 1.0), (9, 0.2), (6, 0.8)]
+
+
+def played(policy, seed):
+    study = nr.Study(policy, seed=seed)
+    for arm, reward in SEEN:
+        study.add(ARMS.points[arm], reward)
+    return study.ask()
+
+
+def probabilities_of_being_best(width, regularization, draws=200_000):
+    """P(arm is the argmax of a draw from GP(mu, width^2 cov)), by brute force."""
+    arms = [arm for arm, _ in SEEN]
+    K = KERNEL(ARMS.points, ARMS.points)
+    solve = np.linalg.solve(K[np.ix_(arms, arms)] + regularization * np.eye(len(arms)), K[arms])
+    mean = solve.T @ np.array([reward for _, reward in SEEN])
+    cov = K - K[arms].T @ solve
+    root = np.linalg.cholesky(cov + 1e-9 * np.eye(12))
+    samples = mean + width * np.random.default_rng(0).standard_normal((draws, 12)) @ root.T
+    return np.bincount(samples.argmax(axis=1), minlength=12) / draws
+
+
+@pytest.mark.parametrize("norm_bound", [0.5, 3.0])
+def test_arms_are_played_with_the_probability_that_they_are_best(norm_bound):
+    """1,500 draws; every frequency within 4.5 standard errors: fails by chance less than once in 10,000 times."""
+    policy = nr.gp_ts(ARMS, KERNEL, noise=0.2, norm_bound=norm_bound, regularization=0.1)
+    draws = 1500
+    arms = [played(policy, seed).arm for seed in range(draws)]
+    study = nr.Study(policy)
+    for arm, reward in SEEN:
+        study.add(ARMS.points[arm], reward)
+    wanted = probabilities_of_being_best(study.width, 0.1)
+    error = np.sqrt(np.maximum(wanted * (1 - wanted), 1e-3) / draws)
+    np.testing.assert_array_less(np.abs(np.bincount(arms, minlength=12) / draws - wanted), 4.5 * error)
+
+
+def test_a_box_is_played_like_its_arms():
+    """The distribution of the argmax of a path: within 4.5 standard errors of the joint samples' in each quarter."""
+    box = nr.Box([0.0], [1.0])
+    fine = nr.Arms.grid(0, 1, 201)
+    frequencies = []
+    for domain in (box, fine):
+        policy = nr.gp_ts(domain, KERNEL, noise=0.2, norm_bound=0.5, regularization=0.1)
+        points = []
+        for seed in range(200):
+            study = nr.Study(policy, seed=seed)
+            for arm, reward in [(20, 0.3), (110, 1.0), (160, 0.2)]:
+                study.add(fine.points[arm], reward)
+            points.append(study.ask().point[0])
+        frequencies.append(np.histogram(points, bins=[0, 0.25, 0.45, 0.65, 1.0])[0] / 200)
+    a, b = frequencies
+    p = 0.5 * (a + b)
+    error = np.sqrt(np.maximum(p * (1 - p), 2e-3) * 2 / 200)
+    np.testing.assert_array_less(np.abs(a - b), 4.5 * error)
+
+
+def test_widening_a_path_is_affine():
+    posterior = PointPosterior(KERNEL, 1, 0.1)
+    for x, y in [(0.1, 1.0), (0.7, -0.4), (0.5, 0.2)]:
+        posterior.append([x], y)
+    path = sample_path(posterior, np.random.default_rng(3))
+    wide = path.widened(2.5)
+    grid = np.linspace(0, 1, 40)[:, None]
+    mean = posterior.mean(grid)
+    np.testing.assert_allclose(wide(grid), mean + 2.5 * (path(grid) - mean), atol=1e-10)
+    value, gradient = wide.slope(np.array([0.33]))
+    step = 1e-6
+    difference = (wide(np.array([[0.33 + step]])) - wide(np.array([[0.33 - step]]))) / (2 * step)
+    assert gradient[0] == pytest.approx(difference[0], rel=1e-5)
+    assert value == pytest.approx(wide(np.array([[0.33]]))[0])
+
+
+def test_the_grid_of_the_theorem():
+    """D_t has B L r d t^2 points a side; what is played lies on it, next to the maximum of the same path."""
+    box = nr.Box([-1.0, 0.0], [1.0, 1.0])
+    kernel = nr.SquaredExponential(0.5)
+    for t in range(1, 6):
+        study = nr.Study(nr.gp_ts(box, kernel, noise=0.1, norm_bound=1.5, lipschitz=2.0), seed=1)
+        free = nr.Study(nr.gp_ts(box, kernel, noise=0.1, norm_bound=1.5), seed=1)
+        for point in np.random.default_rng(0).uniform(box.lower, box.upper, (t - 1, 2)):
+            for each in (study, free):
+                each.add(point, float(np.sin(3 * point[0]) - point[1]))
+        trial, other = study.ask(), free.ask()
+        per_side = np.ceil(1.5 * 2.0 * 2.0 * 2 * t**2)
+        place = (trial.point - box.lower) / (box.upper - box.lower) * (per_side - 1)
+        np.testing.assert_allclose(place, np.round(place), atol=1e-9)
+        assert (np.abs(trial.point - other.point) <= (box.upper - box.lower) / (per_side - 1) + 1e-12).all()
+
+
+def test_neighbours_on_a_grid():
+    near = neighbours_on_grid(np.array([0.26, 1.0]), np.zeros(2), np.ones(2), 5)
+    np.testing.assert_allclose(near, [[0.25, 1.0], [0.5, 1.0]])
+    assert neighbours_on_grid(np.full(12, 0.3), np.zeros(12), np.ones(12), 3).shape == (1, 12)
+
+
+def test_thompson_with_contexts_and_on_spaces():
+    space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
+    study = nr.Study(nr.gp_ts(space, nr.Matern(2.5, 0.4), noise=0.05, norm_bound=1.0), seed=0)
+    for _ in range(15):
+        trial = study.ask()
+        study.tell(trial, -((trial.parameters["x"] - 0.7) ** 2) + (trial.parameters["kind"] == "b"))
+    assert study.best().parameters["kind"] == "b"
+    contexts = nr.Box([0.0], [1.0])
+    policy = nr.gp_ts(
+        nr.Box([0.0], [1.0]), nr.SquaredExponential([0.3, 0.3]), noise=0.05, norm_bound=0.3, context=contexts,
+        regularization=0.01,
+    )  # fmt: skip
+    study = nr.Study(policy, seed=0)
+    rng = np.random.default_rng(0)
+    late = []
+    for t in range(40):
+        z = rng.uniform(size=1)
+        trial = study.ask(z)
+        study.tell(trial, float(-((trial.point[0] - z[0]) ** 2)))
+        if t >= 25:
+            late.append(abs(trial.point[0] - z[0]))
+    assert np.mean(late) < 0.15  # a third if it played at random

@@ -1,0 +1,170 @@
+"""Widths against their printed formulas, what they assume, and the norm bound found by doubling."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import noregret as nr
+from noregret.information import GreedyDesign
+from noregret.parts.confidence import PointwiseBayes, Progress
+from noregret.parts.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from noregret.parts.rkhs import BoundedNoise, KernelUcb, SelfNormalized
+from noregret.posterior import FeaturePosterior, PlayedPosterior, PointPosterior, posterior_on_arms
+
+from .reference import rkhs_norm_of_mean
+
+ARMS = nr.Arms.grid(0, 1, 50)
+KERNEL = nr.SquaredExponential(0.2)
+
+
+def progress(plays=12, regularization=1.0):
+    posterior = posterior_on_arms(ARMS, KERNEL, regularization)
+    rng = np.random.default_rng(0)
+    for arm in rng.integers(0, 50, plays):
+        posterior.append(int(arm), float(rng.normal()))
+    design = GreedyDesign(KERNEL, ARMS, regularization)
+    return Progress(posterior, design=lambda: design)
+
+
+def test_igp_ucb_and_gp_ts_as_printed():
+    B, R, delta = 2.5, 0.3, 0.05
+    now = progress()
+    gamma = now.posterior.information_gain
+    for parts in (1, 2):
+        width = SelfNormalized(norm_bound=B, noise=R, delta=delta, parts=parts)
+        assert width.width(13, now) == pytest.approx(B + R * math.sqrt(2 * (gamma + 1 + math.log(parts / delta))))
+    greedy = SelfNormalized(norm_bound=B, noise=R, gain=GreedyGain(), delta=delta)
+    bound = GreedyDesign(KERNEL, ARMS, 1.0).bound(12)  # gamma_{t-1}
+    assert greedy.width(13, now) == pytest.approx(B + R * math.sqrt(2 * (bound + 1 + math.log(1 / delta))))
+    assert bound > gamma
+    fixed = SelfNormalized(norm_bound=B, noise=R, gain=ConstantGain(value=1.0), delta=delta)
+    assert fixed.width(999, now) == pytest.approx(B + R * math.sqrt(2 * (2 + math.log(1 / delta))))
+    rate = SelfNormalized(norm_bound=B, noise=R, gain=RateGain(kernel=KERNEL, dimension=1), delta=delta)
+    assert rate.width(101, now) == pytest.approx(B + R * math.sqrt(2 * (math.log(100) ** 2 + 1 + math.log(1 / delta))))
+    assert rate.width(1, now) == rate.width(2, now)  # a logarithm of 0 or 1 counts as 0
+
+
+def test_theorem_3_as_printed():
+    B, delta, t = 2.0, 0.1, 25
+    now = progress(regularization=0.01)
+    width = BoundedNoise(norm_bound=B, gain=GreedyGain(), delta=delta)
+    gamma = GreedyDesign(KERNEL, ARMS, 0.01).bound(t)
+    beta = 2 * B**2 + 300 * gamma * math.log(t / delta) ** 3
+    assert width.width(t, now) == pytest.approx(math.sqrt(beta))
+    fifth = BoundedNoise(norm_bound=B, gain=GreedyGain(), delta=delta, scale=0.2)
+    assert fifth.width(t, now) == pytest.approx(math.sqrt(0.2 * beta))
+
+
+def test_the_other_widths():
+    assert KernelUcb(eta=0.6, regularization=4.0).width(7, progress()) == pytest.approx(0.3)
+    assert PointwiseBayes(delta=0.1).width(7, progress()) == pytest.approx(norm.ppf(0.95))
+
+
+def test_what_is_proved_says_so():
+    def valid(policy):
+        return policy.confidence.valid_for
+
+    assert valid(nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0)) == "f"
+    assert valid(nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=50, information_gain="greedy")) == "f"
+    assert valid(nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, norm_bound=1.0)) == "f"
+    assert valid(nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, regularization=0.01)) == "none"
+    assert valid(nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, information_gain="rate")) == "none"
+    assert valid(nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, information_gain=1.0)) == "none"
+    assert valid(nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True)) == "none"
+    assert valid(nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="rkhs", norm_bound=1.0)) == "f"
+    realised = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="rkhs", norm_bound=1.0, information_gain="realised")
+    assert isinstance(realised.confidence.gain, RealisedGain)
+    assert valid(realised) == "none"
+    assert valid(nr.kernel_ucb(ARMS, KERNEL, noise=0.1, eta=1.0)) == "none"
+    assert valid(nr.expected_improvement(ARMS, KERNEL, noise=0.1)) == "f"  # Theorem 1 holds whatever is played
+    assert valid(nr.expected_improvement(nr.Box([0], [1]), KERNEL, noise=0.1)) == "none"
+
+
+def test_lambda_is_the_papers():
+    assert nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=400).regularization == 1.005
+    assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0).regularization == 1.0
+    assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, regularization=0.01).regularization == 0.01
+    assert nr.greedy_mean(ARMS, KERNEL, noise=0.1).regularization == pytest.approx(0.01)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1), "`norm_bound` is missing"),
+        (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1), "`norm_bound` is missing"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="rkhs"), "Theorem 3, which needs `norm_bound`"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=-1.0), "`norm_bound` is -1"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=0), "`horizon`"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="wide"), "`width`"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, information_gain="x"), "`information_gain`"),
+        (
+            lambda: nr.igp_ucb(nr.Box([0], [1]), KERNEL, noise=0.1, norm_bound=1.0, information_gain="greedy"),
+            "finitely many arms",
+        ),
+        (lambda: nr.gp_ucb(nr.Box([0], [1]), nr.Matern(1.5, 0.2), noise=0.1), "nu > 2"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, refit=nr.Refit()), "refitted"),
+        (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, lipschitz=5.0), "discretisation of a box"),
+    ],
+)
+def test_bad_input_names_the_assumption(make, message):
+    with pytest.raises(nr.InvalidInput, match=message):
+        make()
+
+
+@pytest.mark.parametrize("engine", ["features", "played", "points"])
+def test_norm_of_the_posterior_mean(engine):
+    kernel = nr.Matern(1.5, 0.3) if engine == "played" else KERNEL
+    arms = nr.Arms(np.random.default_rng(5).uniform(size=(400, 2))) if engine == "played" else ARMS
+    rng = np.random.default_rng(1)
+    plays = rng.integers(0, len(arms), 30)
+    plays[5:9] = plays[0]
+    targets = rng.normal(size=30)
+    if engine == "points":
+        posterior = PointPosterior(kernel, 1, 0.05)
+    else:
+        posterior = posterior_on_arms(arms, kernel, 0.05)
+        assert isinstance(posterior, {"features": FeaturePosterior, "played": PlayedPosterior}[engine])
+    for arm, target in zip(plays, targets, strict=True):
+        posterior.append(arms.points[arm] if engine == "points" else int(arm), float(target))
+    wanted = rkhs_norm_of_mean(kernel, arms.points[plays], targets, 0.05)
+    assert posterior.mean_norm == pytest.approx(wanted, rel=1e-6)
+
+
+def test_a_norm_is_guessed_by_doubling():
+    """f has norm 20: a first guess of 1 is contradicted by what is seen, and never doubled beyond twice the truth."""
+    f = 20.0 * KERNEL(ARMS.points, np.array([[0.3]]))[:, 0]
+    policy = nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True)
+    study = nr.Study(policy, seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        trial = study.ask()
+        study.tell(trial, float(f[trial.arm] + 0.1 * rng.normal()))
+    guesses = study.norm_bounds
+    assert guesses[0] == (0, 1.0)
+    assert [round_ for round_, _ in guesses] == sorted({round_ for round_, _ in guesses})
+    assert 10.0 <= guesses[-1][1] <= 32.0
+    assert all(math.log2(guess).is_integer() for _, guess in guesses)
+    gain = study.information_gain
+    assert study.width == pytest.approx(guesses[-1][1] + 0.1 * math.sqrt(2 * (gain + 1 + math.log(10))))
+    again = nr.Study(policy, seed=0)
+    for trial in study.trials:
+        again.add(trial.point, trial.reward)
+    assert again.norm_bounds[-1][1] == guesses[-1][1]
+    assert nr.Study(nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=2.0)).norm_bounds == []
+
+
+def test_a_right_guess_is_kept():
+    """Over 100 runs of norm 2 with a guess of 2, a doubling has probability at most delta = 0.1 each: more than 22 of
+    them would happen once in 10,000 times (binomial); in fact the bound is far from tight."""
+    f = 2.0 * KERNEL(ARMS.points, np.array([[0.6]]))[:, 0]
+    doubled = 0
+    for seed in range(100):
+        study = nr.Study(nr.igp_ucb(ARMS, KERNEL, noise=0.5, norm_bound=2.0, guess_norm=True), seed=seed)
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            trial = study.ask()
+            study.tell(trial, float(f[trial.arm] + 0.5 * rng.normal()))
+        doubled += len(study.norm_bounds) > 1
+    assert doubled <= 22
