@@ -21,7 +21,15 @@ if TYPE_CHECKING:
     )
     from .domain import Arms, Box, Space
     from .environments import Environment
-    from .errors import InvalidInput, MissingExtra, NoRegretError, NoRegretWarning, StorageError, TrialError
+    from .errors import (
+        InvalidInput,
+        MissingData,
+        MissingExtra,
+        NoRegretError,
+        NoRegretWarning,
+        StorageError,
+        TrialError,
+    )
     from .fitting import Fit, Standardization, fit
     from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
     from .likelihood import log_marginal_likelihood
@@ -46,7 +54,15 @@ _HOME = {
     ],
     "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
-    "errors": ["InvalidInput", "MissingExtra", "NoRegretError", "NoRegretWarning", "StorageError", "TrialError"],
+    "errors": [
+        "InvalidInput",
+        "MissingData",
+        "MissingExtra",
+        "NoRegretError",
+        "NoRegretWarning",
+        "StorageError",
+        "TrialError",
+    ],
     "fitting": ["Fit", "Standardization", "fit"],
     "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Product", "SquaredExponential", "Sum"],
     "likelihood": ["log_marginal_likelihood"],
@@ -74,6 +90,7 @@ __all__ = [
     "Kernel",
     "Linear",
     "Matern",
+    "MissingData",
     "MissingExtra",
     "NoRegretError",
     "NoRegretWarning",
@@ -110,6 +127,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("noregret")
+    if name == "environments":  # worlds keep their prefix: `nr.environments.branin`
+        return import_module(".environments", __name__)
     if name not in _MODULE:
         raise AttributeError(f"module 'noregret' has no attribute {name!r}")
     value = getattr(import_module(f".{_MODULE[name]}", __name__), name)

@@ -24,6 +24,7 @@ import numpy.typing as npt
 from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array
 from .errors import InvalidInput
 from .parameters import Choice, Float, Int, Parameter
+from .randomness import world_generator
 from .serialize import described, described_by, to_plain
 
 SAME_POINT = 1e-9  # how far a point may be from the arm it names, as a share of the arms' extent in each coordinate
@@ -198,6 +199,30 @@ class Box:
                 "Make the box larger, or leave the point out."
             )
         return np.clip(X, self.lower, self.upper)
+
+    def grid(self, per_dimension: int | Sequence[int]) -> Arms:
+        """Arms at every combination of evenly spaced coordinates, ends included; the last varies fastest.
+
+        Args:
+            per_dimension: one number for all dimensions, or one for each; at 1 the middle is taken.
+        """
+        listed = per_dimension if isinstance(per_dimension, Sequence) else [per_dimension] * self.dimension
+        if len(listed) != self.dimension:
+            raise InvalidInput(
+                f"`per_dimension` has {len(listed)} entries where the box has {self.dimension} dimensions: "
+                "give one number for all, or one for each."
+            )
+        counts = [integer("per_dimension", count, low=1) for count in listed]
+        columns = [
+            np.linspace(low, high, count) if count > 1 else np.array([(low + high) / 2.0])
+            for low, high, count in zip(self.lower, self.upper, counts, strict=True)
+        ]
+        return Arms(np.stack(np.meshgrid(*columns, indexing="ij"), axis=-1).reshape(-1, self.dimension))
+
+    def sample(self, count: int, *, seed: int | Sequence[int]) -> Arms:
+        """`count` arms drawn uniformly from the box; the same for the same seed."""
+        shape = (integer("count", count, low=1), self.dimension)
+        return Arms(world_generator(seed, "arms").uniform(self.lower, self.upper, shape))
 
 
 def _encode_arms(arms: Arms) -> dict[str, Any]:

@@ -21,5 +21,9 @@ class MissingExtra(NoRegretError, ImportError):
     """An optional dependency is needed for this call and is not installed."""
 
 
+class MissingData(NoRegretError, FileNotFoundError):
+    """A data set is not where it was looked for; data sets are never part of the library."""
+
+
 class NoRegretWarning(UserWarning):
     """Something that was asked for could not be done and a documented fallback was used instead."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
+from .checks import integer
+
 _SIMULATION = 1  # spawn key of the environment's noise, which no trial of a policy shares
+_WORLD = {"arms": 2, "function": 3}  # spawn keys of what a simulated world is made of
 
 
 class Randomness:
@@ -27,3 +32,13 @@ class Randomness:
 def simulation_generator(seed: int) -> np.random.Generator:
     """The generator of a simulated environment's noise: independent of every decision made under the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_SIMULATION,)))
+
+
+def world_generator(seed: int | Sequence[int], purpose: Literal["arms", "function"]) -> np.random.Generator:
+    """The generator that draws a world: arms and function under one seed are independent of each other and of a run's.
+
+    Without keys of their own they would not be: `default_rng(7)` and a policy's `default_rng([7, 0])` are one stream.
+    """
+    why = "It is a whole number, or a sequence of them."
+    listed = [integer("seed", part, low=0, why=why) for part in (seed if isinstance(seed, Sequence) else [seed])]
+    return np.random.default_rng(np.random.SeedSequence(listed, spawn_key=(_WORLD[purpose],)))

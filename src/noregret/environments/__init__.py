@@ -1,5 +1,38 @@
 """Worlds to simulate decisions in: a reward function and what stands between it and the decision maker."""
 
+from .datasets import METR_LA_WORKING_DAYS, intel_lab, la_highway, light_cmu, metr_la
 from .environment import Environment
+from .intel_log import intel_lab_log, mote_positions
+from .known import KnownFunction, branin, hartmann3, hartmann6, rosenbrock
+from .readings import Readings
+from .rkhs import RKHSFunction, literal_norm, range_noise, rkhs_fit, rkhs_function, rkhs_posterior_mean
+from .sample import gp_sample
+from .sensors import SensorNetwork, sensor_network
+from .table import ArmFunction
 
-__all__ = ["Environment"]
+__all__ = [
+    "METR_LA_WORKING_DAYS",
+    "ArmFunction",
+    "Environment",
+    "KnownFunction",
+    "RKHSFunction",
+    "Readings",
+    "SensorNetwork",
+    "branin",
+    "gp_sample",
+    "hartmann3",
+    "hartmann6",
+    "intel_lab",
+    "intel_lab_log",
+    "la_highway",
+    "light_cmu",
+    "literal_norm",
+    "metr_la",
+    "mote_positions",
+    "range_noise",
+    "rkhs_fit",
+    "rkhs_function",
+    "rkhs_posterior_mean",
+    "rosenbrock",
+    "sensor_network",
+]

@@ -1,0 +1,54 @@
+"""Functions drawn from a Gaussian process."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import overload
+
+import numpy as np
+
+from ..checks import Array
+from ..domain import Arms, Box, Domain, Space, check_domain
+from ..kernels import ALL, Kernel
+from ..posterior import Path, PointPosterior, sample_path
+from ..randomness import world_generator
+from .table import ArmFunction
+
+
+@overload
+def gp_sample(kernel: Kernel, domain: Arms, *, seed: int | Sequence[int], waves: int = ...) -> ArmFunction: ...
+@overload
+def gp_sample(kernel: Kernel, domain: Box | Space, *, seed: int | Sequence[int], waves: int = ...) -> Path: ...
+
+
+def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], waves: int = 1024) -> ArmFunction | Path:
+    """A function drawn from the Gaussian process with mean 0 and this kernel, a function of points `(n, d)`.
+
+    Args:
+        kernel: the covariance; on a box or space a sum of products of stationary kernels, or linear ones.
+        domain: on arms the joint sample is exact; elsewhere it is a path of random waves, whose covariance is right to
+            a few thousandths in few dimensions (`posterior/paths.py`).
+        seed: the same for the same sample; functions of different seeds are independent.
+        waves: how many a path has, a power of two.
+    """
+    check_domain("domain", domain)
+    if isinstance(domain, Arms):
+        return ArmFunction(domain, prior_values(kernel, domain, seed))
+    nothing_seen = PointPosterior(kernel, domain.dimension, regularization=1.0)
+    return sample_path(nothing_seen, world_generator(seed, "function"), waves=waves)
+
+
+def prior_values(kernel: Kernel, arms: Arms, seed: int | Sequence[int]) -> Array:
+    """An exact joint sample at arms, `(N,)`."""
+    return _symmetric_root(kernel, arms) @ world_generator(seed, "function").standard_normal(len(arms))
+
+
+@lru_cache(maxsize=2)  # replicates draw from one kernel again and again
+def _symmetric_root(kernel: Kernel, arms: Arms) -> Array:
+    """K^{1/2}, `(N, N)`.
+
+    Unlike a pivoted Cholesky factor it depends on K continuously, so that rounding does not change a seed's sample.
+    """
+    values, vectors = np.linalg.eigh(kernel.between_arms(arms.points, ALL, ALL))
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
