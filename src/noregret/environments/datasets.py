@@ -5,7 +5,7 @@
 | `intel_lab` | intel_lab/intel_lab_30min.npz | temperature, humidity (rows, motes), hour_of_day, day (rows,) |
 | `light_cmu` | light_cmu/light_cmu.npz | train, test (rows, sensors) as read by the converter, coords (sensors, 2) |
 | `metr_la` | metr_la_week/metr_la_week.npz | speed_mph (2016, sensors), sensor_id (sensors,), latlon (sensors, 2) |
-| `la_highway` | la_highway_april/la_highway_april.npz | dense_speed_mph (sensors, 180, days), dense_latlon; sparse_... |
+| `la_highway` | la_highway_april/la_highway_april.npz | dense_speed_mph (sensors, 180, days), dense_latlon; sparse |
 
 No licence is stated for any of them, so none is part of the library.
 """

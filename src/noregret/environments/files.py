@@ -16,7 +16,7 @@ VARIABLE = "NOREGRET_DATA"
 
 
 def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None, *, origin: str) -> Path:
-    """The first of the files in `folder` under `path` (or under the folder that NOREGRET_DATA names); or `path`, if it is a file.
+    """The first of `files` that is in `folder` under `path`, or `path` itself, if that is a file.
 
     Args:
         folder: of the data set.
@@ -38,8 +38,8 @@ def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None,
         looked = f"looked for {wanted} in `{root}`{f' (from {VARIABLE})' if path is None else ''}"
     raise MissingData(
         f"The data set `{folder}` was not found: {looked}. The library holds no data. {origin} "
-        f"Put the file into a folder, as `{folder}/{files[0]}`, and give that folder as `path`, or name it once and for "
-        f"all: export {VARIABLE}=/path/to/folder. What the file must hold is in docs/environments.md."
+        f"Put the file into a folder, as `{folder}/{files[0]}`, and give that folder as `path`, or name it once "
+        f"and for all: export {VARIABLE}=/path/to/folder. What the file must hold is in docs/environments.md."
     )
 
 

@@ -67,12 +67,9 @@ class Readings:
     def select(self, *, days: Iterable[int] | None = None, hours: tuple[float, float] | None = None) -> Readings:
         """The rows of some days, and of the hours from the first to before the second: `hours=(6, 11)`."""
         day, hour = self._times()
-        keep = np.ones(len(self), dtype=np.bool_)
-        if days is not None:
-            keep &= np.isin(day, list(days))
-        if hours is not None:
-            keep &= (hour >= hours[0]) & (hour < hours[1])
-        return self._rows(keep)
+        first, last = (-np.inf, np.inf) if hours is None else hours
+        wanted = np.ones(len(self), dtype=np.bool_) if days is None else np.isin(day, list(days))
+        return self._rows(wanted & (hour >= first) & (hour < last))
 
     def split(self, first: int | None = None) -> tuple[Readings, Readings]:
         """The first rows (two thirds of them unless given) and the others."""
@@ -89,10 +86,10 @@ class Readings:
 
     def complete(self) -> Readings:
         """The rows in which no reading is missing."""
-        return self._rows(np.isfinite(self.values).all(axis=1))
+        return self._rows(np.asarray(np.isfinite(self.values).all(axis=1)))
 
     def filled(self) -> Readings:
-        """Missing readings interpolated linearly in time, sensor by sensor; held before the first and after the last."""
+        """Missing readings interpolated linearly in time, sensor by sensor; constant beyond the first and last."""
         day, hour = self._times()
         time, values = 24.0 * day + hour, self.values.copy()
         if (np.diff(time) <= 0.0).any():
