@@ -6,6 +6,7 @@ a function to be maximised (Srinivas et al. 2010, section 6; Chowdhury and Gopal
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | m_i, s_i | `mean`, `scale` | subtracted from sensor i's readings; what the rest is divided by | (N,) |
+| | `prior_mean` | mean of each sensor's training readings, after that: 0 if m_i is that mean | (N,) |
 | K | `kernel` | covariance (or correlation) of the training readings | (N, N) |
 | f | `functions` | held-out snapshots, (reading - m_i) / s_i | (rows, N) |
 | sigma | `noise` | sigma^2 is 5% of the average variance of the training readings | |
@@ -39,7 +40,8 @@ class SensorNetwork:
     Attributes:
         arms: the sensors, numbered from 0.
         kernel: the empirical covariance or correlation of the training readings.
-        functions: held-out snapshots as the bandit sees them, `(rows, N)`, with prior mean 0.
+        functions: held-out snapshots as the bandit sees them, `(rows, N)`.
+        prior_mean: what each sensor reads on average in training, in the functions' units, `(N,)`.
         mean: what was subtracted from each sensor's readings, `(N,)`.
         scale: what they were divided by, `(N,)`; ones unless standardised.
         average_variance: of the training readings over the sensors, after division by `scale`.
@@ -49,6 +51,7 @@ class SensorNetwork:
     arms: Arms
     kernel: Empirical
     functions: Array
+    prior_mean: Array
     mean: Array
     scale: Array
     average_variance: float
@@ -78,28 +81,29 @@ def sensor_network(
     held_out: Readings | npt.ArrayLike,
     *,
     kernel: Literal["covariance", "correlation"] = "covariance",
-    center: Literal["sensor", "global", "none"] = "sensor",
+    center: Literal["global", "sensor", "none"] = "global",
     standardize: bool = False,
     lowest: bool = False,
     noise_share: float = NOISE_SHARE,
 ) -> SensorNetwork:
     """A sensor network from two tables of readings with the same sensors.
 
-    Neither paper says whether a mean is subtracted; with a prior mean of 0 nothing works on raw readings.
+    Neither paper says whether a mean is subtracted; with a prior mean of 0 no rule works on raw readings.
 
     Args:
         training: snapshots for mean, scale and kernel, `(rows, N)`.
         held_out: snapshots that become functions, `(rows, N)`.
         kernel: the training readings' covariance, or their correlation matrix.
-        center: subtract each sensor's own training mean, one mean of all training readings, or nothing. The covariance
-            is about each sensor's own mean in any case.
+        center: subtract one mean of all training readings, each sensor's own training mean, or nothing. With "sensor"
+            the best arm is the sensor furthest above its own average, which need not be the one that reads highest. The
+            covariance is about each sensor's own mean in any case.
         standardize: divide each sensor's readings by their training standard deviation; the covariance is then the
             correlation.
         lowest: look for the lowest reading (slowest traffic): all readings are negated.
         noise_share: the noise variance as a share of the average variance.
     """
     one_of("kernel", kernel, ["covariance", "correlation"])
-    one_of("center", center, ["sensor", "global", "none"])
+    one_of("center", center, ["global", "sensor", "none"])
     sign = -1.0 if lowest else 1.0
     train, test = sign * _table("training", training), sign * _table("held_out", held_out)
     if train.shape[1] != test.shape[1]:
@@ -116,7 +120,8 @@ def sensor_network(
             "standardised. Leave it out, or use the covariance."
         )
     scale = spread if standardize else np.ones(train.shape[1])
-    mean = {"sensor": train.mean(axis=0), "global": np.full(train.shape[1], train.mean()), "none": np.zeros_like(scale)}
+    own = train.mean(axis=0)
+    mean = {"global": np.full_like(own, train.mean()), "sensor": own, "none": np.zeros_like(own)}[center]
     covariance = np.cov(train / scale, rowvar=False).reshape(len(scale), len(scale))
     variance = float(covariance.diagonal().mean())
     share = number("noise_share", noise_share, low=0.0)
@@ -126,8 +131,9 @@ def sensor_network(
     return SensorNetwork(
         arms=Arms(np.arange(len(scale), dtype=np.float64)),
         kernel=Empirical(covariance),
-        functions=frozen((test - mean[center]) / scale),
-        mean=frozen(sign * mean[center]),
+        functions=frozen((test - mean) / scale),
+        prior_mean=frozen((own - mean) / scale),
+        mean=frozen(sign * mean),
         scale=frozen(scale),
         average_variance=variance,
         noise=math.sqrt(share * variance),
