@@ -38,6 +38,7 @@ ORDER = [
     "parts.smoothness",
     "parts.scores",
     "parts.maximizers",
+    "parts.quadratic",
     "parts.search",
     "parts.refit",
     "record",
