@@ -42,6 +42,7 @@ ORDER = [
     "parts.smoothness",
     "parts.scores",
     "parts.maximizers",
+    "parts.quadratic",
     "parts.search",
     "parts.refit",
     "record",

@@ -78,8 +78,8 @@ class Engine(ABC):
         """The posterior of f - prior_mean."""
 
     @abstractmethod
-    def learn(self, trial: Trial, target: float) -> None:
-        """Take in one answered trial."""
+    def learn(self, trials: list[Trial], targets: list[float]) -> None:
+        """Take in answered trials, in order."""
 
     @abstractmethod
     def fail(self, trial: Trial) -> None:
@@ -135,10 +135,11 @@ class ArmEngine(Engine):
     def _row(self, context: Array | None) -> int:
         return 0 if self._contexts is None or context is None else int(self._contexts.index(context[None])[0])
 
-    def learn(self, trial: Trial, target: float) -> None:
-        """Take in one answered trial."""
-        self._posterior.append(self._cell(trial), target)
-        self._failed.discard(int(trial.arm or 0))
+    def learn(self, trials: list[Trial], targets: list[float]) -> None:
+        """Take in answered trials, one by one."""
+        for trial, target in zip(trials, targets, strict=True):
+            self._posterior.append(self._cell(trial), target)
+            self._failed.discard(int(trial.arm or 0))
 
     def fail(self, trial: Trial) -> None:
         """Set an arm aside unless it was answered before."""
@@ -210,10 +211,12 @@ class PointEngine(Engine):
         """The posterior over (context, point)."""
         return self._posterior
 
-    def learn(self, trial: Trial, target: float) -> None:
-        """Take in one answered trial."""
-        self._posterior.append(row_of(trial), target)
-        self._failed = [point for point in self._failed if not np.array_equal(point, trial.point)]
+    def learn(self, trials: list[Trial], targets: list[float]) -> None:
+        """Take in answered trials, all at once."""
+        self._posterior.extend(np.array([row_of(trial) for trial in trials]), targets)
+        if self._failed:
+            answered = {trial.point.tobytes() for trial in trials}
+            self._failed = [point for point in self._failed if point.tobytes() not in answered]
 
     def fail(self, trial: Trial) -> None:
         """Set the neighbourhood of a point aside unless it was answered before."""
@@ -328,11 +331,18 @@ class PointEngine(Engine):
         return self._candidates, self._without_failed(self._candidates, scores)
 
     def _incumbents(self, question: Question) -> Array:
-        """The point of the highest posterior mean so far, and the last one asked for."""
+        """The last point asked for, and the best one so far.
+
+        Best in posterior mean; where candidates are dense incumbents matter little, and the best average rewards, which
+        cost O(n) and not O(n^2), will do.
+        """
+        posterior, domain = self._posterior, self.setting.domain
         width = 0 if question.context is None else len(question.context)
         points = [] if question.last is None else [question.last]
-        if self._posterior.rank:
-            points.append(self._posterior.points[int(self._posterior.observed_means().argmax()), width:])
+        if posterior.rank:
+            dense = isinstance(domain, Box | Space) and self.setting.search.dense(domain)
+            means = posterior.average if dense else posterior.observed_means()
+            points.append(posterior.points[int(means.argmax()), width:])
         return np.array(points).reshape(len(points), self.setting.domain.dimension)
 
     def _without_failed(self, points: Array, scores: Array) -> Array:

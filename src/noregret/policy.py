@@ -123,6 +123,7 @@ class State:
         self._last: Array | None = None  # the point asked for most recently
         self._waiting: list[Trial] = []
         self._taken: list[Trial] = []  # outcomes in the order in which they were taken in, where refits need them
+        self._settled: list[int] = []  # how many of them there were after each settling
         self._refits = 0
         self._scale = Standardization(policy.prior_mean, 1.0)
         self._engine = self._new_engine(policy.kernel, policy.regularization)
@@ -198,7 +199,8 @@ class State:
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
-        other._engine, other._taken = self._engine.copy(), self._taken.copy()
+        other._engine = self._engine.copy()
+        other._taken, other._settled = self._taken.copy(), self._settled.copy()
         other._guess = None if self._guess is None else self._guess.copy()
         other._settle()
         return other
@@ -213,31 +215,35 @@ class State:
     def _settle(self) -> None:
         if len(self._waiting) > 1:
             self._waiting.sort(key=lambda trial: trial.number)
-        for trial in self._waiting:
-            self._take(trial)
-            if self.policy.refit is not None:
-                self._taken.append(trial)
+        self._take(self._waiting)
+        if self.policy.refit is not None and self._waiting:
+            self._taken += self._waiting
+            self._settled.append(len(self._taken))
         if self._guess is not None and self._waiting:
             self._guess.check(self._rounds, self._engine.posterior)
         self._waiting = []
 
-    def _take(self, trial: Trial) -> None:
-        if trial.reward is None:
-            self._engine.fail(trial)
-        else:
-            self._engine.learn(trial, (trial.reward - self._scale.mean) / self._scale.std)
-            if self._best_reward is None or trial.reward > self._best_reward:
-                self._best_reward = trial.reward
+    def _take(self, trials: list[Trial]) -> None:
+        """Take in outcomes together: how they round depends on which, so a replay must group them in the same way."""
+        rewards = [(trial, trial.reward) for trial in trials if trial.reward is not None]
+        if rewards:
+            targets = [(reward - self._scale.mean) / self._scale.std for _, reward in rewards]
+            self._engine.learn([trial for trial, _ in rewards], targets)
+            best = max(reward for _, reward in rewards)
+            self._best_reward = best if self._best_reward is None else max(best, self._best_reward)
+        for trial in trials:  # after what was answered: a point that has been is not set aside, in whatever order
+            if trial.reward is None:
+                self._engine.fail(trial)
 
     def _fitted_engine(self) -> Engine:
         """The engine, after the fit that is due; only the last one due is made, each starts from the same kernel."""
         refit = self.policy.refit
         if refit is None:
             return self._engine
-        answered = [trial for trial in self._taken if trial.reward is not None]
+        answered = [i for i, trial in enumerate(self._taken) if trial.reward is not None]
         due = len(answered) // refit.every
         if due > self._refits:
-            first = answered[: due * refit.every]
+            first = [self._taken[i] for i in answered[: due * refit.every]]
             kernel, ridge, self._scale = refit(
                 self.policy.kernel,
                 np.array([row_of(trial) for trial in first]),
@@ -247,7 +253,10 @@ class State:
                 seed=self._seed,
             )
             self._engine = self._new_engine(kernel, ridge)
-            for trial in self._taken:
-                self._take(trial)
+            # What was fitted to enters at once. The rest does as it was settled, since a replay may fit later.
+            fitted = answered[due * refit.every - 1] + 1
+            ends = [fitted, *(end for end in self._settled if end > fitted)]
+            for start, end in zip([0, *ends], ends, strict=False):
+                self._take(self._taken[start:end])
             self._refits = due
         return self._engine

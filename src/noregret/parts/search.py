@@ -1,4 +1,8 @@
-"""Which point of a box has the best score: candidates everywhere, a closer look around the best, gradients at the end.
+"""Which point of a box has the best score: candidates everywhere, then the best of them refined.
+
+In few dimensions the candidates are dense: parabolas through their scores, then Newton's method from values alone, all
+starts in one batch (`quadratic.py`). Elsewhere, and where columns are whole numbers or choices: a closer look around
+the best, then gradients.
 
 The search works in the unit cube (u = (x - lower) / (upper - lower)), where one step size fits all dimensions.
 Deterministic given its random generator.
@@ -18,8 +22,11 @@ from ..checks import Array, integer
 from ..domain import Box, Space
 from ..parameters import Choice, Float, Int
 from ..serialize import described
+from .quadratic import climb
 
-DENSE = 0.1  # spacing of the candidates in the unit cube above which a closer look precedes the gradients
+DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
+PEAKS = 3  # peaks of the candidates' scores that are looked at for each that is refined, where they are dense
+APART = 2.0  # spacings between those peaks
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
@@ -58,8 +65,8 @@ class PointSearch:
         candidates: scrambled Sobol points that stand ready, a power of two.
         around: points tried around the best candidates and incumbents before gradients are used, where the candidates
             are far apart (in few dimensions they are dense enough).
-        starts: how many of the best are refined by L-BFGS-B, the promising ones to the end.
-        evaluations: most gradients for each of them.
+        starts: how many of the best are refined, by Newton's method or by L-BFGS-B, the promising ones to the end.
+        evaluations: most steps for each of them.
     """
 
     candidates: int = 1024
@@ -82,6 +89,10 @@ class PointSearch:
         points = domain.lower + unit * (domain.upper - domain.lower)
         return domain.snap(points) if isinstance(domain, Space) else points
 
+    def dense(self, domain: Box | Space) -> bool:
+        """Whether the candidates are so close together that they show every peak worth refining."""
+        return bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
+
     def maximize(
         self, surface: Surface, domain: Box | Space, *, standing: Array, scores: Array, incumbents: Array,
         rng: Callable[[], np.random.Generator],
@@ -101,12 +112,12 @@ class PointSearch:
             # As before anything is observed: any point is as good as another.
             pick = int(rng().choice(possible))
             return Found(standing[pick], float(scores[pick]), 0)
+        if self.dense(domain):
+            return self._refine_together(surface, domain, standing, scores, incumbents)
         top = standing[_spread(standing, _coarse(scores), self.starts, domain)]
-        spacing = len(standing) ** (-1.0 / domain.dimension)
-        tried = incumbents
-        if spacing > DENSE:
-            centres = np.concatenate([top, incumbents])
-            tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
+        spacing = _spacing(domain, len(standing))
+        centres = np.concatenate([top, incumbents])
+        tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
         # The candidates' scores may have been come by in several ways, which round differently: from here on only
         # those count that a replay computes in the same way.
         points = np.concatenate([top, tried])
@@ -120,6 +131,33 @@ class PointSearch:
             counted += found.evaluations
             best = max(best, found, key=lambda each: each.value)
         return best._replace(evaluations=counted)
+
+    def _refine_together(
+        self, surface: Surface, domain: Box | Space, standing: Array, scores: Array, incumbents: Array
+    ) -> Found:
+        """Peaks that the candidates show and incumbents, valued in one batch; the best refined, a batch a step."""
+        spacing = _spacing(domain, len(standing))
+        apart = APART * spacing / np.sqrt(domain.dimension)
+        seen = standing[_spread(standing, _coarse(scores), PEAKS * self.starts, domain, apart=apart)]
+        points = np.concatenate([[_peak(point, standing, scores, domain) for point in seen], incumbents])
+        values = surface.values(points)
+        first = Found(points[int(values.argmax())], float(values.max()), len(points))
+        starts = _spread(points, values, self.starts, domain)
+        low, span = domain.lower, domain.upper - domain.lower
+
+        def inside(u: Array) -> Array:
+            return np.asarray(np.clip(low + u * span, low, domain.upper))
+
+        at, value, evaluations = climb(
+            lambda u: surface.values(inside(u)),
+            np.clip((points[starts] - low) / span, 0.0, 1.0),
+            values[starts],
+            radius=APART * spacing,
+            rounds=self.evaluations,
+            scale=float(np.ptp(scores[np.isfinite(scores)])),
+        )
+        found = Found(inside(at), value, 0) if value > first.value else first
+        return found._replace(evaluations=first.evaluations + evaluations)
 
     def _ascend(
         self, surface: Surface, domain: Box | Space, start: Found, *, hopeless_below: float, reach: float
@@ -190,8 +228,8 @@ class PointSearch:
 def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
     """Where a parabola through the scores around a point has its maximum; the point itself if that is not nearby.
 
-    The scores of the standing candidates are known already, and gradients cost O(n^2) each: a start close to the
-    maximum saves some of them.
+    The scores of the standing candidates are known already, and every look at the score costs O(n^2): a start close to
+    the maximum saves some of them.
     """
     d = domain.dimension
     count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
@@ -215,7 +253,8 @@ def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> 
     if step @ step > squares[near].max():
         return point
     # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
-    peak = np.round((point - domain.lower) / (domain.upper - domain.lower) + step, 6)
+    grid = 0.01 * _spacing(domain, len(standing))
+    peak = grid * np.round(((point - domain.lower) / (domain.upper - domain.lower) + step) / grid)
     return domain.lower + np.clip(peak, 0.0, 1.0) * (domain.upper - domain.lower)
 
 
@@ -234,16 +273,22 @@ def _coarse(scores: Array) -> Array:
     return np.asarray(np.round((scores - finite.max()) / (COARSE * float(np.ptp(finite)))))
 
 
-def _spread(points: Array, values: Array, count: int, domain: Box | Space) -> list[int]:
-    """The best points, none of them closer than 2% of the diagonal to a better one."""
-    span = domain.upper - domain.lower
-    apart = 0.02 * np.sqrt(domain.dimension)
-    chosen: list[int] = []
-    for index in np.argsort(-values, kind="stable")[: 64 * count]:
-        if all(np.linalg.norm((points[index] - points[other]) / span) > apart for other in chosen):
-            chosen.append(int(index))
-            if len(chosen) == count:
-                break
+def _spacing(domain: Box | Space, count: int) -> float:
+    """How far `count` points are apart in the unit cube."""
+    return float(count ** (-1.0 / domain.dimension))
+
+
+def _spread(points: Array, values: Array, count: int, domain: Box | Space, *, apart: float = 0.02) -> list[int]:
+    """The best points, none of them closer than a share `apart` of the diagonal to a better one."""
+    unit = points / (domain.upper - domain.lower)
+    left, chosen = values.copy(), []
+    for _ in range(count):
+        index = int(left.argmax())
+        if left[index] == -np.inf:
+            break
+        chosen.append(index)
+        offsets = unit - unit[index]
+        left[np.einsum("ij,ij->i", offsets, offsets) <= apart**2 * domain.dimension] = -np.inf
     return chosen
 
 

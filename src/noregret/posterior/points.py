@@ -9,18 +9,19 @@
 | half | `_half` | L^{-1} ybar | (n,) |
 | alpha | `weights` | M^{-1} ybar | (n,) |
 
-mu(x) = k(x)^T alpha and sigma^2(x) = k(x, x) - |L^{-1} k(x)|^2. A round costs O(n^2), n the number of *distinct*
-points.
+mu(x) = k(x)^T alpha = half^T L^{-1} k(x) and sigma^2(x) = k(x, x) - |L^{-1} k(x)|^2. A round costs O(n^2), n the number
+of *distinct* points.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, number, points_array
+from ..checks import Array, finite_array, number, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from .factorization import covariance_root
@@ -29,6 +30,7 @@ from .triangle import GrowingTriangle, Rotations
 
 FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
 MOST_ROTATIONS = 64  # kept for those who follow the factor's rows, before they have to start anew
+TOGETHER = 256  # new points that enter the factor at a time
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
 
 
@@ -83,19 +85,34 @@ class PointPosterior(Posterior):
 
     def append(self, point: npt.ArrayLike, target: float) -> None:
         """Add one observation. O(n^2)."""
-        x, target = self._row(point), number("target", target)
-        i = self._position.get(x.tobytes())
-        if i is None:
-            i = self._new(x)
-        else:
+        self.extend(np.reshape(point, (1, -1)), [target])
+
+    def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
+        """Add observations at `(m, d)` points, targets `(m,)`: new points by level-3 arithmetic, O(n^2 m + m^3).
+
+        The result is that of adding them one by one, but for rounding, which depends on what is added together.
+        """
+        X = points_array("points", points, dimension=self.dimension) + 0.0
+        y = finite_array("targets", targets)
+        if y.shape != (len(X),):
+            raise InvalidInput(f"There are {len(X)} points and `targets` has shape {y.shape}: one target for each.")
+        keys = [x.tobytes() for x in X]
+        repeats = Counter(key for key in keys if key in self._position)
+        new = Counter(key for key in keys if key not in self._position)
+        first = dict(zip(reversed(keys), reversed(range(len(X))), strict=True))
+        self._grow(X[[first[key] for key in new]], np.array(list(new.values()), dtype=np.float64))
+        for key, more in repeats.items():
+            i = self._position[key]
             plays = int(self._plays[i])
-            self._changed(self._factor.add_to_diagonal(i, -self.regularization / (plays * (plays + 1))))
-        self.count += 1
-        self._plays[i] += 1
-        change = target - self._average[i]
-        self._average[i] += change / self._plays[i]
-        self._scatter[i] += change * (target - self._average[i])
-        self._outdated(i)
+            self._changed(self._factor.add_to_diagonal(i, -self.regularization * more / (plays * (plays + more))))
+        for key, target in zip(keys, y.tolist(), strict=True):
+            i = self._position[key]
+            self._plays[i] += 1
+            change = target - self._average[i]
+            self._average[i] += change / self._plays[i]
+            self._scatter[i] += change * (target - self._average[i])
+            self._outdated(i)
+        self.count += len(X)
 
     def revise(self, point: npt.ArrayLike, old: float, new: float) -> None:
         """Change the target of one observation from `old` to `new`. O(n^2) at the next question."""
@@ -122,23 +139,26 @@ class PointPosterior(Posterior):
             self._scatter[i] = 0.0
         self._outdated(i)
 
-    def _new(self, x: Array) -> int:
-        n = self.rank
-        self._make_room()
-        row = self._factor.solve(self.kernel(self.points, x[None])[:, 0])
-        prior = float(self.kernel.diagonal(x[None])[0])
+    def _grow(self, X: Array, plays: Array) -> None:
+        """Rows of the factor for new points, each of which is about to be observed `plays` times."""
+        prior = float(self.kernel.diagonal(X).max(initial=0.0))
         if self.regularization < LEAST_REGULARIZATION * prior:
             raise InvalidInput(
                 f"`regularization` is {self.regularization:g} where the prior variance is {prior:g}: below "
                 f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
                 "that, or a smaller `scale` in the kernel."
             )
-        # The Schur complement is lambda plus a variance: rounding must not take it below lambda.
-        variance = max(prior - float(row @ row), 0.0)
-        self._factor.append(row, float(np.sqrt(self.regularization + variance)))
-        self._points[n], self._plays[n], self._average[n], self._scatter[n] = x, 0, 0.0, 0.0
-        self._position[x.tobytes()] = n
-        return n
+        for start in range(0, len(X), TOGETHER):
+            some = X[start : start + TOGETHER]
+            n, m = self.rank, len(some)
+            rows = self._factor.solve(self.kernel(self.points, some))
+            residual = self.kernel(some, some) - rows.T @ rows
+            self._make_room(n + m)
+            self._factor.extend(rows.T, residual, self.regularization / plays[start : start + TOGETHER])
+            self._points[n : n + m] = some
+            for array in (self._plays, self._average, self._scatter):
+                array[n : n + m] = 0
+            self._position.update((x.tobytes(), n + j) for j, x in enumerate(some))
 
     def _drop(self, i: int) -> None:
         n = self.rank
@@ -163,8 +183,8 @@ class PointPosterior(Posterior):
         self._half_known = min(self._half_known, position)
         self._weights = None
 
-    def _make_room(self) -> None:
-        if self.rank == len(self._plays):
+    def _make_room(self, size: int) -> None:
+        while len(self._plays) < size:
             for name in ("_points", "_plays", "_average", "_scatter", "_half"):
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
@@ -210,8 +230,8 @@ class PointPosterior(Posterior):
         means, stds = [np.zeros(0)], [np.zeros(0)]
         for i in range(0, len(X), CHUNK):
             cross = self.kernel(self.points, X[i : i + CHUNK])
-            means.append(self.weights @ cross)
             rows = self._factor.solve(cross)
+            means.append(self.half @ rows)  # the weights would cost another pass over the factor
             variance = self.kernel.diagonal(X[i : i + CHUNK]) - np.einsum("ij,ij->j", rows, rows)
             stds.append(np.sqrt(np.maximum(variance, 0.0)))
         return np.concatenate(means), np.concatenate(stds)

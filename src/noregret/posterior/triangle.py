@@ -62,6 +62,21 @@ class GrowingTriangle:
         self._blocks[block][inside, self.size] = diagonal
         self.size += 1
 
+    def extend(self, rows: Array, residual: Array, ridge: Array) -> None:
+        """Add rows and columns to M.
+
+        Args:
+            rows: L^{-1} times the new columns of M above the diagonal block, transposed, `(m, size)`.
+            residual: the Schur complement less the ridge, `(m, m)`, written to. A covariance: pivots that rounding
+                takes below 0 count as 0, so that those of M do not fall below the ridge.
+            ridge: what M has on its diagonal besides, `(m,)`.
+        """
+        for j, row in enumerate(rows):
+            residual[j:, j] -= residual[j:, :j] @ residual[j, :j]
+            diagonal = math.sqrt(ridge[j] + max(residual[j, j], 0.0))
+            residual[j + 1 :, j] /= diagonal
+            self.append(np.concatenate([row, residual[j, :j]]), diagonal)
+
     def solve(self, right: Array, *, start: int = 0, known: Array | None = None) -> Array:
         """L^{-1} `right`, `(n, m)` or `(n,)`; with `known` (its first `start` rows), only the rows from there on.
 
