@@ -128,25 +128,27 @@ def detect_change(
     n = _half(len(places), y)
     theta, lam = schedules.at(n)
     first, second = (
-        mean_weights(geometry.covariances(places[half], places[half]), y[half], lam)
+        mean_weights(geometry.covariances(places[half], places[half]) + lam * np.eye(n), y[half])
         for half in (slice(n), slice(n, 2 * n))
     )
     squared, error = geometry.squared_norm(np.concatenate([first, -second]), geometry.traces(places))  # eq. 2.4
     return ChangeTest(squared > theta, squared, theta, n, error)
 
 
-def mean_weights(covariances: Array, rewards: Array, ridge: float) -> Array:
-    """The weights a = (K + ridge I)^{-1} y `(n,)` of the posterior mean sum_i a_i k(., x_i), eq. 2.2."""
-    n = len(rewards)
-    matrix = covariances.copy()
-    matrix.reshape(-1)[:: n + 1] += ridge
-    _, solution, failed = dposv(matrix.T, rewards, lower=1, overwrite_a=1)
+def mean_weights(matrix: Array, rewards: Array) -> Array:
+    """The weights a = (K + ridge I)^{-1} y `(n,)` of the posterior mean sum_i a_i k(., x_i), eq. 2.2.
+
+    Args:
+        matrix: K + ridge I, `(n, n)`.
+        rewards: y, `(n,)`.
+    """
+    _, solution, failed = dposv(matrix, rewards)
     if failed:
         raise InvalidInput(
-            f"The kernel matrix plus ridge {ridge:g} is not positive definite: usually the kernel is not one, or the "
-            "ridge is too small for it. Use a larger `ridge`."
+            "The kernel matrix plus ridge is not positive definite: usually the kernel is not one, or `ridge` is too "
+            "small for it. Use a larger `ridge`."
         )
-    return np.asarray(solution)
+    return solution  # type: ignore[no-any-return]  # LAPACK wrappers have no types
 
 
 def _half(pairs: int, rewards: Array) -> int:

@@ -128,20 +128,18 @@ class ChangeDetector:
             self._values.append(self._schedules.at(n))
         return self._values[:halves]
 
-    def _fit(self, low: int, high: int) -> Array:
-        K, y = self._grams.covariances, self._grams.rewards
-        return mean_weights(K[low:high, low:high], y[low:high], self._values[high - low - 1][1])
-
     def _differences(self, halves: int) -> Array:
         """The rows of V for n = 1 .. `halves`; keeps the second halves for later."""
-        m = self.count
-        V = np.zeros((halves, m))
-        seconds = []
+        m, y, K = self.count, self._grams.rewards, self._grams.covariances.copy()
+        variances, diagonal = K.diagonal().copy(), K.reshape(-1)[:: m + 1]
+        V, seconds = np.zeros((halves, m)), []
         for n in range(1, halves + 1):
-            second, known = self._fit(m - n, m), self._kept.get(m - n, [])
-            V[n - 1, m - 2 * n : m - n] = known[n - 1] if n <= len(known) else self._fit(m - 2 * n, m - n)
-            V[n - 1, m - 2 * n : m - n] *= -1.0
-            V[n - 1, m - n :] = second
+            start, cut, row = m - 2 * n, m - n, V[n - 1]
+            np.add(variances, self._values[n - 1][1], out=diagonal)
+            known, second = self._kept.get(cut, ()), mean_weights(K[cut:, cut:], y[cut:])
+            first = known[n - 1] if n <= len(known) else mean_weights(K[start:cut, start:cut], y[start:cut])
+            np.negative(first, out=row[start:cut])
+            row[cut:] = second
             if n <= LARGEST_KEPT:
                 seconds.append(second)
         self._kept[m] = seconds
