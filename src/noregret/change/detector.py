@@ -14,6 +14,7 @@ half-sizes are the diagonal of V g V^T, two matrix products.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
@@ -92,7 +93,7 @@ class ChangeDetector:
             nothing is tested: `half` is 0. After a detection it is for the caller to `reset`.
         """
         geometry = self._grams.geometry
-        one = point if isinstance(point, dict) else np.asarray(point)[None]
+        one = point if isinstance(point, Mapping) else np.asarray(point)[None]
         place = geometry.place("point", one)
         if len(place) != 1:
             raise InvalidInput(f"`point` is {point!r}: `add` takes one point at a time.")
