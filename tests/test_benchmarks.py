@@ -12,8 +12,14 @@ SMALL = {
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1"],
     "replay.py": ["--studies", "2"],
+    "change.py": ["--count", "12", "--rounds", "50", "--runs", "2"],
 }
-PRINTED = {"arms.py": "same arms: yes", "replay.py": "2 of 2 studies identical", "fit.py": "log likelihood"}
+PRINTED = {
+    "arms.py": "same arms: yes",
+    "replay.py": "2 of 2 studies identical",
+    "fit.py": "log likelihood",
+    "change.py": "same verdicts: yes",
+}
 
 
 def test_table_is_complete():

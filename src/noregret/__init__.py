@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         kernel_ucb,
         probability_of_improvement,
     )
+    from .change import Calibration, ChangeDetector, ChangeTest, PowerLaw, calibrate_threshold, detect_change
     from .domain import Arms, Box, Space
     from .environments import Environment
     from .errors import (
@@ -52,6 +53,7 @@ _HOME = {
         "kernel_ucb",
         "probability_of_improvement",
     ],
+    "change": ["Calibration", "ChangeDetector", "ChangeTest", "PowerLaw", "calibrate_threshold", "detect_change"],
     "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
     "errors": [
@@ -80,6 +82,9 @@ __all__ = [
     "Active",
     "Arms",
     "Box",
+    "Calibration",
+    "ChangeDetector",
+    "ChangeTest",
     "Choice",
     "Empirical",
     "Environment",
@@ -96,6 +101,7 @@ __all__ = [
     "NoRegretWarning",
     "PointSearch",
     "Policy",
+    "PowerLaw",
     "Product",
     "Refit",
     "Run",
@@ -107,6 +113,8 @@ __all__ = [
     "Sum",
     "Trial",
     "TrialError",
+    "calibrate_threshold",
+    "detect_change",
     "expected_improvement",
     "fit",
     "gp_ts",

@@ -1,0 +1,150 @@
+"""Averages over a box of products of kernel functions, in closed form.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| g(u, v) | `average(U, V)` | 1 / (b - a) * integral over x in [a, b] of k(x, u) k(x, v) | (n, m) |
+| delta | `delta` | abs(u - v) in the kernel's unit | (n, m) |
+| p | `p` | Matern polynomial: k = scale * p(s) exp(-s), s = sqrt(2 nu) r / l, coefficients by power | (nu + 1/2,) |
+
+Squared exponential: k(x, u) k(x, v) = exp(-(u - v)^2 / (4 l^2)) exp(-(x - (u + v) / 2)^2 / l^2) in each dimension, an
+error function. Matern of half-integer nu in one dimension: outside of [u, v] the product is a polynomial times
+exp(-2 s - delta), an incomplete gamma function; between them it is a polynomial times exp(-delta), a beta function.
+All terms of all sums are positive: nothing cancels.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from ..checks import Array
+from ..kernels import Active, Kernel, Linear, Matern, Product, SquaredExponential
+
+Average = Callable[[Array, Array], Array]
+
+MOST_NU = 10.5  # half-integers up to here
+FARTHEST = 1e3  # delta at which exp(-delta) is 0
+FLATTEST = 1e-100  # length of the box, in the kernel's unit, below which powers would underflow
+
+
+def product_average(kernel: Kernel, lower: Array, upper: Array) -> Average | None:
+    """The function g for points inside the box, or None where no closed form is known."""
+    if isinstance(kernel, SquaredExponential):
+        return _squared_exponential(kernel, lower, upper)
+    if isinstance(kernel, Matern):
+        return _matern(kernel, lower, upper) if len(lower) == 1 else None
+    if isinstance(kernel, Linear):
+        return _linear(kernel, lower, upper)
+    if isinstance(kernel, Active):
+        columns = list(kernel.dimensions)
+        inner = product_average(kernel.kernel, lower[columns], upper[columns]) if max(columns) < len(lower) else None
+        return None if inner is None else lambda U, V: inner(U[:, columns], V[:, columns])
+    if isinstance(kernel, Product) and not _columns(kernel.left, len(lower)) & _columns(kernel.right, len(lower)):
+        left, right = (product_average(factor, lower, upper) for factor in (kernel.left, kernel.right))
+        return None if left is None or right is None else lambda U, V: left(U, V) * right(U, V)
+    return None
+
+
+def _columns(kernel: Kernel, dimension: int) -> set[int]:
+    """The columns of the points that a kernel sees."""
+    if isinstance(kernel, Active):
+        return set(kernel.dimensions)
+    if isinstance(kernel, Product):
+        return _columns(kernel.left, dimension) | _columns(kernel.right, dimension)
+    return set(range(dimension))
+
+
+def _squared_exponential(kernel: SquaredExponential, lower: Array, upper: Array) -> Average | None:
+    from scipy.special import erf
+
+    lengths = np.asarray(kernel.lengthscale, dtype=np.float64)
+    if lengths.ndim and len(lengths) != len(lower):
+        return None  # the kernel itself explains what is wrong
+
+    def part(side: Array, length: Array) -> Array:
+        """Length * erf(side / length), also where the quotient underflows."""
+        t = side / length
+        return side * np.where(t > 1e-8, erf(t) / np.maximum(t, 1e-8), 2.0 / math.sqrt(math.pi))
+
+    def average(U: Array, V: Array) -> Array:
+        result = np.full((len(U), len(V)), kernel.scale**2)
+        for u, v, length, a, b in zip(U.T, V.T, np.broadcast_to(lengths, lower.shape), lower, upper, strict=True):
+            middle = (u[:, None] + v) / 2.0
+            gap = (u[:, None] - v) / length
+            mass = part(b - middle, length) + part(middle - a, length)
+            result *= np.exp(-0.25 * gap * gap) * (math.sqrt(math.pi) / 2.0) * mass / (b - a)
+        return result
+
+    return average
+
+
+def _linear(kernel: Linear, lower: Array, upper: Array) -> Average:
+    middle = (lower + upper) / 2.0
+    moments = np.outer(middle, middle) + np.diag((upper - lower) ** 2 / 12.0)  # E x x^T of uniform x
+    return lambda U, V: kernel.scale**2 * (U @ moments @ V.T)
+
+
+def _matern(kernel: Matern, lower: Array, upper: Array) -> Average | None:
+    from scipy.special import gammainc
+
+    if kernel.nu > MOST_NU or (2.0 * kernel.nu) % 2.0 != 1.0:
+        return None
+    p = _matern_polynomial(round(kernel.nu - 0.5))
+    unit = math.sqrt(2.0 * kernel.nu) / float(np.atleast_1d(kernel.lengthscale)[0])
+    a, b = float(lower[0]), float(upper[0])
+    if not FLATTEST < unit * (b - a) < math.inf:
+        return None
+    between = _convolution(p)
+
+    def outside(terms: list[Array], length: Array) -> Array:
+        """Integral of sum_k terms[k] s^k exp(-2 s) for s from 0 to `length`."""
+        total = np.zeros_like(length)
+        for k, term in enumerate(terms):
+            total += term * (math.factorial(k) / 2.0 ** (k + 1)) * gammainc(k + 1, 2.0 * length)
+        return total
+
+    def average(U: Array, V: Array) -> Array:
+        u, v = U[:, 0][:, None], V[:, 0]
+        low, high = np.minimum(u, v), np.maximum(u, v)
+        delta = np.minimum(unit * (high - low), FARTHEST)
+        terms = _product_terms(p, delta)
+        integral = outside(terms, unit * (low - a)) + outside(terms, unit * (b - high))
+        integral += np.polynomial.polynomial.polyval(delta, between)
+        return np.asarray(kernel.scale**2 * np.exp(-delta) * integral / (unit * (b - a)))
+
+    return average
+
+
+def _matern_polynomial(order: int) -> Array:
+    """Coefficients of p for nu = order + 1/2 (Rasmussen & Williams 2006, eq. 4.16)."""
+    f = math.factorial
+    return np.array(
+        [
+            f(order) / f(2 * order) * f(2 * order - power) / (f(order - power) * f(power)) * 2.0**power
+            for power in range(order + 1)
+        ]
+    )
+
+
+def _product_terms(p: Array, delta: Array) -> list[Array]:
+    """Coefficients by power of s of p(s) p(s + delta)."""
+    shifted = [
+        sum((p[k] * math.comb(k, j) * delta ** (k - j) for k in range(j, len(p))), np.zeros_like(delta))
+        for j in range(len(p))
+    ]
+    return [
+        sum((p[i] * shifted[k - i] for i in range(len(p)) if 0 <= k - i < len(p)), np.zeros_like(delta))
+        for k in range(2 * len(p) - 1)
+    ]
+
+
+def _convolution(p: Array) -> Array:
+    """Coefficients by power of delta of the integral of p(s) p(delta - s) for s from 0 to delta."""
+    result = np.zeros(2 * len(p))
+    for i, first in enumerate(p):
+        for j, second in enumerate(p):
+            beta = math.factorial(i) * math.factorial(j) / math.factorial(i + j + 1)
+            result[i + j + 1] += first * second * beta
+    return result
