@@ -137,6 +137,11 @@ def test_spaces_are_averaged_over_their_parameters():
     as_dicts = [mixed.decode(row) for row in points]
     again = nr.detect_change(as_dicts, rewards, kernel, domain=mixed, threshold=1.0, ridge=0.2)
     assert again.distance == pytest.approx(found.distance, rel=1e-9)
+    made = nr.ChangeDetector(kernel, domain=mixed, threshold=math.inf, ridge=0.2)
+    for row, reward in zip(as_dicts, rewards, strict=True):
+        last = made.add(row, reward)
+    assert made.distances[-1] == pytest.approx(found.distance, rel=1e-9)
+    assert last.error > 0
 
 
 def test_average_integral_and_weights():
