@@ -223,7 +223,7 @@ def test_a_domain_about_which_nothing_can_be_learnt(kernel):
 @pytest.mark.parametrize("where", ["record", "state"])
 def test_interrupts_while_looking_or_asking_leave_the_record_whole(monkeypatch, tmp_path, where):
     """An interrupt between two changes that belong together, and another one during the repair."""
-    from noregret import policy, record
+    from noregret import record, state
 
     url = f"sqlite:///{tmp_path}/a.db"
     for storage in (None, url):
@@ -231,7 +231,7 @@ def test_interrupts_while_looking_or_asking_leave_the_record_whole(monkeypatch, 
         reader = nr.Study(POLICY, seed=2, storage=storage) if storage else writer
         for _ in range(5):
             writer.tell(writer.ask(), 0.5)
-        target, name = (record.Record, "apply") if where == "record" else (policy.State, "receive")
+        target, name = (record.Record, "apply") if where == "record" else (state.State, "receive")
         for call in (reader.predict, reader.ask, reader.best):
             with monkeypatch.context() as patch:
                 patch.setattr(target, name, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))

@@ -21,10 +21,20 @@ from .parts.confidence import Bounds
 from .parts.maximizers import best_arm
 from .parts.scores import Improvement, PointwiseScore, Score, ThompsonSample
 from .parts.search import Found, PointSearch, Surface, neighbours_on_grid, real_columns
-from .posterior import ArmPosterior, PointPosterior, Posterior, Standing, posterior_on_arms, sample_path
+from .posterior import (
+    ArmPosterior,
+    DriftingPosterior,
+    Gradients,
+    PointPosterior,
+    Posterior,
+    Standing,
+    posterior_on_arms,
+    sample_path,
+)
 from .randomness import Randomness
 from .record import Trial
 
+MOST_DRAWS = 1000  # of a uniform point that has not failed
 NEARLY = 0.01  # share of the diagonal within which a point that has only failed is not tried again
 
 
@@ -45,6 +55,8 @@ class Setting(NamedTuple):
     regularization: float
     score: Score
     search: PointSearch
+    hallucinate: bool = False  # whether trials that are asked for shrink the variance before they are answered
+    drift: float | None = None  # share of f that is new in each round
 
 
 class Question(NamedTuple):
@@ -79,7 +91,27 @@ class Engine(ABC):
 
     @abstractmethod
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
-        """Take in answered trials, in order."""
+        """Take in trials, in order; those queried before need not be queried again."""
+
+    @abstractmethod
+    def revise(self, trial: Trial, old: float, new: float) -> None:
+        """Change what a trial counts as."""
+
+    @abstractmethod
+    def forget(self, trial: Trial, target: float) -> None:
+        """Take a trial of this target back out."""
+
+    @abstractmethod
+    def query(self, trial: Trial) -> None:
+        """Let a trial shrink the variance, whatever its answer will be; only with `hallucinate`."""
+
+    @abstractmethod
+    def unquery(self, trial: Trial) -> None:
+        """Take that back."""
+
+    @abstractmethod
+    def deviations(self, trials: list[Trial]) -> Array:
+        """Posterior std of f at trials, `(n,)`."""
 
     @abstractmethod
     def fail(self, trial: Trial) -> None:
@@ -96,6 +128,13 @@ class Engine(ABC):
     @abstractmethod
     def choose(self, question: Question) -> Decision:
         """The point of the best score."""
+
+    @abstractmethod
+    def anywhere(self, randomness: Randomness) -> Decision:
+        """A uniformly drawn point, for a forced round."""
+
+    def tick(self) -> None:  # noqa: B027 - nothing, where f does not drift
+        """One round passes."""
 
     @abstractmethod
     def copy(self) -> Self:
@@ -119,13 +158,20 @@ class ArmEngine(Engine):
         if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput("An ArmEngine needs arms and, if any, finitely many contexts.")
         self._arms, self._contexts = domain, context
-        self._posterior = posterior_on_arms(table(domain, context), setting.kernel, setting.regularization)
+        everything = table(domain, context)
+        self._posterior: ArmPosterior | DriftingPosterior
+        if setting.drift is None:
+            self._posterior = posterior_on_arms(everything, setting.kernel, setting.regularization)
+        else:
+            self._posterior = DriftingPosterior(everything, setting.kernel, setting.regularization, rate=setting.drift)
+        # Its targets are all 0: the variance of f, and draws of f - mu, come from here.
+        self._queried = self._posterior.copy() if setting.hallucinate else self._posterior
         self._failed: set[int] = set()
 
     @property
-    def posterior(self) -> ArmPosterior:
-        """The posterior over the table."""
-        return self._posterior
+    def posterior(self) -> ArmPosterior | DriftingPosterior:
+        """The posterior over the table, of all that was queried."""
+        return self._queried
 
     def _cell(self, trial: Trial) -> int:
         if trial.arm is None:
@@ -136,10 +182,37 @@ class ArmEngine(Engine):
         return 0 if self._contexts is None or context is None else int(self._contexts.index(context[None])[0])
 
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
-        """Take in answered trials, one by one."""
+        """Take in trials, one by one."""
         for trial, target in zip(trials, targets, strict=True):
             self._posterior.append(self._cell(trial), target)
-            self._failed.discard(int(trial.arm or 0))
+            if self._failed:
+                self._failed.discard(int(trial.arm or 0))
+
+    def revise(self, trial: Trial, old: float, new: float) -> None:
+        """Change what a trial counts as."""
+        if old != new:
+            self._posterior.revise(self._cell(trial), old, new)
+
+    def forget(self, trial: Trial, target: float) -> None:
+        """Take a trial back out."""
+        self._posterior.forget(self._cell(trial), target)
+
+    def query(self, trial: Trial) -> None:
+        """Let a trial shrink the variance."""
+        self._queried.append(self._cell(trial), 0.0)
+
+    def unquery(self, trial: Trial) -> None:
+        """Take that back."""
+        self._queried.forget(self._cell(trial), 0.0)
+
+    def tick(self) -> None:
+        """One round passes, where f drifts."""
+        if isinstance(self._posterior, DriftingPosterior):
+            self._posterior.tick()
+
+    def deviations(self, trials: list[Trial]) -> Array:
+        """Posterior std of f at trials."""
+        return self._queried.predict([self._cell(trial) for trial in trials])[1]
 
     def fail(self, trial: Trial) -> None:
         """Set an arm aside unless it was answered before."""
@@ -153,7 +226,8 @@ class ArmEngine(Engine):
         if points is not None:
             arms = self._arms.index(points)
             cells = arms if cells is None else cells[arms]
-        return self._posterior.predict(cells)
+        mean, std = self._posterior.predict(cells)
+        return mean, std if self._queried is self._posterior else self._queried.predict(cells)[1]
 
     def _cells(self, context: Array | None) -> IndexArray:
         """Where the arms stand under a context."""
@@ -173,6 +247,13 @@ class ArmEngine(Engine):
         arm = best_arm(scores, self._posterior.prior.size, question.randomness)
         return Decision(self._arms.points[arm], arm, explored=False)
 
+    def anywhere(self, randomness: Randomness) -> Decision:
+        """A uniformly drawn arm."""
+        left = [arm for arm in range(len(self._arms)) if arm not in self._failed]
+        _none_left(not left)
+        arm = left[int(randomness.generator.integers(len(left)))]
+        return Decision(self._arms.points[arm], arm, explored=True)
+
     def _scores(self, question: Question) -> Array:
         """The score of every arm, a fresh array `(N,)`."""
         score = self.setting.score
@@ -181,14 +262,17 @@ class ArmEngine(Engine):
             return score(envelope, _incumbent(score, question, envelope.mean))
         cells = None if self._contexts is None else self._cells(question.context)
         mean, _ = self._posterior.predict(cells)
-        sample = self._posterior.sample(question.randomness.generator, cells)[0]
-        return np.asarray(mean + question.bounds.width * (sample - mean))  # GP-TS: a draw from GP(mu, v_t^2 cov)
+        deviation = self._queried.sample(question.randomness.generator, cells)[0]
+        if self._queried is self._posterior:
+            deviation -= mean
+        return np.asarray(mean + question.bounds.width * deviation)  # GP-TS: a draw from GP(mu, v_t^2 cov)
 
     def copy(self) -> ArmEngine:
         """An independent engine in the same state."""
         other = ArmEngine.__new__(ArmEngine)
         other.__dict__.update(self.__dict__)
         other._posterior, other._failed = self._posterior.copy(), self._failed.copy()
+        other._queried = other._posterior if self._queried is self._posterior else self._queried.copy()
         return other
 
 
@@ -200,23 +284,49 @@ class PointEngine(Engine):
         self.setting = setting
         self._seed = seed
         width = 0 if setting.context is None else setting.context.dimension
+        if setting.drift is not None:
+            raise InvalidInput("Forgetting in time (`Discount`) needs arms: elsewhere give the time as a context.")
         self._posterior = PointPosterior(setting.kernel, width + setting.domain.dimension, setting.regularization)
+        # Its targets are all 0: the variance of f, and draws of f - mu, come from here.
+        self._queried = self._posterior.copy() if setting.hallucinate else self._posterior
         self._failed: list[Array] = []
         self._standing: Standing | None = None
+        self._standing_queried: Standing | None = None
         self._candidates: Array | None = None
         self.found: Found | None = None  # how the last search ended
 
     @property
     def posterior(self) -> PointPosterior:
-        """The posterior over (context, point)."""
-        return self._posterior
+        """The posterior over (context, point), of all that was queried."""
+        return self._queried
 
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
-        """Take in answered trials, all at once."""
+        """Take in trials, all at once."""
         self._posterior.extend(np.array([row_of(trial) for trial in trials]), targets)
         if self._failed:
             answered = {trial.point.tobytes() for trial in trials}
             self._failed = [point for point in self._failed if point.tobytes() not in answered]
+
+    def revise(self, trial: Trial, old: float, new: float) -> None:
+        """Change what a trial counts as."""
+        if old != new:
+            self._posterior.revise(row_of(trial), old, new)
+
+    def forget(self, trial: Trial, target: float) -> None:
+        """Take a trial back out."""
+        self._posterior.forget(row_of(trial), target)
+
+    def query(self, trial: Trial) -> None:
+        """Let a trial shrink the variance."""
+        self._queried.append(row_of(trial), 0.0)
+
+    def unquery(self, trial: Trial) -> None:
+        """Take that back."""
+        self._queried.forget(row_of(trial), 0.0)
+
+    def deviations(self, trials: list[Trial]) -> Array:
+        """Posterior std of f at trials."""
+        return self._queried.predict(np.array([row_of(trial) for trial in trials]))[1]
 
     def fail(self, trial: Trial) -> None:
         """Set the neighbourhood of a point aside unless it was answered before."""
@@ -226,7 +336,12 @@ class PointEngine(Engine):
 
     def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
         """Mean and std of f at points of the domain."""
-        return self._posterior.predict(_rows(context, self._inside(points)))
+        return self._moments(_rows(context, self._inside(points)))
+
+    def _moments(self, rows: Array) -> tuple[Array, Array]:
+        if self._queried is self._posterior:
+            return self._posterior.predict(rows)
+        return self._posterior.mean(rows), self._queried.predict(rows)[1]
 
     def _inside(self, points: Any) -> Array:
         domain = self.setting.domain
@@ -258,6 +373,21 @@ class PointEngine(Engine):
         )
         return Decision(frozen(self._placed(self.found.point, surface, question)), None, explored=False)
 
+    def anywhere(self, randomness: Randomness) -> Decision:
+        """A uniformly drawn point, or arm, away from what has failed."""
+        domain, rng = self.setting.domain, randomness.generator
+        for _ in range(MOST_DRAWS):
+            if isinstance(domain, Arms):
+                arm = int(rng.integers(len(domain)))
+                decision = Decision(domain.points[arm], arm, explored=True)
+            else:
+                point = rng.uniform(domain.lower, domain.upper)
+                point = domain.snap(point[None])[0] if isinstance(domain, Space) else point
+                decision = Decision(frozen(point), None, explored=True)
+            if not np.isneginf(self._without_failed(decision.point[None], np.zeros(1)))[0]:
+                return decision
+        raise _nothing_left()
+
     def _choose_arm(self, domain: Arms, surface: Surface, question: Question) -> Decision:
         scores = surface.values(domain.points)
         _none_left(bool(np.isneginf(scores).all()))
@@ -275,11 +405,11 @@ class PointEngine(Engine):
         incumbent = _incumbent(score, question, lambda: self._means_of_observed(question))
 
         def values(points: Array) -> Array:
-            envelope = bounds(*self._posterior.predict(_rows(context, points)))
+            envelope = bounds(*self._moments(_rows(context, points)))
             return self._without_failed(points, score(envelope, incumbent))
 
         def slope(point: Array) -> tuple[float, Array]:
-            at = self._posterior.gradients(_rows(context, point[None]))
+            at = self._gradients(_rows(context, point[None]))
             envelope = bounds(at.mean, at.std)
             by_mean, by_std = score.partials(envelope, incumbent)
             gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
@@ -288,16 +418,31 @@ class PointEngine(Engine):
 
         return Surface(values, slope)
 
+    def _gradients(self, rows: Array) -> Gradients:
+        at = self._queried.gradients(rows)
+        if self._queried is self._posterior:
+            return at
+        mean, slope = self._posterior.mean_gradient(rows)
+        return at._replace(mean=mean, mean_gradient=slope)
+
     def _path_surface(self, question: Question) -> Surface:
         """GP-TS: a draw from GP(mu, v_t^2 cov)."""
         rng, context = question.randomness.generator, question.context
-        path = sample_path(self._posterior, rng).widened(question.bounds.width)
+        path = sample_path(self._queried, rng).widened(question.bounds.width)
+        # Of what is queried the mean is 0: then the mean of what is answered is still to be added.
+        apart = self._queried is not self._posterior
 
         def values(points: Array) -> Array:
-            return self._without_failed(points, path(_rows(context, points)))
+            rows = _rows(context, points)
+            drawn = path(rows)
+            return self._without_failed(points, drawn + self._posterior.mean(rows) if apart else drawn)
 
         def slope(point: Array) -> tuple[float, Array]:
-            value, gradient = path.slope(_rows(context, point[None])[0])
+            row = _rows(context, point[None])
+            value, gradient = path.slope(row[0])
+            if apart:
+                mean, mean_gradient = self._posterior.mean_gradient(row)
+                value, gradient = value + float(mean[0]), gradient + mean_gradient[0]
             return float(self._without_failed(point[None], np.array([value]))[0]), gradient[-len(point) :]
 
         return Surface(values, slope)
@@ -327,7 +472,12 @@ class PointEngine(Engine):
         if self._standing is None:
             self._standing = Standing(self._posterior, self._candidates)
         incumbent = _incumbent(score, question, lambda: self._means_of_observed(question))
-        scores = score(question.bounds(*self._standing.predict()), incumbent)
+        mean, std = self._standing.predict()
+        if self._queried is not self._posterior:
+            if self._standing_queried is None:
+                self._standing_queried = Standing(self._queried, self._candidates)
+            std = self._standing_queried.predict()[1]
+        scores = score(question.bounds(mean, std), incumbent)
         return self._candidates, self._without_failed(self._candidates, scores)
 
     def _incumbents(self, question: Question) -> Array:
@@ -363,7 +513,9 @@ class PointEngine(Engine):
         """An independent engine in the same state."""
         other = PointEngine.__new__(PointEngine)
         other.__dict__.update(self.__dict__)
-        other._posterior, other._failed, other._standing = self._posterior.copy(), self._failed.copy(), None
+        other._posterior, other._failed = self._posterior.copy(), self._failed.copy()
+        other._queried = other._posterior if self._queried is self._posterior else self._queried.copy()
+        other._standing = other._standing_queried = None
         return other
 
 
@@ -399,7 +551,11 @@ def table(domain: Domain, context: Domain | None) -> Arms:
 
 def _none_left(is_so: bool) -> None:
     if is_so:
-        raise NoRegretError(
-            "Everything that could be asked for has failed, so there is nothing left. Look at the reasons in "
-            "`study.trials`: usually the objective cannot run at all. After mending it, start a study with a new name."
-        )
+        raise _nothing_left()
+
+
+def _nothing_left() -> NoRegretError:
+    return NoRegretError(
+        "Everything that could be asked for has failed, so there is nothing left. Look at the reasons in "
+        "`study.trials`: usually the objective cannot run at all. After mending it, start a study with a new name."
+    )

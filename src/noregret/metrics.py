@@ -5,10 +5,18 @@
 | r_t = f(x*) - f(x_t) | `regret` | regret of each round | (..., T) |
 | R_t | `cumulative_regret` | sum of r_1 .. r_t | (..., T) |
 | R_t / t | `average_regret` | goes to 0 for a no-regret policy | (..., T) |
-| | `simple_regret` | f(x*) minus the best f among plays answered by the end of their round | (..., T) |
+| | `simple_regret` | f(x*) minus the best f among plays answered by then | (..., T) |
+| [r_t]^+ | `positive_regret` | sum of the positive parts, where plays may beat the best feasible point | (..., T) |
+| g_t | `constraints` | constraint values of each round, satisfied when <= 0 | (..., T, m) |
+| V_t | `violation` | norm of the positive part of g_1 + ... + g_t: rounds may make up for each other | (..., T) |
+| | `strong_violation` | sum of the positive parts: nothing makes up for a violation | (..., T) |
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,14 +35,80 @@ def average_regret(regret: npt.ArrayLike) -> Array:
     return np.asarray(total / np.arange(1, total.shape[-1] + 1))
 
 
-def simple_regret(regret: npt.ArrayLike, *, answered: npt.ArrayLike | None = None) -> Array:
+def simple_regret(
+    regret: npt.ArrayLike, *, answered: npt.ArrayLike | None = None, answered_by: npt.ArrayLike | None = None
+) -> Array:
     """The smallest regret of an answered round so far; infinite before the first answer.
 
     Args:
         regret: per round, `(..., T)`.
         answered: True where the round's answer was there by its end, `(..., T)`; all of them unless given.
+        answered_by: instead, the round (counted from 0) by whose end each answer was there, `(..., T)`; T or more for
+            one that did not come in time.
     """
     values = np.asarray(regret, dtype=np.float64)
+    if answered_by is not None:
+        return _known_minimum(values, np.asarray(answered_by))
     if answered is not None:
         values = np.where(np.asarray(answered, dtype=bool), values, np.inf)
     return np.asarray(np.minimum.accumulate(values, axis=-1))
+
+
+def _known_minimum(values: Array, answered_by: npt.NDArray[Any]) -> Array:
+    rounds = values.shape[-1]
+    best = np.full((*values.shape[:-1], rounds + 1), np.inf)
+    flat, by, regrets = best.reshape(-1, rounds + 1), answered_by.reshape(-1, rounds), values.reshape(-1, rounds)
+    for row, known, regret in zip(flat, np.minimum(by, rounds).astype(np.intp), regrets, strict=True):
+        np.minimum.at(row, known, regret)
+    return np.asarray(np.minimum.accumulate(best[..., :rounds], axis=-1))
+
+
+def positive_regret(regret: npt.ArrayLike) -> Array:
+    """Sum of the positive parts of the regret up to each round: points that violate may have a negative one."""
+    return cumulative_regret(np.maximum(np.asarray(regret, dtype=np.float64), 0.0))
+
+
+def violation(constraints: npt.ArrayLike) -> Array:
+    """V_t = ||[g(x_1) + ... + g(x_t)]^+||_2 (Shi & Eryilmaz 2022, section 2), `(..., T)`.
+
+    Args:
+        constraints: values of each round, `(..., T, m)`.
+    """
+    total = np.cumsum(np.asarray(constraints, dtype=np.float64), axis=-2)
+    return np.asarray(np.linalg.norm(np.maximum(total, 0.0), axis=-1))
+
+
+def strong_violation(constraints: npt.ArrayLike) -> Array:
+    """Sum over rounds and constraints of [g]^+ up to each round, `(..., T)`: an upper bound of V_t."""
+    return np.cumsum(np.maximum(np.asarray(constraints, dtype=np.float64), 0.0).sum(axis=-1), axis=-1)
+
+
+def recent_violation(constraints: npt.ArrayLike, *, rounds: int = 100) -> Array:
+    """Share of the last so many rounds that violated some constraint, `(...,)`."""
+    last = np.asarray(constraints, dtype=np.float64)[..., -rounds:, :]
+    return np.asarray((last > 0.0).any(axis=-1).mean(axis=-1))
+
+
+class Detections(NamedTuple):
+    """How a policy's restarts agree with the true changes.
+
+    Attributes:
+        delays: rounds from each change to the first restart after it and before the next change; infinite if missed.
+        missed: changes without a restart of their own.
+        false_alarms: all other restarts, those before the first change included.
+    """
+
+    delays: Array
+    missed: int
+    false_alarms: int
+
+
+def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: int) -> Detections:
+    """Compare restarts with the true change points, all counted from 0, of a run of so many rounds."""
+    ends = [*change_points[1:], rounds]
+    delays = np.full(len(change_points), np.inf)
+    for i, (start, end) in enumerate(zip(change_points, ends, strict=True)):
+        found = [restart for restart in restarts if start <= restart < end]
+        delays[i] = min(found, default=math.inf) - start
+    missed = int(np.isinf(delays).sum())
+    return Detections(delays, missed, len(restarts) - (len(change_points) - missed))

@@ -10,7 +10,8 @@ import numpy as np
 
 from .checks import integer
 
-_SIMULATION = 1  # spawn key of the environment's noise, which no trial of a policy shares
+# Spawn keys of what a simulated environment draws, which no trial of a policy shares.
+_SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2)}
 _WORLD = {"arms": 2, "function": 3}  # spawn keys of what a simulated world is made of
 
 
@@ -29,9 +30,9 @@ class Randomness:
         return np.random.default_rng(self._key)
 
 
-def simulation_generator(seed: int) -> np.random.Generator:
+def simulation_generator(seed: int, purpose: Literal["rewards", "delays", "constraints"]) -> np.random.Generator:
     """The generator of a simulated environment's noise: independent of every decision made under the same seed."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(_SIMULATION,)))
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_SIMULATION[purpose]))
 
 
 def world_generator(seed: int | Sequence[int], purpose: Literal["arms", "function"]) -> np.random.Generator:

@@ -32,6 +32,7 @@ class Trial:
         explored: True for a forced uniform round.
         state: "pending", "observed" or "failed".
         reward: the reward told, or None.
+        constraints: the constraint values told with it, `(m,)`, read-only, or None.
         reason: why it failed, or None.
         asked_order: position among all events of the study; equal to `told_order` for a point never asked for.
         asked_at: Unix time in seconds.
@@ -52,6 +53,7 @@ class Trial:
     reason: str | None = None
     told_order: int | None = None
     told_at: float | None = None
+    constraints: Array | None = None
 
     @property
     def parameters(self) -> dict[str, Any] | None:
@@ -69,21 +71,31 @@ class Trial:
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at,
             None if self.context is None else self.context.tobytes(),
+            None if self.constraints is None else self.constraints.tobytes(),
         )  # fmt: skip
 
-    def answered(self, *, reward: float, order: int, time: float) -> Trial:
-        """This trial with its reward."""
-        return self._ended("observed", reward=reward, reason=None, order=order, time=time)
+    def answered(self, *, reward: float, order: int, time: float, constraints: Array | None = None) -> Trial:
+        """This trial with its reward, and the constraint values that came with it."""
+        return self._ended("observed", reward=reward, reason=None, order=order, time=time, constraints=constraints)
 
     def failed(self, *, reason: str, order: int, time: float) -> Trial:
         """This trial, marked as one that will never have a reward."""
         return self._ended("failed", reward=None, reason=reason, order=order, time=time)
 
-    def _ended(self, state: TrialState, *, reward: float | None, reason: str | None, order: int, time: float) -> Trial:
+    def _ended(
+        self,
+        state: TrialState,
+        *,
+        reward: float | None,
+        reason: str | None,
+        order: int,
+        time: float,
+        constraints: Array | None = None,
+    ) -> Trial:
         # Spelled out because `dataclasses.replace` costs a quarter of a round.
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, state, reward, reason, order, time,
+            self.explored, state, reward, reason, order, time, constraints,
         )  # fmt: skip
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import heapq
 import inspect
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -33,15 +35,26 @@ class Run:
         points: what was played, `(T, d)`.
         arms: which arms, `(T,)`; -1 on continuous domains.
         contexts: what was known before each round, `(T, c)`; c = 0 without contexts.
-        rewards: noisy rewards as seen, `(T,)`.
-        regret: best expected reward minus the played point's, `(T,)`.
+        explored: whether the round was a forced uniform one, `(T,)`.
+        rewards: noisy rewards, `(T,)`, those included whose answer came late or never.
+        regret: best expected reward minus the played point's, `(T,)`; negative where a point that violates the
+            constraints beats the best one that does not.
+        answered_by: the round by whose end the answer was known, `(T,)`; T where it was not by the last.
+        constraints: expected constraint values g, `(T, m)`; m = 0 without constraints.
+        multipliers: of the constraints, in force in each round, `(T, m)`; NaN where the policy has none.
+        restarts: rounds at which the policy cut its memory; with replicates one tuple for each.
     """
 
     points: Array
     arms: npt.NDArray[np.intp]
     contexts: Array
+    explored: npt.NDArray[np.bool_]
     rewards: Array
     regret: Array
+    answered_by: npt.NDArray[np.intp]
+    constraints: Array
+    multipliers: Array
+    restarts: tuple[Any, ...]
 
     @property
     def cumulative_regret(self) -> Array:
@@ -55,8 +68,18 @@ class Run:
 
     @property
     def simple_regret(self) -> Array:
-        """Smallest regret of an answered round so far, `(T,)`."""
-        return metrics.simple_regret(self.regret)
+        """Smallest regret of a round whose answer was known by then, `(T,)`."""
+        return metrics.simple_regret(self.regret, answered_by=self.answered_by)
+
+    @property
+    def violation(self) -> Array:
+        """V_t, the norm of the positive part of the summed constraint values, `(T,)`."""
+        return metrics.violation(self.constraints)
+
+    @property
+    def strong_violation(self) -> Array:
+        """Sum of the positive parts of the constraint values up to each round, `(T,)`."""
+        return metrics.strong_violation(self.constraints)
 
 
 def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) -> Run:
@@ -77,26 +100,86 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
         raise InvalidInput(
             "The policy and the environment have different domains (or contexts): make both from the same."
         )
-    rng = simulation_generator(integer("seed", seed, low=0))
-    noise = env.noise * rng.standard_normal(rounds)
-    ticks = iter(range(2 * rounds))
-    study = Study(policy, seed=seed, clock=lambda: float(next(ticks)))
-    regret = np.zeros(rounds)
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
     with _blas_threads().limit(limits=1, user_api="blas"):
-        for t in range(rounds):
-            trial = study.ask(env.draw_context(rng))
-            value, best = env.expected(trial)
-            study.tell(trial, value + float(noise[t]))
-            regret[t] = best - value
-    trials = study.trials
-    return Run(
-        points=np.array([trial.point for trial in trials]),
-        arms=np.array([-1 if trial.arm is None else trial.arm for trial in trials], dtype=np.intp),
-        contexts=np.array([() if trial.context is None else trial.context for trial in trials]),
-        rewards=np.array([trial.reward for trial in trials]),
-        regret=regret,
-    )
+        return _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0)).run()
+
+
+class _Simulation:
+    """One run, and the answers that are under way."""
+
+    def __init__(self, policy: Policy, env: Environment, rounds: int, *, seed: int) -> None:
+        self.env, self.rounds = env, rounds
+        self.now = 0.0  # seconds
+        self.study = Study(policy, seed=seed, clock=lambda: self.now)
+        self.contexts = simulation_generator(seed, "rewards")
+        self.noise = env.noise * self.contexts.standard_normal(rounds)
+        m = env.constraint_count
+        self.g = np.zeros((rounds, m))
+        self.multipliers = np.full((rounds, m), np.nan)
+        self.seen_g = self.g
+        if m:
+            self.seen_g = env.constraint_noise * simulation_generator(seed, "constraints").standard_normal((rounds, m))
+        self.delays = simulation_generator(seed, "delays")
+        self.rewards, self.regret = np.zeros(rounds), np.zeros(rounds)
+        self.answered_by = np.full(rounds, rounds, dtype=np.intp)
+        self.due: list[tuple[float, int]] = []  # a heap of (when, trial)
+
+    def run(self) -> Run:
+        for t in range(self.rounds):
+            self._play(t)
+            self._deliver(t)
+            self.now += self.env.interval
+        trials = self.study.trials
+        return Run(
+            points=np.array([trial.point for trial in trials]),
+            arms=np.array([-1 if trial.arm is None else trial.arm for trial in trials], dtype=np.intp),
+            contexts=np.array([() if trial.context is None else trial.context for trial in trials]),
+            explored=np.array([trial.explored for trial in trials]),
+            rewards=self.rewards,
+            regret=self.regret,
+            answered_by=self.answered_by,
+            constraints=self.g,
+            multipliers=self.multipliers,
+            restarts=tuple(self.study.restarts),
+        )
+
+    def _play(self, t: int) -> None:
+        env = self.env
+        trial = self.study.ask(env.draw_context(self.contexts))
+        value, best = env.expected(trial)
+        self.rewards[t], self.regret[t] = value + self.noise[t], best - value
+        if env.constraint_count:
+            self.g[t] = env.constraint(trial)
+            self.seen_g[t] += self.g[t]
+            known = self.study.multipliers
+            if len(known) == env.constraint_count:
+                self.multipliers[t] = known
+        if env.delay is None:
+            self._tell(t, by=t)
+            return
+        wait = env.delay.draw(self.delays, trial.point, float(self.rewards[t]))
+        if wait < math.inf:
+            heapq.heappush(self.due, (self.now + wait if env.delay.in_time else t + wait, t))
+
+    def _deliver(self, t: int) -> None:
+        """What is known before the next question: after d more questions, or by the time it is asked."""
+        if self.env.delay is None:
+            return
+        limit = self.now + self.env.interval if self.env.delay.in_time else t
+        while self.due and self.due[0][0] <= limit:
+            when, number = heapq.heappop(self.due)
+            if self.env.delay.in_time:
+                self.now, back = max(when, self.now), self.now
+                self._tell(number, by=t)
+                self.now = back
+            else:
+                self._tell(number, by=t)
+
+    def _tell(self, number: int, *, by: int) -> None:
+        constraints = self.seen_g[number] if self.env.constraint_count else None
+        self.study.tell(number, float(self.rewards[number]), constraints=constraints)
+        self.answered_by[number] = by
 
 
 @cache
@@ -136,7 +219,10 @@ def replicate(
         return simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
 
     runs = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
-    return Run(**{name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__})
+    stacked = {
+        name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__ if name != "restarts"
+    }
+    return Run(**stacked, restarts=tuple(run.restarts for run in runs))
 
 
 def _in_processes(one: Callable[[int], Run], seeds: Sequence[int], jobs: int) -> list[Run]:

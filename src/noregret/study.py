@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,13 +12,16 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from .checks import LARGEST_REWARD, Array, frozen, integer, number
+from .checks import LARGEST_REWARD, Array, finite_array, frozen, integer, number
 from .domain import Arms, Space
 from .engines import Decision
-from .errors import InvalidInput, StorageError, TrialError
+from .errors import InvalidInput, NoRegretError, StorageError, TrialError
 from .parts.confidence import Envelope
-from .policy import Policy, State
+from .parts.memory import Restart
+from .parts.pending import Censored
+from .policy import Policy
 from .record import Record, Trial
+from .state import State
 
 if TYPE_CHECKING:
     from .storage import SqlStorage, StoredStudy
@@ -111,8 +115,9 @@ class Study:
     ) -> Trial | list[Trial]:
         """The next trial to try, recorded as pending; with `count`, a list of that many.
 
-        Trials that are still pending are ignored by the policy: until an answer comes, it mostly asks for the same
-        point again.
+        What pending trials count as is the policy's choice (`pending`). Most ignore them, and then mostly ask for the
+        same point again until an answer comes; `gp_bucb` and `gp_ucb_sdf` spread out. A list of b is b asks, one
+        after the other.
 
         Args:
             context: what is known before the decision, `(c,)` or a dict of parameters, where the policy has contexts.
@@ -123,12 +128,22 @@ class Study:
             return self._write(lambda: self._next(seen))
         return [self._write(lambda: self._next(seen)) for _ in range(integer("count", count, low=1))]
 
-    def tell(self, trial: Trial | int, reward: float) -> Trial:
-        """Record the reward of a trial, in any order, any time later, from any process; returns it answered."""
-        value = _reward(reward)
-        return self._write(
-            lambda: self._record.pending(trial).answered(reward=value, order=self._record.order + 1, time=self._clock())
-        )
+    def tell(self, trial: Trial | int, reward: float, *, constraints: npt.ArrayLike | None = None) -> Trial:
+        """Record the reward of a trial, in any order, any time later, from any process; returns it answered.
+
+        Args:
+            trial: as `ask` returned it, or its number.
+            reward: finite.
+            constraints: constraint values g `(m,)`, satisfied when <= 0. Where the policy has constraints a trial told
+                without them is recorded and teaches nothing.
+        """
+        value, g = self._reward(reward), self._constraints(constraints)
+
+        def make() -> Trial:
+            order = self._record.order + 1
+            return self._record.pending(trial).answered(reward=value, constraints=g, order=order, time=self._now())
+
+        return self._write(make)
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Record that a trial will never have a reward; an arm that has only failed is not asked for again."""
@@ -136,7 +151,7 @@ class Study:
             raise InvalidInput(f"`reason` must say in words why the trial failed, not {reason!r}.")
         text = reason.encode("utf-8", "replace").decode("utf-8")  # storable, whatever an exception's message held
         return self._write(
-            lambda: self._record.pending(trial).failed(reason=text, order=self._record.order + 1, time=self._clock())
+            lambda: self._record.pending(trial).failed(reason=text, order=self._record.order + 1, time=self._now())
         )
 
     def add(
@@ -145,15 +160,16 @@ class Study:
         reward: float,
         *,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
+        constraints: npt.ArrayLike | None = None,
     ) -> Trial:
         """Record the reward of a point that was never asked for (under a context, where the policy has them)."""
-        value, seen = _reward(reward), self._context(context)
+        value, g, seen = self._reward(reward), self._constraints(constraints), self._context(context)
         decision = self._locate(point_or_parameters)
 
         def make() -> Trial:
             order = self._record.order + 1
-            trial = self._trial(decision, seen, order=order)
-            return trial.answered(reward=value, order=order, time=trial.asked_at)
+            trial = self._trial(decision, seen, order=order, now=self._now())
+            return trial.answered(reward=value, constraints=g, order=order, time=trial.asked_at)
 
         return self._write(make)
 
@@ -196,13 +212,33 @@ class Study:
     def width(self) -> float:
         """What multiplies the standard deviation in the next round."""
         with self._lock:
-            return self._look().width
+            return self._look().bounds(now=self._clock_of_window()).width
 
     @property
     def information_gain(self) -> float:
         """Realised information gain of the answered trials, 1/2 log det(I + K / lambda), nats."""
         with self._lock:
             return self._look().information_gain
+
+    @property
+    def restarts(self) -> list[int]:
+        """Rounds, counted from 0, from which on trials count: each is a cut of the memory (see `restart_reasons`)."""
+        return [restart.round for restart in self._restarts()]
+
+    @property
+    def restart_reasons(self) -> list[str]:
+        """Why the memory was cut, in words, one for each of `restarts`."""
+        return [restart.reason for restart in self._restarts()]
+
+    def _restarts(self) -> list[Restart]:
+        with self._lock:
+            return self._look().restarts
+
+    @property
+    def multipliers(self) -> Array:
+        """What violating each constraint costs in the next round, `(m,)`, reward units; empty without constraints."""
+        with self._lock:
+            return self._look().multipliers.copy()
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:
@@ -219,9 +255,10 @@ class Study:
         # The state takes in what was told before it decides. If the trial is not recorded after all, that was too early
         # for a replay to repeat: then the state is made afresh.
         self._whole = False
-        return self._trial(self._state.decide(context), context, order=self._record.order + 1)
+        now = self._now()
+        return self._trial(self._state.decide(context, now=now), context, order=self._record.order + 1, now=now)
 
-    def _trial(self, decision: Decision, context: Array | None, *, order: int) -> Trial:
+    def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         return Trial(
             number=len(self._record),
             point=decision.point,
@@ -229,7 +266,7 @@ class Study:
             settings=self._settings(decision),
             context=context,
             asked_order=order,
-            asked_at=self._clock(),
+            asked_at=now,
             explored=decision.explored,
         )
 
@@ -333,15 +370,47 @@ class Study:
     def _envelope(self, points: Any, context: Any) -> Envelope:
         seen = self._context(context)
         with self._lock:
-            return self._look().envelope(points, seen)
+            return self._look().envelope(points, seen, now=self._clock_of_window())
 
+    def _reward(self, value: object) -> float:
+        why = (
+            "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does "
+            "not reach the model."
+        )
+        reward = number("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
+        if isinstance(self.policy.pending, Censored):
+            self.policy.pending.check(reward, self.policy.noise)
+        return reward
 
-def _reward(value: object) -> float:
-    why = (
-        "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not "
-        "reach the model."
-    )
-    return number("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
+    def _constraints(self, values: Any) -> Array | None:
+        if values is None:
+            return None
+        g = np.atleast_1d(finite_array("constraints", values))
+        wanted = self.policy.objective.constraints
+        if g.ndim != 1 or (wanted and len(g) != wanted):
+            count = f"{wanted} numbers, one for each constraint" if wanted else "a vector of numbers"
+            raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")
+        number("constraints", float(np.abs(g).max(initial=0.0)), high=LARGEST_REWARD)
+        return frozen(g.copy())
+
+    def _clock_of_window(self) -> float:
+        """The time where a width depends on it."""
+        window = self.policy.confidence.recent
+        return self._now() if window is not None and window.in_time else math.inf
+
+    def _now(self) -> float:
+        """The time; where waiting is measured by it, it must not go back."""
+        now = float(self._clock())
+        pending = self.policy.pending
+        if isinstance(pending, Censored) and pending.in_time and len(self._record):
+            last = self._record[-1].asked_at
+            if now < last:
+                raise NoRegretError(
+                    f"The clock has gone back by {last - now:g} s since the last question, and this policy measures "
+                    "how long it waits for answers. Set the clock right (or pass `clock=` to the study) and try "
+                    "again; nothing was recorded."
+                )
+        return now
 
 
 def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: str) -> None:

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import final
+from typing import NamedTuple, final
 
 from ..checks import Array, integer, number
 from ..information import GreedyDesign
@@ -85,17 +85,29 @@ class Progress:
         posterior: of f - prior_mean, after everything that was taken in.
         norm_bound: the guess of B in force, where it is guessed (`NormGuess`).
         design: the greedy experimental design of the domain, made when it is first called.
+        noise_factor: how much larger the noise of what is learned is than that of a reward.
+        recent: posterior std at the trials of `Confidence.recent`, reward units.
     """
 
     posterior: Posterior
     norm_bound: float | None = None
     design: Callable[[], GreedyDesign] | None = None
+    noise_factor: float = 1.0
+    recent: Callable[[], Array] | None = None
+
+
+class Window(NamedTuple):
+    """The last trials asked for."""
+
+    length: float  # rounds, or seconds
+    in_time: bool
 
 
 class Confidence(ABC):
-    """How wide the envelope is in round t (counted from 1)."""
+    """How wide the envelope is in round t (counted from 1, since the last restart)."""
 
     delta: float
+    recent: Window | None = None  # which trials' std the width depends on, if any
 
     @property
     @abstractmethod

@@ -37,16 +37,20 @@ class Refit:
         every: answers between two fits.
         prior: "hvarfner" (Hvarfner et al. 2024, see `fitting.fit`) or "none" for maximum likelihood.
         restarts: random starts of each fit.
+        outputs: "answered" fits to the rewards of answered trials; "own" to whatever the policy takes trials for, the
+            censored values of unanswered ones included (as the code that Verma et al. 2022 released does).
     """
 
     every: int = 10
     prior: str = "hvarfner"
     restarts: int = 2
+    outputs: str = "answered"
 
     def __post_init__(self) -> None:
         integer("every", self.every, low=3, why="Two answers are too few to learn a kernel from.")
         one_of("prior", self.prior, ["hvarfner", "none"])
         integer("restarts", self.restarts, low=0)
+        one_of("outputs", self.outputs, ["answered", "own"])
 
     def __call__(
         self, kernel: Kernel, rows: Array, rewards: Array, sides: Array, *, noise: float, seed: int

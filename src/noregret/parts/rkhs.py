@@ -63,7 +63,8 @@ class SelfNormalized(Confidence):
         """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
         bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
         gamma = self.gain(t - 1, progress)
-        return bound + self.noise * math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
+        noise = progress.noise_factor * self.noise
+        return bound + noise * math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
 
 
 @final

@@ -6,17 +6,20 @@ from ..checks import number
 from ..domain import Arms
 from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
+from .drifting import DriftingPosterior
 from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
 from .paths import Path, sample_path
 from .played import PlayedPosterior
-from .points import PointPosterior
+from .points import Gradients, PointPosterior
 from .protocol import Posterior
 from .standing import Standing
 
 __all__ = [
     "ArmPosterior",
+    "DriftingPosterior",
     "FeaturePosterior",
+    "Gradients",
     "Path",
     "PlayedPosterior",
     "PointPosterior",

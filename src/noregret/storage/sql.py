@@ -21,7 +21,7 @@ from ..checks import Array, points_array
 from ..errors import InvalidInput, StorageError
 from ..record import Trial
 
-FORMAT = 1  # of the tables; a database written by a newer version is refused rather than misread
+FORMAT = 2  # of the tables; a database written by a newer version is refused rather than misread
 LOCK_SECONDS = 60.0  # how long to wait while another process writes
 
 _metadata = sql.MetaData()
@@ -53,6 +53,7 @@ _trials = sql.Table(
     sql.Column("asked_at", sql.Double, nullable=False),
     sql.Column("told_order", sql.Integer),
     sql.Column("told_at", sql.Double),
+    sql.Column("constraints", sql.Text),  # JSON; since format 2
     sql.UniqueConstraint("study", "asked_order"),
     sql.UniqueConstraint("study", "told_order"),
 )
@@ -95,6 +96,8 @@ class SqlStorage:
             if "studies" in tables and "trials" not in tables:
                 raise StorageError(f"{url} has studies but no trials: it has been damaged. Restore a copy.")
             _metadata.create_all(connection)
+            if "trials" in tables:
+                _bring_up_to_date(connection)
 
     def find(self, name: str) -> StoredStudy | None:
         """The study of this name, or None."""
@@ -182,7 +185,7 @@ class Writer:
         if trial.told_order is None or trial.told_order == trial.asked_order:
             self._connection.execute(sql.insert(_trials).values(study=self._study, **row))
             return
-        outcome = {name: row[name] for name in ("state", "reward", "reason", "told_order", "told_at")}
+        outcome = {name: row[name] for name in ("state", "reward", "reason", "told_order", "told_at", "constraints")}
         changed = self._connection.execute(
             sql.update(_trials)
             .where(_trials.c.study == self._study, _trials.c.number == trial.number, _trials.c.state == "pending")
@@ -190,6 +193,12 @@ class Writer:
         )
         if changed.rowcount != 1:
             raise StorageError(f"Trial {trial.number} is no longer pending in the storage; nothing was written.")
+
+
+def _bring_up_to_date(connection: sql.Connection) -> None:
+    """Tables of format 1 lack a column."""
+    if "constraints" not in {column["name"] for column in sql.inspect(connection).get_columns("trials")}:
+        connection.exec_driver_sql("ALTER TABLE trials ADD COLUMN constraints TEXT")
 
 
 def _row(trial: Trial) -> dict[str, Any]:
@@ -207,6 +216,7 @@ def _row(trial: Trial) -> dict[str, Any]:
         "asked_at": trial.asked_at,
         "told_order": trial.told_order,
         "told_at": trial.told_at,
+        "constraints": None if trial.constraints is None else json.dumps(trial.constraints.tolist()),
     }
 
 
@@ -214,7 +224,8 @@ def _trial(row: sql.RowMapping) -> Trial:
     try:
         values = {name: value for name, value in row.items() if name != "study"}
         values["point"] = _array(values["point"])
-        values["context"] = None if values["context"] is None else _array(values["context"])
+        for name in ("context", "constraints"):
+            values[name] = None if values[name] is None else _array(values[name])
         parameters = values.pop("parameters")
         values["settings"] = None if parameters is None else tuple(json.loads(parameters).items())
         trial = Trial(**values)

@@ -1,0 +1,94 @@
+"""What a trial counts as that was asked for and not answered yet."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import final
+
+from ..checks import LARGEST_REWARD, number, one_of
+from ..errors import InvalidInput
+from ..record import Trial
+from ..serialize import described
+
+LATE = ("drop", "accept")
+NOISE_STDS = 6.0  # how far noise may take a reward below the minimum of f: further, once in a thousand million times
+
+
+class Pending(ABC):  # noqa: B024 - three different things, told apart where they are used
+    """What an unanswered trial counts as."""
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Ignored(Pending):
+    """Nothing: until its answer comes the trial might as well not have been asked for."""
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Hallucinated(Pending):
+    """An observation of the posterior mean: the variance shrinks, the mean stays as the answered trials have it.
+
+    GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). The width is not inflated as
+    their theorems ask, so bounds count as proved for nothing.
+    """
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Censored(Pending):
+    """An observation of the smallest reward there is (Verma, Dai & Low 2022, section 3.1).
+
+    ytilde_{s,t} = y_s 1{d_s <= min(m, t - s)}: the answer counts from the question after it came, if no more than m
+    other trials were asked for in between (or not more than a duration m has passed).
+
+    Attributes:
+        minimum: the smallest value of f, reward units ("shifted to 0" in the paper); None where it is not known: then
+            the smallest reward told so far, or the prior mean before the first, takes its place.
+        window: m, in rounds, or seconds where `in_time`.
+        in_time: whether the window is a time.
+        late: "drop" as in the paper, a later answer is recorded and never counts; or "accept", it counts all the same.
+    """
+
+    minimum: float | None
+    window: float
+    in_time: bool = False
+    late: str = "drop"
+
+    def __post_init__(self) -> None:
+        if self.minimum is not None:
+            minimum = number("minimum", self.minimum, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+            object.__setattr__(self, "minimum", minimum)
+        why = "It is how many rounds (or how long) an answer is waited for."
+        object.__setattr__(self, "window", number("window", self.window, low=0.0, why=why))
+        one_of("late", self.late, LATE)
+
+    @classmethod
+    def within(cls, window: float | timedelta, *, minimum: float | None, late: str = "drop") -> Censored:
+        """From a window in rounds, or a `timedelta`."""
+        in_time = isinstance(window, timedelta)
+        seconds = window.total_seconds() if isinstance(window, timedelta) else window
+        return cls(minimum=minimum, window=seconds, in_time=in_time, late=late)
+
+    def in_time_to_count(self, trial: Trial, rounds: int) -> bool:
+        """Whether the answer of a trial, known after so many rounds in all, came soon enough."""
+        if self.late == "accept":
+            return True
+        if self.in_time:
+            return trial.told_at is not None and trial.told_at - trial.asked_at <= self.window
+        return rounds - trial.number - 1 <= self.window
+
+    def check(self, reward: float, noise: float) -> None:
+        """Refuse a reward so far below the declared minimum that noise cannot have taken it there."""
+        if self.minimum is not None and reward < self.minimum - NOISE_STDS * noise:
+            raise InvalidInput(
+                f"`reward` is {reward:g}, below the declared minimum of {self.minimum:g} by more than {NOISE_STDS:g} "
+                "standard deviations of the noise. An unanswered trial counts as the minimum, so that must be the "
+                "worst that is expected of any point. Start a new study with a lower `minimum`; `add` takes over the "
+                "rewards there are."
+            )
