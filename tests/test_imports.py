@@ -41,6 +41,7 @@ ORDER = [
     "change.detector",
     "change.calibration",
     "change",
+    "regret_bounds",
     "likelihood",
     "fitting",
     "parts",
