@@ -177,6 +177,8 @@ def test_huge_counts():
     spectrum = nr.Spectrum([2.0] * 4, 0.5)
     assert spectrum.gain(10**12) == pytest.approx(2.0 * math.log1p(10**12))
     assert spectrum.allocation(10**12 + 2).tolist().count(2.5e11 + 1) == 2
+    faint = nr.Spectrum([1e-40, 1e-40, 1e-41], 1.0)  # 1 / a_i swallows any count
+    assert faint.allocation(10**12).tolist() == [5e11, 5e11, 0.0]
 
 
 def test_low_rank_spectrum_is_the_dense_one():
@@ -300,7 +302,7 @@ def test_gp_ucb_keeps_its_promise():
     domain, rounds, noise = nr.Arms.grid(0, 1, 30), 60, 0.2
     promise = nr.gp_ucb_regret_bound(
         rounds,
-        width=FiniteBayes(size=30).width(rounds, posterior=None),
+        width=FiniteBayes(size=30).width(rounds, None),
         information_gain=nr.information_gain(SE, domain, noise, bound="sharp", count=rounds),
         noise=noise,
     )

@@ -205,16 +205,16 @@ class Spectrum:
         count = integer("count", count, low=0)
         if not len(self._inverse):
             return np.zeros(0)
-        level = _water_level(self._inverse, count)
-        filled = np.floor(np.maximum(level - self._inverse, 0.0))
+        bottoms = self._inverse - self._inverse[0]  # shifted: filling must not be rounded away where 1 / a_i is huge
+        filled: Array = np.floor(np.maximum(_water_level(bottoms, count) - bottoms, 0.0))
         rest = count - int(filled.sum())
         if rest < 0:  # rounding of a level that hits whole numbers
-            order = np.argsort(self._inverse + filled)[::-1]
+            order = np.argsort(bottoms + filled)[::-1]
             filled[order[filled[order] > 0.0][:-rest]] -= 1.0
             rest = count - int(filled.sum())
         while rest > 0:
             # Every mode takes one more at most before the next look: a mode's own next number is larger by 1.
-            order = np.argsort(self._inverse + filled, kind="stable")[:rest]
+            order = np.argsort(bottoms + filled, kind="stable")[:rest]
             filled[order] += 1.0
             rest -= len(order)
         return filled
@@ -269,7 +269,7 @@ class Spectrum:
 
 
 def _water_level(bottoms: Array, amount: float) -> float:
-    """The level w with sum_i (w - bottom_i)^+ = amount, for `bottoms` in ascending order."""
-    number_of = np.arange(1, len(bottoms) + 1)
-    levels = (amount + np.cumsum(bottoms)) / number_of  # if the first k are under water
-    return float(levels[np.flatnonzero(levels > bottoms)[-1]]) if amount > 0 else float(bottoms[0])
+    """The level w with sum_i (w - bottom_i)^+ = amount, for `bottoms` in ascending order, the first of them 0."""
+    levels = (amount + np.cumsum(bottoms)) / np.arange(1, len(bottoms) + 1)  # if the first k are under water
+    wet = np.flatnonzero(levels > bottoms)
+    return float(levels[wet[-1]]) if len(wet) else 0.0
