@@ -42,6 +42,7 @@ ORDER = [
     "change.detector",
     "change.calibration",
     "change",
+    "regret_bounds",
     "likelihood",
     "fitting",
     "parts",

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
         TrialError,
     )
     from .fitting import Fit, Standardization, fit
+    from .information import GreedyDesign, Spectrum, information_gain
     from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
     from .parts.refit import Refit
     from .parts.search import PointSearch
     from .policy import Policy
+    from .rates import information_gain_rate
     from .record import Trial
+    from .regret_bounds import gp_ts_regret_bound, gp_ucb_regret_bound, igp_ucb_regret_bound
     from .simulation import Run, replicate, simulate
     from .study import Study
 
@@ -66,13 +69,16 @@ _HOME = {
         "TrialError",
     ],
     "fitting": ["Fit", "Standardization", "fit"],
+    "information": ["GreedyDesign", "Spectrum", "information_gain"],
     "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Product", "SquaredExponential", "Sum"],
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
     "parts.refit": ["Refit"],
     "parts.search": ["PointSearch"],
     "policy": ["Policy"],
+    "rates": ["information_gain_rate"],
     "record": ["Trial"],
+    "regret_bounds": ["gp_ts_regret_bound", "gp_ucb_regret_bound", "igp_ucb_regret_bound"],
     "simulation": ["Run", "replicate", "simulate"],
     "study": ["Study"],
 }
@@ -90,6 +96,7 @@ __all__ = [
     "Environment",
     "Fit",
     "Float",
+    "GreedyDesign",
     "Int",
     "InvalidInput",
     "Kernel",
@@ -106,6 +113,7 @@ __all__ = [
     "Refit",
     "Run",
     "Space",
+    "Spectrum",
     "SquaredExponential",
     "Standardization",
     "StorageError",
@@ -118,10 +126,15 @@ __all__ = [
     "expected_improvement",
     "fit",
     "gp_ts",
+    "gp_ts_regret_bound",
     "gp_ucb",
+    "gp_ucb_regret_bound",
     "greedy_mean",
     "greedy_variance",
     "igp_ucb",
+    "igp_ucb_regret_bound",
+    "information_gain",
+    "information_gain_rate",
     "kernel_ucb",
     "log_marginal_likelihood",
     "probability_of_improvement",

@@ -139,9 +139,9 @@ class GreedyDesign:
         return float(min(NEAR_GREEDY * gains[count], (gains[:-1] + count * np.diff(gains)).min()))
 
     def _grow(self, count: int) -> None:
-        if count <= self._known:
+        if 0 <= count <= self._known:
             return
-        integer("count", count, low=0)
+        integer("count", count, low=0, why="It is a number of observations.")
         if count > len(self._order):
             room = max(count, 2 * len(self._order))
             self._order = np.resize(self._order, room)
@@ -177,6 +177,8 @@ class Spectrum:
         self.eigenvalues = frozen(np.sort(np.maximum(values, 0.0))[::-1].copy())
         self.regularization = number("regularization", regularization, low=0.0, open_low=True)
         self.residual = number("residual", residual, low=0.0)
+        # What the rest E of the kernel matrix can add for an observation: log det(I + A + E) <= log det(I + A) + tr E.
+        self._left_out = 0.5 * self.residual / self.regularization
         # 1 / a_i with a_i = lambda_i / lambda; modes that could not be told from 0 have no use for an observation.
         kept = self.eigenvalues[self.eigenvalues > 1e-150 * self.regularization]
         self._inverse = self.regularization / kept
@@ -203,16 +205,16 @@ class Spectrum:
         count = integer("count", count, low=0)
         if not len(self._inverse):
             return np.zeros(0)
-        level = _water_level(self._inverse, count)
-        filled = np.floor(np.maximum(level - self._inverse, 0.0))
+        bottoms = self._inverse - self._inverse[0]  # shifted: filling must not be rounded away where 1 / a_i is huge
+        filled: Array = np.floor(np.maximum(_water_level(bottoms, count) - bottoms, 0.0))
         rest = count - int(filled.sum())
         if rest < 0:  # rounding of a level that hits whole numbers
-            order = np.argsort(self._inverse + filled)[::-1]
+            order = np.argsort(bottoms + filled)[::-1]
             filled[order[filled[order] > 0.0][:-rest]] -= 1.0
             rest = count - int(filled.sum())
         while rest > 0:
             # Every mode takes one more at most before the next look: a mode's own next number is larger by 1.
-            order = np.argsort(self._inverse + filled, kind="stable")[:rest]
+            order = np.argsort(bottoms + filled, kind="stable")[:rest]
             filled[order] += 1.0
             rest -= len(order)
         return filled
@@ -226,7 +228,7 @@ class Spectrum:
         1/2 sum_i log(1 + lambda_i n_(i) / lambda), the sorted plays being whole numbers with sum T.
         """
         m = self.allocation(count)
-        return 0.5 * float(np.log1p(m / self._inverse[: len(m)]).sum()) + self._left_out(count)
+        return 0.5 * float(np.log1p(m / self._inverse[: len(m)]).sum()) + self._left_out * count
 
     def gains(self, count: int) -> Array:
         """`gain` of 1, 2, ..., `count`, `(count,)`, in one go: O(count log count)."""
@@ -234,7 +236,7 @@ class Spectrum:
         starts = np.repeat(np.cumsum(m) - m, m)
         numbers = np.sort(np.repeat(self._inverse[: len(m)], m) + (np.arange(len(starts)) - starts))
         curve = 0.5 * np.cumsum(np.log1p(1.0 / numbers)) if len(numbers) else np.zeros(count)
-        return curve + self._left_out(np.arange(1, count + 1))
+        return curve + self._left_out * np.arange(1, count + 1)
 
     def bound(self, count: int) -> float:
         """gamma_count <= 1/2 (1 - 1/e)^{-1} max_m sum_i log(1 + m_i lambda_i / lambda): eq. 8."""
@@ -251,7 +253,7 @@ class Spectrum:
         values, ridge = self.eigenvalues, self.regularization
         total = float(values.sum())
         if count == 0 or total == 0.0:
-            return NEAR_GREEDY * self._left_out(count)
+            return NEAR_GREEDY * self._left_out * count
         heads = np.arange(1, min(count, len(values)) + 1, dtype=np.float64)  # T_*
         tails = np.cumsum(values[::-1])[::-1][1:]  # B(1), B(2), ...
         tails = np.append(tails, 0.0)[: len(heads)]
@@ -263,15 +265,11 @@ class Spectrum:
             return np.asarray(heads * np.log1p(r * total / ridge) + (count - r) * tails / ridge)
 
         best = np.maximum(value(np.floor(real)), value(np.ceil(real)))
-        return NEAR_GREEDY * (0.5 * float(best.min()) + self._left_out(count))
-
-    def _left_out(self, count: Any) -> Any:
-        """What the part of K beyond the eigenvalues can add: log det(I + A + E) <= log det(I + A) + tr E."""
-        return 0.5 * count * self.residual / self.regularization
+        return NEAR_GREEDY * (0.5 * float(best.min()) + self._left_out * count)
 
 
 def _water_level(bottoms: Array, amount: float) -> float:
-    """The level w with sum_i (w - bottom_i)^+ = amount, for `bottoms` in ascending order."""
-    number_of = np.arange(1, len(bottoms) + 1)
-    levels = (amount + np.cumsum(bottoms)) / number_of  # if the first k are under water
-    return float(levels[np.flatnonzero(levels > bottoms)[-1]]) if amount > 0 else float(bottoms[0])
+    """The level w with sum_i (w - bottom_i)^+ = amount, for `bottoms` in ascending order, the first of them 0."""
+    levels = (amount + np.cumsum(bottoms)) / np.arange(1, len(bottoms) + 1)  # if the first k are under water
+    wet = np.flatnonzero(levels > bottoms)
+    return float(levels[wet[-1]]) if len(wet) else 0.0

@@ -6,8 +6,8 @@
 | d | `dimension` | number of columns of a point that the kernel sees |
 | nu | `Matern.nu` | smoothness |
 
-These are orders of growth on compact convex sets under k(x, x) <= 1, not bounds: the theorems hide constants that depend
-on kernel, domain and noise. Numbers come from `information_gain`.
+These are orders of growth on compact convex sets under k(x, x) <= 1, not bounds: the theorems hide constants that
+depend on kernel, domain and noise. Numbers come from `information_gain`.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _matern(nu: float, d: int, t: float, source: str) -> float:
             + ('Try source="vakili" (nu > 1/2).' if nu > 0.5 else "Bound the gain with `information_gain` on a grid.")
         )
     if source == "srinivas":
-        return t ** (d * (d + 1) / (2.0 * nu + d * (d + 1))) * math.log(t)
+        return float(t ** (d * (d + 1) / (2.0 * nu + d * (d + 1))) * math.log(t))
     return float(t ** (d / (2.0 * nu + d)) * math.log(t) ** (2.0 * nu / (2.0 * nu + d)))
 
 
