@@ -43,7 +43,7 @@ def with_scikit_learn(env, rounds, seed):
     from sklearn.gaussian_process import GaussianProcessRegressor
     from sklearn.gaussian_process.kernels import RBF
 
-    noise = NOISE * simulation_generator(seed).standard_normal(rounds)
+    noise = NOISE * simulation_generator(seed, "rewards").standard_normal(rounds)
     width = FiniteBayes(size=len(env.domain), scale=0.2)
     points, arms, rewards = env.domain.points, [], []
     mean, std = np.zeros(len(points)), np.ones(len(points))
@@ -89,7 +89,7 @@ def many_rounds(rounds):
     kernel = nr.SquaredExponential(0.2)
     env = sample(kernel, domain, 0)
     policy = nr.gp_ucb(domain, kernel, noise=NOISE, scale=0.2)
-    noise = NOISE * simulation_generator(0).standard_normal(rounds)
+    noise = NOISE * simulation_generator(0, "rewards").standard_normal(rounds)
     study, marks = nr.Study(policy, seed=0), [time.perf_counter()]
     for t in range(rounds):
         trial = study.ask()

@@ -215,7 +215,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (("noise = 0.1", "noise = -0.1"), "[policy] `noise` is -0.1"),
         (("noise = 0.1", ""), "[policy] missing noise"),
         (("noise = 0.1", "noise = 0.1\nsclae = 2"), "[policy] unknown sclae. The fields are: kernel, noise"),
-        (("gp_ucb", "gp_ubc"), "[policy] `algorithm` is 'gp_ubc': it must be one of 'expected_improvement'"),
+        (("gp_ucb", "gp_ubc"), "[policy] `algorithm` is 'gp_ubc': it must be one of 'asy_ts'"),
         (("matern", "matérn"), "[policy] [kernel] `type` is 'matérn'"),
         (("lengthscale = 0.5", "lengthscale = 0"), "[policy] [kernel] `lengthscale` is 0"),
         (("lengthscale = 0.5", "lengthscale = [1, 2]"), "2 lengthscales and the points have 3 dimensions"),

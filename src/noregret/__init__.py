@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .algorithms import (
+        asy_ts,
         expected_improvement,
+        gp_bts,
+        gp_bucb,
         gp_ts,
+        gp_ts_sdf,
         gp_ucb,
+        gp_ucb_cpd,
+        gp_ucb_noiseless_constraints,
+        gp_ucb_noisy_constraints,
+        gp_ucb_sdf,
         greedy_mean,
         greedy_variance,
         igp_ucb,
@@ -36,6 +44,8 @@ if TYPE_CHECKING:
     from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
+    from .parts.memory import Discount, RestartAt, RestartEvery, RestartOnChange, SlidingWindow
+    from .parts.pending import Censored, Hallucinated, Ignored
     from .parts.refit import Refit
     from .parts.search import PointSearch
     from .policy import Policy
@@ -47,9 +57,17 @@ if TYPE_CHECKING:
 
 _HOME = {
     "algorithms": [
+        "asy_ts",
         "expected_improvement",
+        "gp_bts",
+        "gp_bucb",
         "gp_ts",
+        "gp_ts_sdf",
         "gp_ucb",
+        "gp_ucb_cpd",
+        "gp_ucb_noiseless_constraints",
+        "gp_ucb_noisy_constraints",
+        "gp_ucb_sdf",
         "greedy_mean",
         "greedy_variance",
         "igp_ucb",
@@ -73,6 +91,8 @@ _HOME = {
     "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Product", "SquaredExponential", "Sum"],
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
+    "parts.memory": ["Discount", "RestartAt", "RestartEvery", "RestartOnChange", "SlidingWindow"],
+    "parts.pending": ["Censored", "Hallucinated", "Ignored"],
     "parts.refit": ["Refit"],
     "parts.search": ["PointSearch"],
     "policy": ["Policy"],
@@ -89,14 +109,18 @@ __all__ = [
     "Arms",
     "Box",
     "Calibration",
+    "Censored",
     "ChangeDetector",
     "ChangeTest",
     "Choice",
+    "Discount",
     "Empirical",
     "Environment",
     "Fit",
     "Float",
     "GreedyDesign",
+    "Hallucinated",
+    "Ignored",
     "Int",
     "InvalidInput",
     "Kernel",
@@ -111,7 +135,11 @@ __all__ = [
     "PowerLaw",
     "Product",
     "Refit",
+    "RestartAt",
+    "RestartEvery",
+    "RestartOnChange",
     "Run",
+    "SlidingWindow",
     "Space",
     "Spectrum",
     "SquaredExponential",
@@ -121,14 +149,22 @@ __all__ = [
     "Sum",
     "Trial",
     "TrialError",
+    "asy_ts",
     "calibrate_threshold",
     "detect_change",
     "expected_improvement",
     "fit",
+    "gp_bts",
+    "gp_bucb",
     "gp_ts",
     "gp_ts_regret_bound",
+    "gp_ts_sdf",
     "gp_ucb",
+    "gp_ucb_cpd",
+    "gp_ucb_noiseless_constraints",
+    "gp_ucb_noisy_constraints",
     "gp_ucb_regret_bound",
+    "gp_ucb_sdf",
     "greedy_mean",
     "greedy_variance",
     "igp_ucb",

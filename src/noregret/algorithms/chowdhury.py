@@ -6,13 +6,14 @@ from ..checks import number
 from ..domain import Box, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..parts.confidence import Confidence
+from ..parts.memory import Memory
+from ..parts.pending import Pending
 from ..parts.refit import Refit
 from ..parts.rkhs import KernelUcb, SelfNormalized
-from ..parts.scores import Score, ThompsonSample, UpperConfidenceBound
+from ..parts.scores import ThompsonSample, UpperConfidenceBound
 from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import checked_noise, chosen_gain, ridge_for_horizon
+from .common import build, checked_noise, chosen_gain, ridge_for_horizon
 
 
 def igp_ucb(
@@ -28,6 +29,8 @@ def igp_ucb(
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
@@ -36,7 +39,7 @@ def igp_ucb(
     beta_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(1 / delta))).
 
     Args:
-        domain, kernel, context, prior_mean, search, refit: see `gp_ucb`.
+        domain, kernel, context, prior_mean, memory, pending, search, refit: see `gp_ucb`.
         noise: R, the sub-Gaussian constant of the noise (its standard deviation if it is Gaussian), reward units.
         norm_bound: B, a bound on the norm of f - prior_mean in the kernel's RKHS, reward units.
         horizon: T, the number of rounds; sets lambda = 1 + 2/T.
@@ -60,7 +63,11 @@ def igp_ucb(
         guessed=guess_norm,
     )
     score = UpperConfidenceBound()
-    return _policy("igp_ucb", domain, kernel, noise, ridge, confidence, score, context, prior_mean, search, refit)
+    return build(
+        "igp_ucb", domain, kernel, confidence, score,
+        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
+        search=search, refit=refit,
+    )  # fmt: skip
 
 
 def gp_ts(
@@ -77,6 +84,8 @@ def gp_ts(
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
@@ -87,7 +96,7 @@ def gp_ts(
 
     Args:
         domain, kernel, noise, norm_bound, horizon, context, information_gain, guess_norm, delta, regularization,
-            prior_mean, search, refit: see `igp_ucb`.
+            prior_mean, memory, pending, search, refit: see `igp_ucb`.
         lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1: then the
             argmax is over a grid of (B L r d t^2)^d points of the box. Without it, over the box itself.
     """
@@ -104,7 +113,11 @@ def gp_ts(
         guessed=guess_norm,
     )
     score = ThompsonSample(grid=None if lipschitz is None else _grid(lipschitz, bound, domain))
-    return _policy("gp_ts", domain, kernel, noise, ridge, confidence, score, context, prior_mean, search, refit)
+    return build(
+        "gp_ts", domain, kernel, confidence, score,
+        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
+        search=search, refit=refit,
+    )  # fmt: skip
 
 
 def kernel_ucb(
@@ -118,13 +131,15 @@ def kernel_ucb(
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
     """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013).
 
     Args:
-        domain, kernel, context, prior_mean, search, refit: see `gp_ucb`.
+        domain, kernel, context, prior_mean, memory, pending, search, refit: see `gp_ucb`.
         noise: R, reward units; the rule does not use it.
         eta: exploration, reward units.
         horizon: T; sets lambda = 1 + 2/T.
@@ -135,7 +150,11 @@ def kernel_ucb(
     check_model(domain, context, kernel)
     confidence = KernelUcb(eta=eta, regularization=ridge, delta=delta)
     score = UpperConfidenceBound()
-    return _policy("kernel_ucb", domain, kernel, noise, ridge, confidence, score, context, prior_mean, search, refit)
+    return build(
+        "kernel_ucb", domain, kernel, confidence, score,
+        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
+        search=search, refit=refit,
+    )  # fmt: skip
 
 
 def _norm_bound(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
@@ -159,31 +178,3 @@ def _grid(lipschitz: float, norm_bound: float, domain: Domain) -> float:
         raise InvalidInput("`lipschitz` sets the discretisation of a box; arms and spaces need none.")
     L = number("lipschitz", lipschitz, low=0.0, open_low=True)
     return norm_bound * L * float((domain.upper - domain.lower).max()) * domain.dimension
-
-
-def _policy(
-    algorithm: str,
-    domain: Domain,
-    kernel: Kernel,
-    noise: float,
-    ridge: float,
-    confidence: Confidence,
-    score: Score,
-    context: Domain | None,
-    prior_mean: float,
-    search: PointSearch | None,
-    refit: Refit | None,
-) -> Policy:
-    return Policy(
-        algorithm=algorithm,
-        domain=domain,
-        context=context,
-        kernel=kernel,
-        noise=noise,
-        regularization=ridge,
-        prior_mean=prior_mean,
-        confidence=confidence,
-        score=score,
-        search=PointSearch() if search is None else search,
-        refit=refit,
-    )

@@ -11,9 +11,16 @@ from ..domain import Arms, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
+from ..parts.explore import Explore, NoExploration
 from ..parts.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
+from ..parts.memory import Forever, Memory
+from ..parts.objective import Objective, RewardAlone
+from ..parts.pending import Hallucinated, Ignored, Pending
+from ..parts.refit import Refit
+from ..parts.scores import Score
+from ..parts.search import PointSearch
 from ..parts.smoothness import derivative_tail
-from ..policy import check_model
+from ..policy import Policy, check_model
 
 GAINS = ("realised", "greedy", "rate")
 
@@ -116,3 +123,49 @@ def prior_std(domain: Domain, context: Domain | None, kernel: Kernel) -> float:
         return math.sqrt(float(kernel.arm_variances(domain.points).max()))
     box = enclosing_box(domain, context)
     return math.sqrt(float(kernel.diagonal(np.stack([box.lower, box.upper])).max()))
+
+
+def chosen_pending(pending: str | Pending) -> Pending:
+    """What unanswered trials count as, by name or as a part."""
+    if isinstance(pending, Pending):
+        return pending
+    named = {"ignore": Ignored(), "hallucinate": Hallucinated()}
+    return named[one_of("pending", pending, named, why="Or give a part, such as `nr.Censored.within(20, minimum=0)`.")]
+
+
+def build(
+    algorithm: str,
+    domain: Domain,
+    kernel: Kernel,
+    confidence: Confidence,
+    score: Score,
+    *,
+    noise: float,
+    regularization: float,
+    context: Domain | None,
+    prior_mean: float,
+    search: PointSearch | None,
+    refit: Refit | None,
+    memory: Memory | None = None,
+    explore: Explore | None = None,
+    pending: str | Pending = "ignore",
+    objective: Objective | None = None,
+) -> Policy:
+    """A policy of these parts; those not given are the plain ones."""
+    return Policy(
+        algorithm=algorithm,
+        domain=domain,
+        context=context,
+        kernel=kernel,
+        noise=noise,
+        regularization=regularization,
+        prior_mean=prior_mean,
+        memory=Forever() if memory is None else memory,
+        explore=NoExploration() if explore is None else explore,
+        pending=chosen_pending(pending),
+        objective=RewardAlone() if objective is None else objective,
+        confidence=confidence,
+        score=score,
+        search=PointSearch() if search is None else search,
+        refit=refit,
+    )

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import Confidence
+from ..parts.memory import Memory
+from ..parts.pending import Pending
 from ..parts.refit import Refit
 from ..parts.rkhs import BoundedNoise
 from ..parts.scores import (
@@ -18,7 +22,7 @@ from ..parts.scores import (
 )
 from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import bayes_width, bounds_without_theorem, checked_noise, chosen_gain, prior_std
+from .common import bayes_width, bounds_without_theorem, build, checked_noise, chosen_gain, prior_std
 
 SMALL_MARGIN = 0.05  # of the prior standard deviation, for the probability of improvement
 
@@ -39,6 +43,8 @@ def gp_ucb(
     information_gain: str | float = "greedy",
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
@@ -64,6 +70,8 @@ def gp_ucb(
             nothing is proved.
         regularization: lambda; `noise**2` unless given, as in eq. 1. With another value nothing is proved.
         prior_mean: what a reward is expected to be before anything is seen; the theorems are for f - prior_mean.
+        memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
+        pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
         search: how a continuous domain is searched.
         refit: learn the kernel from the record, on a schedule; then nothing is proved.
     """
@@ -86,19 +94,11 @@ def gp_ucb(
         confidence = bayes_width(
             domain, context, kernel, width=width, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched
         )
-    return Policy(
-        algorithm="gp_ucb",
-        domain=domain,
-        context=context,
-        kernel=kernel,
-        noise=noise,
-        regularization=ridge,
-        prior_mean=prior_mean,
-        confidence=confidence,
-        score=UpperConfidenceBound(),  # eq. 6
-        search=PointSearch() if search is None else search,
-        refit=refit,
-    )
+    return build(
+        "gp_ucb", domain, kernel, confidence, UpperConfidenceBound(),  # eq. 6
+        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
+        search=search, refit=refit,
+    )  # fmt: skip
 
 
 def expected_improvement(
@@ -112,6 +112,8 @@ def expected_improvement(
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
@@ -120,16 +122,16 @@ def expected_improvement(
     Before the first reward the prior mean is the incumbent.
 
     Args:
-        domain, kernel, noise, context, regularization, prior_mean, search, refit: see `gp_ucb`.
+        domain, kernel, noise, context, regularization, prior_mean, memory, pending, search, refit: see `gp_ucb`.
         incumbent: "mean", the best posterior mean, which makes EI competitive under noise (Srinivas et al.), or
             "reward", the best noisy reward, with which it gets stuck (as in Chowdhury & Gopalan 2017).
         margin: improvement below which a point does not count, reward units.
         delta: of `study.bounds` alone, which are those of Theorem 1 on arms and pointwise elsewhere.
     """
     return _rule(
-        "expected_improvement",
-        ExpectedImprovement(incumbent=incumbent, margin=margin),
-        domain, kernel, noise, context, delta, regularization, prior_mean, search, refit,
+        "expected_improvement", domain, kernel, ExpectedImprovement(incumbent=incumbent, margin=margin),
+        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
+        memory=memory, pending=pending, search=search, refit=refit,
     )  # fmt: skip
 
 
@@ -144,23 +146,25 @@ def probability_of_improvement(
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
     """Most probable improvement, PI or MPI (Kushner 1964; the baseline of Srinivas et al. 2010, section 6).
 
     Args:
-        domain, kernel, noise, context, regularization, prior_mean, search, refit, delta, incumbent: see
-            `expected_improvement`.
+        domain, kernel, noise, context, incumbent, delta, regularization, prior_mean, memory, pending, search, refit:
+            see `expected_improvement`.
         margin: by how much it must improve, reward units; 5% of the prior standard deviation unless given. Without
             any, and with the incumbent "mean", the rule is `greedy_mean`.
     """
     if margin is None:
         margin = SMALL_MARGIN * prior_std(domain, context, kernel)
     return _rule(
-        "probability_of_improvement",
-        ProbabilityOfImprovement(incumbent=incumbent, margin=margin),
-        domain, kernel, noise, context, delta, regularization, prior_mean, search, refit,
+        "probability_of_improvement", domain, kernel, ProbabilityOfImprovement(incumbent=incumbent, margin=margin),
+        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
+        memory=memory, pending=pending, search=search, refit=refit,
     )  # fmt: skip
 
 
@@ -173,12 +177,17 @@ def greedy_mean(
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
     """Exploitation alone, argmax mu_{t-1}(x) ("mean only" of Srinivas et al. 2010, section 6); see `gp_ucb`."""
-    score = PosteriorMean()
-    return _rule("greedy_mean", score, domain, kernel, noise, context, delta, regularization, prior_mean, search, refit)
+    return _rule(
+        "greedy_mean", domain, kernel, PosteriorMean(),
+        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
+        memory=memory, pending=pending, search=search, refit=refit,
+    )  # fmt: skip
 
 
 def greedy_variance(
@@ -190,6 +199,8 @@ def greedy_variance(
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
+    memory: Memory | None = None,
+    pending: str | Pending = "ignore",
     search: PointSearch | None = None,
     refit: Refit | None = None,
 ) -> Policy:
@@ -197,39 +208,30 @@ def greedy_variance(
 
     The information it gathers is at least (1 - 1/e) of the most possible. "Variance only" in their section 6.
     """
-    score = PosteriorDeviation()
     return _rule(
-        "greedy_variance", score, domain, kernel, noise, context, delta, regularization, prior_mean, search, refit
-    )
+        "greedy_variance", domain, kernel, PosteriorDeviation(),
+        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
+        memory=memory, pending=pending, search=search, refit=refit,
+    )  # fmt: skip
 
 
 def _rule(
     algorithm: str,
-    score: Score,
     domain: Domain,
     kernel: Kernel,
+    score: Score,
+    *,
     noise: float,
-    context: Domain | None,
     delta: float,
     regularization: float | None,
-    prior_mean: float,
-    search: PointSearch | None,
-    refit: Refit | None,
+    context: Domain | None,
+    **slots: Any,
 ) -> Policy:
     """A rule that uses no confidence bounds."""
     noise = checked_noise(noise)
     ridge = noise**2 if regularization is None else regularization
     check_model(domain, context, kernel)
-    return Policy(
-        algorithm=algorithm,
-        domain=domain,
-        context=context,
-        kernel=kernel,
-        noise=noise,
-        regularization=ridge,
-        prior_mean=prior_mean,
-        confidence=bounds_without_theorem(domain, context, delta=delta, noise_matched=ridge == noise**2),
-        score=score,
-        search=PointSearch() if search is None else search,
-        refit=refit,
+    confidence = bounds_without_theorem(domain, context, delta=delta, noise_matched=ridge == noise**2)
+    return build(
+        algorithm, domain, kernel, confidence, score, noise=noise, regularization=ridge, context=context, **slots
     )

@@ -6,7 +6,6 @@ Noise, contexts, changes of the reward function, delays of the answers, constrai
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -103,7 +102,7 @@ class Environment:
         if best is not None and len(self._rewards) > 1:
             raise InvalidInput("`best` is for one reward function; with `change_points` it is found for each.")
         self._best = best
-        self._largest_of = cache(self._largest_without_context)
+        self._largest_of: dict[int, float] = {}  # of each period, where there are no contexts
         # Without contexts the rewards of arms are known once and for all.
         self._tables: list[Array] | None = None
         if isinstance(domain, Arms) and contexts is None:
@@ -172,10 +171,9 @@ class Environment:
     def _best_of(self, period: int) -> float:
         if self._best is not None and not callable(self._best):
             return number("best", self._best)
-        return self._largest_of(period)
-
-    def _largest_without_context(self, period: int) -> float:
-        return self._largest(period, None)
+        if period not in self._largest_of:
+            self._largest_of[period] = self._largest(period, None)
+        return self._largest_of[period]
 
     def _largest(self, period: int, context: Array | None) -> float:
         """The largest expected reward of points that satisfy the constraints: of all arms, or what a search finds."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple, final
 
+from ..change import ucb_beta
 from ..checks import Array, integer, number
 from ..information import GreedyDesign
 from ..posterior import Posterior
@@ -107,7 +108,11 @@ class Confidence(ABC):
     """How wide the envelope is in round t (counted from 1, since the last restart)."""
 
     delta: float
-    recent: Window | None = None  # which trials' std the width depends on, if any
+
+    @property
+    def recent(self) -> Window | None:
+        """The trials whose std the width depends on, if any."""
+        return None
 
     @property
     @abstractmethod
@@ -251,3 +256,43 @@ class ConstantWidth(Confidence):
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """The number given."""
         return self.value
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class DriftBayes(Confidence):
+    """Avanesov, eq. 3.7: beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T; width its root. D is chosen by hand.
+
+    Nothing is proved for a given D: the theorem wants it large enough and does not say how large.
+    """
+
+    horizon: int  # T
+    alpha: float | None  # smoothness of the kernel; None for infinitely smooth (JSON has no infinity)
+    dimension: int  # d
+    constant: float = 0.02  # D
+    log_power: float = 3.0  # p
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+        self._beta(1)  # checks the rest
+
+    @property
+    def valid_for(self) -> str:
+        """Nothing."""
+        return "none"
+
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
+        """The root of eq. 3.7."""
+        return math.sqrt(self._beta(t))
+
+    def _beta(self, t: int) -> float:
+        return ucb_beta(
+            t,
+            alpha=math.inf if self.alpha is None else self.alpha,
+            dimension=self.dimension,
+            horizon=self.horizon,
+            constant=self.constant,
+            log_power=self.log_power,
+        )

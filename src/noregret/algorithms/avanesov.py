@@ -1,0 +1,111 @@
+"""Avanesov: GP-UCB-CPD, GP-UCB that detects abrupt changes of the reward function and starts anew."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..change import PowerLaw, smoothness, ucb_regularization
+from ..checks import integer, number, one_of
+from ..domain import Domain
+from ..errors import InvalidInput
+from ..kernels import Kernel
+from ..parts.confidence import DriftBayes
+from ..parts.explore import NoExploration, UniformExploration
+from ..parts.memory import Forever, Memory, RestartAt, RestartOnChange
+from ..parts.pending import Pending
+from ..parts.refit import Refit
+from ..parts.scores import UpperConfidenceBound
+from ..parts.search import PointSearch
+from ..policy import Policy, check_model
+from .common import build, checked_noise
+
+DETECTORS = ("test", "oracle", "never")
+
+
+def gp_ucb_cpd(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise: float,
+    horizon: int,
+    exploration: float = 3**0.5,
+    threshold: float | PowerLaw | None = None,
+    ridge: float | PowerLaw | None = None,
+    distance: str = "average",
+    detector: str = "test",
+    change_points: Sequence[int] | None = None,
+    constant: float = 0.02,
+    log_power: float = 3.0,
+    alpha: float | None = None,
+    delta: float = 0.1,
+    regularization: float | None = None,
+    prior_mean: float = 0.0,
+    context: Domain | None = None,
+    pending: str | Pending = "ignore",
+    search: PointSearch | None = None,
+    refit: Refit | None = None,
+) -> Policy:
+    """GP-UCB-CPD (Avanesov, Algorithm 2): forced uniform rounds, a test for changes on them, a restart at each.
+
+    beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, eq. 3.7, with t counted from the last restart.
+
+    Args:
+        domain, kernel, prior_mean, context, pending, search, refit: see `gp_ucb`. No contexts with the detector.
+        noise: g, the sub-Gaussian constant of the noise, reward units.
+        horizon: T, the number of rounds, at least 2.
+        exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|); sqrt(3) is the paper's for K = 3
+            periods, 0 makes none.
+        threshold: theta_n of the detector, reward units squared; default and meaning as of `detect_change`.
+        ridge: n rho_n of the detector, likewise.
+        distance: "average" or "integral", of the detector.
+        detector: "test"; "oracle", which restarts at `change_points`; or "never".
+        change_points: rounds, counted from 0, at which another function begins; of the oracle.
+        constant: D.
+        log_power: p. The paper prints 4; with 3, which its proof has in eq. A.3, its figures come out, with 4 they do
+            not (exploration is then 2.6 times as strong).
+        alpha: smoothness of the kernel: nu of a Matern kernel, infinite for a squared exponential one unless given.
+        delta: not used; eq. 3.7 has no failure probability of its own.
+        regularization: lambda; sigma^2 = 6 g^2 log T, eq. 3.4, unless given.
+    """
+    noise, horizon = checked_noise(noise), integer("horizon", horizon, low=2, why="It is the number of rounds T.")
+    check_model(domain, context, kernel)
+    one_of("detector", detector, DETECTORS)
+    if alpha is None:
+        alpha = smoothness(kernel)
+    if alpha is None:
+        raise InvalidInput(
+            f"{kernel!r} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of a "
+            "Matern kernel it is nu) and, for the detector, `threshold`."
+        )
+    width = 0 if context is None else context.dimension
+    confidence = DriftBayes(
+        horizon=horizon,
+        alpha=None if alpha == math.inf else alpha,
+        dimension=width + domain.dimension,
+        constant=constant,
+        log_power=log_power,
+        delta=delta,
+    )
+    memory: Memory = Forever()
+    xi = number("exploration", exploration, low=0.0)
+    if detector == "oracle":
+        if change_points is None:
+            raise InvalidInput('detector="oracle" needs `change_points`: the rounds at which another function begins.')
+        memory = RestartAt(tuple(change_points))
+        if memory.rounds and memory.rounds[-1] >= horizon:
+            raise InvalidInput(
+                f"`change_points` has {memory.rounds[-1]}, beyond the last of {horizon} rounds (counted from 0)."
+            )
+    elif change_points is not None:
+        raise InvalidInput('`change_points` go with detector="oracle": the others do not know them.')
+    elif detector == "test":
+        memory = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)
+    return build(
+        "gp_ucb_cpd", domain, kernel, confidence, UpperConfidenceBound(),
+        noise=noise,
+        regularization=ucb_regularization(noise=noise, horizon=horizon) if regularization is None else regularization,
+        context=context, prior_mean=prior_mean, memory=memory,
+        explore=UniformExploration(xi) if xi > 0.0 else NoExploration(),
+        pending=pending, search=search, refit=refit,
+    )  # fmt: skip
