@@ -83,7 +83,7 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
     study = Study(policy, seed=seed, clock=lambda: float(next(ticks)))
     regret = np.zeros(rounds)
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
-    with _blas_threads().limit(limits=1, user_api="blas"):
+    with blas_threads().limit(limits=1, user_api="blas"):
         for t in range(rounds):
             trial = study.ask(env.draw_context(rng))
             value, best = env.expected(trial)
@@ -100,7 +100,7 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
 
 
 @cache
-def _blas_threads() -> ThreadpoolController:
+def blas_threads() -> ThreadpoolController:
     """Finding the loaded BLAS libraries takes a millisecond, so it is done once."""
     from threadpoolctl import ThreadpoolController
 
