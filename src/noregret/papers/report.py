@@ -47,7 +47,8 @@ def size(figure: Figure, job: Job) -> str:
 
 
 def _wrapped(words: str, start: str) -> str:
-    return textwrap.fill(words, WIDTH, initial_indent=start, subsequent_indent=" " * min(len(start), 4))
+    indent = " " * min(len(start), 4)
+    return textwrap.fill(words, WIDTH, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)
 
 
 def write(figure: Figure, job: Job, result: Result, folder: Path) -> Written:

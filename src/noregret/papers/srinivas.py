@@ -93,7 +93,7 @@ def regret_bound(kernel: Kernel, d: int, t: float) -> float:
 def _measured_gains(rounds: int) -> Curves:
     """The greedy bound (section 5.1) over the rate of Theorem 5, d = 2, noise variance 0.025."""
     arms = Box(np.zeros(2), np.ones(2)).grid(20)
-    T = np.unique(np.geomspace(min(10, rounds), rounds, 61).round()).astype(np.intp)
+    T = np.unique(np.geomspace(2, max(rounds, 10), 61).round()).astype(np.intp)
     lines = {}
     for name, kernel in KERNELS.items():
         design = GreedyDesign(kernel, arms, NOISE**2)
