@@ -85,10 +85,12 @@ def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -
     import loky
 
     workers = min(loky.cpu_count() if job.jobs == -1 else job.jobs, count)
+    length = max(1, count // (25 * workers))  # of a batch: what `one` holds is sent once for each
     pool = loky.ProcessPoolExecutor(max_workers=workers)
     try:
-        for result in pool.map(one, range(count), chunksize=max(1, count // (25 * workers))):
-            results.append(result)
+        batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
+        for future in [pool.submit(lambda batch: [one(trial) for trial in batch], batch) for batch in batches]:
+            results.extend(future.result())
             job.report(len(results), count)
     finally:
         pool.shutdown(wait=True, kill_workers=len(results) < count)  # an interrupt does not wait for what is running
