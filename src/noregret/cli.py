@@ -1,4 +1,4 @@
-"""The command line: thin, what it does lives in `noregret.tuning`."""
+"""The command line: thin, what it does lives in `noregret.tuning` and `noregret.papers`."""
 
 from __future__ import annotations
 
@@ -56,6 +56,44 @@ def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None)
             if all(trial.reward is None for trial in study.trials):
                 raise InvalidInput("No trial gave a reward; the reasons are above.")
             _picture(job, study)
+    except NoRegretError as error:
+        raise click.ClickException(str(error)) from error
+
+
+@main.command(short_help="Make a paper's figure again, and judge what the paper says about it.")
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.option("--trials", type=click.IntRange(min=1), help="Repetitions, instead of the paper's number.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for one on every processor.")
+@click.option("--quick", is_flag=True, help="A small version within seconds; its verdicts are a first look only.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Where files go, instead of here."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the data sets, instead of NOREGRET_DATA.",
+)
+def papers(
+    figures: tuple[str, ...], trials: int | None, jobs: int, quick: bool, out: Path, seed: int, data: Path | None
+) -> None:
+    """Make a figure of a paper again: FIGURE.csv, FIGURE.png and FIGURE.txt, and what holds of it.
+
+    Without FIGURE: the list of them. The result depends on --seed and the size alone, not on --jobs.
+    """
+    from .papers import find, run
+
+    _stop_on_sigterm()
+    try:
+        if not figures:
+            click.echo(run.listing())
+            return
+        for figure in [find(name) for name in figures]:  # every name is looked up before the first is made
+            job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, data=data)
+            run.run(figure, job, out)
+    except KeyboardInterrupt:
+        click.echo("Stopped; nothing was written for the figure that was being made.", err=True)
+        raise SystemExit(130) from None
     except NoRegretError as error:
         raise click.ClickException(str(error)) from error
 

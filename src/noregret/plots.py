@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .checks import Array
+from .curves import Boxes, Curves, Panel
 from .domain import Arms, Domain, Space
 from .errors import MissingExtra
 from .parameters import Choice, Parameter
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 OBSERVED, BEST, MODEL, FAILED = "#7a8793", "#d1495b", "#00798c", "#edae49"
 MAX_SLICES = 4
 SLICE_POINTS = 101  # along a real parameter of a continuous space
+
+COLORS = ("#00798c", "#d1495b", "#e09f3e", "#6a4c93", "#7a8793", "#1b3a4b", "#8ab17d", "#b56576")
+STYLES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))  # told apart in grey, and where lines coincide
+BANDS = {"error": "shaded: ±2 standard errors", "deviation": "shaded: ±1 standard deviation", "none": None}
 
 
 def _new_figure(width: float, height: float) -> Figure:
@@ -142,3 +148,61 @@ def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
         for trial in study.trials
         if trial.reward is not None and _on_slice(trial.point[None], along.points[0], columns)[0]
     ]
+
+
+def panels(shown: Sequence[Panel], path: Path, *, title: str = "") -> None:
+    """Save a picture of panels side by side; a name has one colour in all of them.
+
+    Args:
+        shown: from left to right.
+        path: of the PNG.
+        title: above all panels.
+    """
+    figure = _new_figure(1.2 + 4.4 * len(shown), 3.9)
+    axes: Any = figure.subplots(1, len(shown), squeeze=False)[0]
+    names = dict.fromkeys(
+        name for panel in shown for name in (panel.lines if isinstance(panel, Curves) else panel.boxes)
+    )
+    place = {name: i for i, name in enumerate(names)}
+    for ax, panel in zip(axes, shown, strict=True):
+        if isinstance(panel, Curves):
+            _draw_curves(ax, panel, place)
+        else:
+            _draw_boxes(ax, panel, place)
+        ax.set(ylabel=panel.y_label)
+        if panel.title:
+            ax.set_title(panel.title, fontsize=10)
+        ax.grid(alpha=0.25, lw=0.6)
+    figure.suptitle(title, fontsize=11)
+    figure.savefig(path, dpi=90)
+
+
+def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
+    for name in panel.lines:
+        i, mean, spread = place[name], panel.mean(name), panel.spread(name)
+        color, style = COLORS[i % len(COLORS)], STYLES[i % len(STYLES)]
+        ax.plot(panel.x, mean, color=color, ls=style, lw=1.6, label=name, marker="o" if panel.marks else None, ms=3)
+        if spread.any():
+            ax.fill_between(panel.x, mean - spread, mean + spread, color=color, alpha=0.12, lw=0)
+    if "x" in panel.log:
+        ax.set_xscale("log")
+    if "y" in panel.log:
+        ax.set_yscale("log")
+    else:
+        ax.set_ylim(bottom=0.0)
+    ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
+    ax.set_xlabel(panel.x_label)
+    legend = ax.legend(fontsize=8, title=BANDS[panel.band], title_fontsize=7, alignment="left", edgecolor="none")
+    legend.get_frame().set_alpha(0.6)
+    if len(panel.x) <= 60 and "x" not in panel.log:
+        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _draw_boxes(ax: Axes, panel: Boxes, place: dict[str, int]) -> None:
+    drawn = ax.boxplot(list(panel.boxes.values()), widths=0.6, patch_artist=True, medianprops={"color": "black"})
+    for box, name in zip(drawn["boxes"], panel.boxes, strict=True):
+        box.set_facecolor(COLORS[place[name] % len(COLORS)])
+        box.set_alpha(0.6)
+    ax.set_xticks(range(1, len(panel.boxes) + 1), list(panel.boxes))
+    if "y" in panel.log:
+        ax.set_yscale("log")

@@ -101,7 +101,7 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
             "The policy and the environment have different domains (or contexts): make both from the same."
         )
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
-    with _blas_threads().limit(limits=1, user_api="blas"):
+    with blas_threads().limit(limits=1, user_api="blas"):
         return _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0)).run()
 
 
@@ -183,7 +183,7 @@ class _Simulation:
 
 
 @cache
-def _blas_threads() -> ThreadpoolController:
+def blas_threads() -> ThreadpoolController:
     """Finding the loaded BLAS libraries takes a millisecond, so it is done once."""
     from threadpoolctl import ThreadpoolController
 
