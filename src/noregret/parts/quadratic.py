@@ -26,6 +26,7 @@ STEP = 1e-4  # of the differences, in the unit cube: truncation and rounding bot
 NEWTON = 1e-6  # relative gain expected below which one more step ends at the maximum: its error is squared
 ENOUGH = 1e-13  # relative gain expected below which nothing is left to do
 LEAST_RADIUS = 1e-6
+SAME = 0.2  # radii within which two starts that head for one point are one
 HOPE = 2.0  # times the gain that its parabola promises: a start that stays below the best even so is given up
 
 
@@ -59,7 +60,7 @@ def climb(
     starts = [_Start(u, float(v), radius, zero, np.zeros((d, d)), zero) for u, v in zip(points, scores, strict=True)]
     for _ in range(rounds):
         best = max(starts, key=lambda start: start.value)
-        active = [s for s in starts if not s.done and s.value + HOPE * s.gain >= best.value]
+        active = _apart([s for s in starts if not s.done and s.value + HOPE * s.gain >= best.value], SAME * radius)
         if not active:
             break
         if all(s.gain <= NEWTON * scale for s in active):
@@ -76,6 +77,17 @@ def climb(
             _move(start, stencil, found, tiny=ENOUGH * scale)
     best = max(starts, key=lambda start: start.value)
     return best.at, best.value, evaluations
+
+
+def _apart(starts: list[_Start], least: float) -> list[_Start]:
+    """Without those that head for where a better one does."""
+    kept: list[_Start] = []
+    for start in sorted(starts, key=lambda start: -start.value):
+        target = start.at + start.step
+        start.done = any(float(np.abs(target - other.at - other.step).max()) < least for other in kept)
+        if not start.done:
+            kept.append(start)
+    return kept
 
 
 def _move(start: _Start, stencil: Array, found: Array, *, tiny: float) -> None:

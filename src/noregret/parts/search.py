@@ -22,11 +22,12 @@ from ..checks import Array, integer
 from ..domain import Box, Space
 from ..parameters import Choice, Float, Int
 from ..serialize import described
-from .quadratic import climb
+from .quadratic import climb, top_of_parabola
 
 DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
-PEAKS = 3  # peaks of the candidates' scores that are looked at for each that is refined, where they are dense
+PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
 APART = 2.0  # spacings between those peaks
+CLOSE = 0.01  # share of the diagonal within which one start is enough
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
@@ -86,6 +87,11 @@ class PointSearch:
         unit = qmc.Sobol(
             domain.dimension, scramble=True, rng=np.random.default_rng([seed, domain.dimension])
         ).random_base2(power)
+        if self.dense(domain):  # where upper bounds often have their maxima: on faces, in corners
+            half = 0.5 * _spacing(domain, len(unit))
+            unit = np.where(unit < half, 0.0, np.where(unit > 1.0 - half, 1.0, unit))
+            corners = list(itertools.product((0.0, 1.0), repeat=domain.dimension))
+            unit[: len(corners)] = corners[: len(unit)]
         points = domain.lower + unit * (domain.upper - domain.lower)
         return domain.snap(points) if isinstance(domain, Space) else points
 
@@ -139,10 +145,11 @@ class PointSearch:
         spacing = _spacing(domain, len(standing))
         apart = APART * spacing / np.sqrt(domain.dimension)
         seen = standing[_spread(standing, _coarse(scores), PEAKS * self.starts, domain, apart=apart)]
-        points = np.concatenate([[_peak(point, standing, scores, domain) for point in seen], incumbents])
+        peaks = np.array([_peak(point, standing, scores, domain) for point in seen])
+        points = np.concatenate([seen, peaks, incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
-        starts = _spread(points, values, self.starts, domain)
+        starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
         low, span = domain.lower, domain.upper - domain.lower
 
         def inside(u: Array) -> Array:
@@ -226,7 +233,7 @@ class PointSearch:
 
 
 def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
-    """Where a parabola through the scores around a point has its maximum; the point itself if that is not nearby.
+    """Where a parabola through the scores around a point has its maximum, not farther than those scores reach.
 
     The scores of the standing candidates are known already, and every look at the score costs O(n^2): a start close to
     the maximum saves some of them.
@@ -243,18 +250,17 @@ def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> 
         return point
     i, j = np.triu_indices(d)
     design = np.column_stack([np.ones(count), z, z[:, i] * z[:, j]])
-    coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
+    coefficients = np.asarray(np.linalg.lstsq(design, values, rcond=None)[0], dtype=np.float64)
     hessian = np.zeros((d, d))
     hessian[i, j] += coefficients[d + 1 :]
     hessian += hessian.T
-    if np.linalg.eigvalsh(hessian)[-1] >= 0.0:
-        return point
-    step = -np.linalg.solve(hessian, coefficients[1 : d + 1])
-    if step @ step > squares[near].max():
-        return point
+    unit = (point - domain.lower) / (domain.upper - domain.lower)
+    reach = float(np.sqrt(squares[near].max()))
+    low, high = np.maximum(-reach, -unit), np.minimum(reach, 1.0 - unit)
+    step, _ = top_of_parabola(coefficients[1 : d + 1], hessian, low, high)
     # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
     grid = 0.01 * _spacing(domain, len(standing))
-    peak = grid * np.round(((point - domain.lower) / (domain.upper - domain.lower) + step) / grid)
+    peak = grid * np.round((unit + step) / grid)
     return domain.lower + np.clip(peak, 0.0, 1.0) * (domain.upper - domain.lower)
 
 
