@@ -22,7 +22,7 @@ from ..checks import Array, integer
 from ..domain import Box, Space
 from ..parameters import Choice, Float, Int
 from ..serialize import described
-from .quadratic import climb, top_of_parabola
+from .quadratic import climb, tops_of_parabolas
 
 DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
 PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
@@ -88,7 +88,7 @@ class PointSearch:
             domain.dimension, scramble=True, rng=np.random.default_rng([seed, domain.dimension])
         ).random_base2(power)
         if self.dense(domain):  # where upper bounds often have their maxima: on faces, in corners
-            half = 0.5 * _spacing(domain, len(unit))
+            half = 0.75 * _spacing(domain, len(unit))
             unit = np.where(unit < half, 0.0, np.where(unit > 1.0 - half, 1.0, unit))
             corners = list(itertools.product((0.0, 1.0), repeat=domain.dimension))
             unit[: len(corners)] = corners[: len(unit)]
@@ -129,9 +129,10 @@ class PointSearch:
         points = np.concatenate([top, tried])
         values = surface.values(points)
         best, counted = Found(points[int(values.argmax())], float(values.max()), 0), len(points)
-        for start in _spread(points, values, self.starts, domain):
-            here = Found(_peak(points[start], standing, scores, domain), float(values[start]), 0)
-            if not np.array_equal(here.point, points[start]):
+        starts = _spread(points, values, self.starts, domain)
+        for start, peak in zip(starts, _peaks(points[starts], standing, scores, domain), strict=True):
+            here = Found(peak, float(values[start]), 0)
+            if not np.array_equal(peak, points[start]):
                 here = here._replace(value=-np.inf)  # not known yet
             found = self._ascend(surface, domain, here, hopeless_below=best.value, reach=REACH * spacing)
             counted += found.evaluations
@@ -145,8 +146,7 @@ class PointSearch:
         spacing = _spacing(domain, len(standing))
         apart = APART * spacing / np.sqrt(domain.dimension)
         seen = standing[_spread(standing, _coarse(scores), PEAKS * self.starts, domain, apart=apart)]
-        peaks = np.array([_peak(point, standing, scores, domain) for point in seen])
-        points = np.concatenate([seen, peaks, incumbents])
+        points = np.concatenate([seen, _peaks(seen, standing, scores, domain), incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
         starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
@@ -232,36 +232,37 @@ class PointSearch:
         return best[0]._replace(evaluations=count[0])
 
 
-def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
-    """Where a parabola through the scores around a point has its maximum, not farther than those scores reach.
+def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
+    """Maxima of parabolas through the scores around points, not farther than those scores reach, `(k, d)`.
 
     The scores of the standing candidates are known already, and every look at the score costs O(n^2): a start close to
     the maximum saves some of them.
     """
-    d = domain.dimension
+    d, span = domain.dimension, domain.upper - domain.lower
     count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
     if not real_columns(domain).all() or count > len(standing) // 8:
-        return point
-    offsets = (standing - point) / (domain.upper - domain.lower)
-    squares = np.einsum("ij,ij->i", offsets, offsets)
-    near = np.argpartition(squares, count)[:count]
-    z, values = offsets[near], scores[near]
-    if not np.isfinite(values).all():
-        return point
+        return points
+    offsets = (standing - points[:, None]) / span
+    squares = np.einsum("kij,kij->ki", offsets, offsets)
+    near = np.argpartition(squares, count, axis=1)[:, :count]
+    values = scores[near]
+    usable = np.asarray(np.isfinite(values).all(axis=1))
+    values = np.where(usable[:, None], values, 0.0)
+    reach = np.sqrt(np.take_along_axis(squares, near, axis=1).max(axis=1))[:, None]
+    z = np.take_along_axis(offsets, near[:, :, None], axis=1) / reach[:, None]
     i, j = np.triu_indices(d)
-    design = np.column_stack([np.ones(count), z, z[:, i] * z[:, j]])
-    coefficients = np.asarray(np.linalg.lstsq(design, values, rcond=None)[0], dtype=np.float64)
-    hessian = np.zeros((d, d))
-    hessian[i, j] += coefficients[d + 1 :]
-    hessian += hessian.T
-    unit = (point - domain.lower) / (domain.upper - domain.lower)
-    reach = float(np.sqrt(squares[near].max()))
-    low, high = np.maximum(-reach, -unit), np.minimum(reach, 1.0 - unit)
-    step, _ = top_of_parabola(coefficients[1 : d + 1], hessian, low, high)
+    design = np.concatenate([np.ones((len(points), count, 1)), z, z[:, :, i] * z[:, :, j]], axis=2)
+    coefficients = np.einsum("kij,kj->ki", np.linalg.pinv(design), values)
+    hessians = np.zeros((len(points), d, d))
+    hessians[:, i, j] += coefficients[:, d + 1 :]
+    hessians += hessians.transpose(0, 2, 1).copy()
+    unit = (points - domain.lower) / span
+    low, high = np.maximum(-reach, -unit) / reach, np.minimum(reach, 1.0 - unit) / reach
+    steps, _ = tops_of_parabolas(coefficients[:, 1 : d + 1], hessians, low, high)
     # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
     grid = 0.01 * _spacing(domain, len(standing))
-    peak = grid * np.round((unit + step) / grid)
-    return domain.lower + np.clip(peak, 0.0, 1.0) * (domain.upper - domain.lower)
+    peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
+    return np.where(usable[:, None], peaks, points)
 
 
 def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
