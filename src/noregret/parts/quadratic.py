@@ -171,4 +171,6 @@ def tops_of_parabolas(gradients: Array, hessians: Array, low: Array, high: Array
         rises = np.einsum("ki,ki->k", gradients, step) + 0.5 * np.einsum("ki,kij,kj->k", step, hessians, step)
         better = possible & (rises > height)
         best[better], height[better] = step[better], rises[better]
+        if len(free) == d and possible.all() and (np.linalg.eigvalsh(hessians)[:, -1] < 0.0).all():
+            break  # all are concave and have their tops inside
     return best, height
