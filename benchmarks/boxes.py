@@ -13,8 +13,9 @@ Needs botorch and scikit-learn. Everything runs on one thread and in double prec
    then valued by noregret's exact posterior, which is compared with BoTorch's there. At the largest n, the peak memory
    of one process each that takes in the data and asks once (Linux).
 2. `tell`: one new observation at n, all of what it causes: `study.add` without a storage (the study takes it in at the
-   next question), the new row of the factor, the weights, and the standing candidates of the search; against
-   `condition_on_observations` of a model whose caches exist.
+   next question), the new row of the factor, the next entry of L^{-1} y (with which predictions and decisions in two
+   dimensions do), and the standing candidates of the search; against `condition_on_observations` of a model whose
+   caches exist.
 3. `fit`: maximum likelihood of six lengthscales, a scale and the noise, Matern-5/2; same data and same start. The peers
    start once; noregret once, and three times (its default). Log likelihoods are totals, as each library reports it.
 4. `hartmann`: Hartmann-6 with noise 0.1, ten shared random points and then GP-UCB of a fixed width, a fit every few
@@ -250,8 +251,7 @@ def tell(options):
     X, y = feed.draw(n)
     study = filled(X, y, options.lengthscale, options.scale)
     posterior = PointPosterior(nr.Matern(2.5, options.lengthscale), 2, NOISE**2)
-    for x, reward in zip(X, y, strict=True):
-        posterior.append(x, reward)
+    posterior.extend(X, y)
     standing = Standing(posterior, study.policy.search.standing(study.policy.domain, 0))
     standing.predict()
     model = fixed_model(X, y, options.lengthscale)
@@ -259,8 +259,7 @@ def tell(options):
 
     def take_in(x, reward):
         posterior.append(x, reward)
-        standing.predict()
-        return posterior.weights
+        return posterior.half, standing.predict()
 
     def condition(x, reward):
         with torch.no_grad():

@@ -7,6 +7,7 @@ import pytest
 
 import noregret as nr
 from noregret.parts.confidence import CompactBayes
+from noregret.parts.quadratic import tops_of_parabolas
 from noregret.parts.refit import Refit, rescaled
 from noregret.parts.search import PointSearch, Surface
 from noregret.parts.smoothness import derivative_tail
@@ -66,6 +67,48 @@ def test_resuming_continues_to_the_last_bit(policy, tmp_path):
         if stop:
             first.best()
         assert play(nr.Study.open(storage=url, name=name), 24 - stop) == straight
+
+
+def in_groups(study, groups):
+    """Answers that come in groups: added ones, trials asked for together, a failure among them."""
+    for group in range(len(study.trials) // 12, groups):
+        context = context_of(study.policy, group)
+        asked = study.ask(context, count=3)
+        rng = np.random.default_rng([9, group])
+        if isinstance(study.policy.domain, nr.Arms):
+            added = study.policy.domain.points[rng.integers(0, len(study.policy.domain), 9)]
+        else:
+            low, high = study.policy.domain.lower, study.policy.domain.upper
+            added = rng.uniform(low, high, (9, len(low)))
+        if isinstance(study.policy.domain, nr.Space):
+            added = study.policy.domain.snap(added)
+        for point in added:
+            study.add(point, float(-np.sum((point - 0.3) ** 2)), context=context)
+        study.fail(asked[0], "no")
+        for trial in reversed(asked[1:]):
+            study.tell(trial, reward(trial))
+    means = study.predict([trial.point for trial in study.trials[:20]], context=context_of(study.policy, 0))[0]
+    return [trial.point.tobytes() for trial in study.trials], study.information_gain, means.tolist()
+
+
+GROUPED = {
+    "box": CASES["box"],
+    "arms, contexts in a box": CASES["arms, contexts in a box"],
+    "space, a fit after three groups": CASES["space"] | dict(refit=Refit(every=30)),
+    "arms, a fit after three groups": CASES["arms, refits"] | dict(refit=Refit(every=30)),
+}
+
+
+@pytest.mark.parametrize("case", GROUPED.values(), ids=GROUPED.keys())
+def test_groups_of_answers_resume_to_the_last_bit(case, tmp_path):
+    """Answers that wait together are taken in together: a replay, which may fit later, groups them alike."""
+    policy = nr.gp_ucb(noise=0.1, scale=0.2, search=PointSearch(candidates=128, around=8, evaluations=6), **case)
+    url = f"sqlite:///{tmp_path}/a.db"
+    straight = in_groups(nr.Study(policy, seed=4), 5)
+    for stop in (1, 4):
+        name = f"stop at {stop}"
+        in_groups(nr.Study(policy, seed=4, storage=url, name=name), stop)
+        assert in_groups(nr.Study.open(storage=url, name=name), 5) == straight
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -237,6 +280,77 @@ def test_the_search_finds_the_maximum_and_counts():
     assert found.value == pytest.approx(branin(found.point[None])[0])
     assert 16 < found.evaluations <= 16 + 3 * 45
     assert nr.Environment(branin, domain=BRANIN).best_value == pytest.approx(-0.397887, abs=1e-6)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_tops_of_parabolas_are_the_highest_points_of_their_boxes(d):
+    rng = np.random.default_rng(d)
+    gradients, hessians = rng.standard_normal((40, d)), rng.standard_normal((40, d, d))
+    hessians += hessians.transpose(0, 2, 1)
+    hessians[0], hessians[1] = 0.0, -np.eye(d)
+    low, high = -rng.uniform(0, 2, (40, d)), rng.uniform(0, 2, (40, d))
+    low[2] = 0.0
+    steps, heights = tops_of_parabolas(gradients, hessians, low, high)
+    assert ((low <= steps) & (steps <= high)).all()
+    unit = np.stack(np.meshgrid(*[np.linspace(0, 1, 21)] * d), axis=-1).reshape(-1, d)
+    for g, H, step, height, lower, upper in zip(gradients, hessians, steps, heights, low, high, strict=True):
+        tried = lower + unit * (upper - lower)
+        values = tried @ g + 0.5 * np.einsum("mi,ij,mj->m", tried, H, tried)
+        assert height == pytest.approx(g @ step + 0.5 * step @ H @ step)
+        assert height >= max(values.max(), 0.0) - 1e-12
+
+
+PEAKS = {
+    "inside": (lambda u: np.sin(9 * u[:, 0]) * np.cos(7 * u[:, 1] - 2) + 0.1 * u.sum(axis=1)),
+    "on a face": (lambda u: 3 * u[:, 0] - (u[:, 1] - 0.37) ** 2 + 0.3 * np.sin(9 * u[:, 1])),
+    "in a corner": (lambda u: np.exp(-4 * u[:, 0] - 3 * (1 - u[:, 1]))),
+    "with a kink": (lambda u: -np.abs(u[:, 0] - 0.3) - np.abs(u[:, 1] - 0.6) ** 1.5),
+    "a narrow one among wide ones": (
+        lambda u: np.exp(-((u - 0.7) ** 2).sum(axis=1) / 0.1) + np.exp(-((u - 0.2) ** 2).sum(axis=1) / 0.002)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PEAKS)
+def test_dense_searches_find_known_maxima(name):
+    from scipy.optimize import minimize
+
+    box = nr.Box([-2.0, 5.0], [2.0, 5.5])
+    score = PEAKS[name]
+
+    def values(points):
+        assert ((box.lower <= points) & (points <= box.upper)).all()
+        return score((points - box.lower) / (box.upper - box.lower))
+
+    search = PointSearch()
+    standing = search.standing(box, 3)
+    found = search.maximize(
+        Surface(values, None), box, standing=standing, scores=values(standing), incumbents=standing[:1],
+        rng=lambda: np.random.default_rng(0),
+    )  # fmt: skip
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 301)] * 2), axis=-1).reshape(-1, 2)
+    start = grid[score(grid).argmax()]
+    best = minimize(
+        lambda u: -score(u[None])[0], start, method="Nelder-Mead", bounds=[(0, 1)] * 2,
+        options={"xatol": 1e-9, "fatol": 1e-13, "maxiter": 2000},
+    )  # fmt: skip
+    assert found.value >= -best.fun - (1e-4 if name == "with a kink" else 1e-9)
+    assert found.value == values(found.point[None])[0]
+    assert found.evaluations < 300
+
+
+def test_a_search_keeps_clear_of_what_is_forbidden():
+    def values(points):
+        scores = -((points - 0.5) ** 2).sum(axis=1)
+        return np.where(np.linalg.norm(points - 0.5, axis=1) < 0.05, -np.inf, scores)
+
+    box = nr.Box([0.0, 0.0], [1.0, 1.0])
+    standing = PointSearch().standing(box, 0)
+    found = PointSearch().maximize(
+        Surface(values, None), box, standing=standing, scores=values(standing), incumbents=np.full((1, 2), 0.5),
+        rng=lambda: np.random.default_rng(0),
+    )  # fmt: skip
+    assert -(0.07**2) < found.value <= -(0.05**2)
 
 
 def test_whole_numbers_and_choices_are_searched_exactly():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.posterior import PointPosterior, Standing, sample_path, triangle
+from noregret.posterior import PointPosterior, Standing, points, sample_path, triangle
 
 from ..reference import Dense
 
@@ -92,6 +92,51 @@ def test_200_random_problems_agree_with_the_dense_reference():
         for row, target in observations:
             posterior.append(POINTS[row], target)
         check(posterior, observations)
+
+
+@pytest.mark.parametrize("together", [4, 256])
+def test_many_at_once_are_the_same_as_one_by_one(kernel, block, together, monkeypatch):
+    monkeypatch.setattr(points, "TOGETHER", together)
+    rng = np.random.default_rng(6)
+    single, many = PointPosterior(kernel, 2, 0.05), PointPosterior(kernel, 2, 0.05)
+    standing = Standing(many, POINTS)
+    observations = []
+    for size in (1, 30, 12, 0, 20):  # new points, repeats among them, repeats of what was there
+        rows, targets = rng.integers(0, 35, size), rng.standard_normal(size)
+        many.extend(POINTS[rows], targets)
+        for row, target in zip(rows, targets, strict=True):
+            single.append(POINTS[row], target)
+            observations.append((int(row), float(target)))
+        np.testing.assert_allclose(many.predict(POINTS), single.predict(POINTS), atol=1e-10)
+        np.testing.assert_allclose(standing.predict(), single.predict(POINTS), atol=1e-9)
+        np.testing.assert_allclose(many.weights, single.weights, atol=1e-8)
+        np.testing.assert_array_equal(many.points, single.points)
+        np.testing.assert_array_equal(many.plays, single.plays)
+        np.testing.assert_allclose(many.average, single.average, atol=1e-14)
+    check(many, observations)
+
+
+def test_pivots_do_not_fall_below_the_ridge():
+    """Coinciding points but for rounding, almost no noise: what is left of the variance is all rounding."""
+    posterior = PointPosterior(nr.SquaredExponential(1.0), 1, 1e-11)
+    posterior.extend(0.5 + 1e-9 * np.arange(30)[:, None], np.ones(30))
+    assert (posterior.factor_rows(0, 30).diagonal() >= np.sqrt(1e-11)).all()
+    np.testing.assert_allclose(posterior.predict([[0.5]])[0], 1.0, atol=1e-3)
+
+
+def test_narrow_products_in_pieces(monkeypatch):
+    monkeypatch.setattr(triangle, "BLOCK", 32)
+    rng = np.random.default_rng(9)
+    factor = triangle.GrowingTriangle()
+    for size in range(150):
+        factor.append(0.1 * rng.standard_normal(size), 1.0)
+    right = rng.standard_normal((150, 5))
+    whole = factor.solve(right)
+    monkeypatch.setattr(triangle, "SMALL", 32 * 5 * 7)  # seven columns at a time
+    np.testing.assert_allclose(factor.solve(right), whole, atol=1e-12)
+    np.testing.assert_allclose(factor.dense() @ whole, right, atol=1e-12)
+    np.testing.assert_allclose(factor.dense().T @ factor.solve_transposed(right), right, atol=1e-12)
+    np.testing.assert_allclose(factor.solve(right[:, 0]), whole[:, 0], atol=1e-12)
 
 
 def test_what_was_asked_in_between_leaves_no_trace(kernel):
@@ -200,6 +245,8 @@ def test_bad_calls_are_refused_and_change_nothing():
         (lambda: posterior.append([0.1], 1.0), "1 columns"),
         (lambda: posterior.append([0.1, np.nan], 1.0), "not finite"),
         (lambda: posterior.append(POINTS[1], np.inf), "finite"),
+        (lambda: posterior.extend(POINTS[1:3], [1.0]), "one target for each"),
+        (lambda: posterior.extend(POINTS[1:3], [1.0, np.nan]), "not finite"),
         (lambda: posterior.revise(POINTS[1], 1.0, 2.0), "no observation"),
         (lambda: posterior.forget(POINTS[1], 1.0), "no observation"),
         (lambda: posterior.predict(), "continuous"),

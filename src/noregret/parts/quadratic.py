@@ -23,9 +23,10 @@ import numpy as np
 from ..checks import Array
 
 STEP = 1e-4  # of the differences, in the unit cube: truncation and rounding both far below what matters
-NEWTON = 1e-6  # relative gain expected below which one more step ends at the maximum: its error is squared
+NEWTON = 1e-8  # relative gain expected below which one more step ends at the maximum: its error is squared
 ENOUGH = 1e-13  # relative gain expected below which nothing is left to do
 LEAST_RADIUS = 1e-6
+SAME = 0.2  # radii within which two starts that head for one point are one
 HOPE = 2.0  # times the gain that its parabola promises: a start that stays below the best even so is given up
 
 
@@ -59,7 +60,7 @@ def climb(
     starts = [_Start(u, float(v), radius, zero, np.zeros((d, d)), zero) for u, v in zip(points, scores, strict=True)]
     for _ in range(rounds):
         best = max(starts, key=lambda start: start.value)
-        active = [s for s in starts if not s.done and s.value + HOPE * s.gain >= best.value]
+        active = _apart([s for s in starts if not s.done and s.value + HOPE * s.gain >= best.value], SAME * radius)
         if not active:
             break
         if all(s.gain <= NEWTON * scale for s in active):
@@ -73,26 +74,43 @@ def climb(
         batch = np.concatenate(stencils)
         evaluations += len(batch)
         for start, stencil, found in zip(active, stencils, np.split(values(batch), len(active)), strict=True):
-            _move(start, stencil, found, tiny=ENOUGH * scale)
+            _accept(start, stencil, found)
+        _plan(active, least=ENOUGH * scale)
     best = max(starts, key=lambda start: start.value)
     return best.at, best.value, evaluations
 
 
-def _move(start: _Start, stencil: Array, found: Array, *, tiny: float) -> None:
-    """Accept the stencil's centre if it is better, and plan the next step."""
+def _apart(starts: list[_Start], least: float) -> list[_Start]:
+    """Without those that head for where a better one does."""
+    kept: list[_Start] = []
+    for start in sorted(starts, key=lambda start: -start.value):
+        target = start.at + start.step
+        start.done = any(float(np.abs(target - other.at - other.step).max()) < least for other in kept)
+        if not start.done:
+            kept.append(start)
+    return kept
+
+
+def _accept(start: _Start, stencil: Array, found: Array) -> None:
+    """Move to the stencil's centre if it is better; otherwise trust the old parabola less far."""
     untried = start.gain == np.inf
-    better = found[0] > start.value
-    if better or untried:
-        start.at, start.value = stencil[0], float(found[0])
-        if not np.isfinite(found).all():
-            start.done = True
-            return
-        start.gradient, start.hessian = _differences(stencil, found)
-    else:
+    if not untried and not found[0] > start.value:
         start.radius = 0.25 * float(np.abs(start.step).max())
-    low, high = np.maximum(-start.radius, -start.at), np.minimum(start.radius, 1.0 - start.at)
-    start.step, start.gain = top_of_parabola(start.gradient, start.hessian, low, high)
-    start.done = start.gain <= tiny or start.radius < LEAST_RADIUS
+        return
+    start.at, start.value = stencil[0], float(found[0])
+    start.done = not np.isfinite(found).all()
+    if not start.done:
+        start.gradient, start.hessian = _differences(stencil, found)
+
+
+def _plan(starts: list[_Start], *, least: float) -> None:
+    """The next step of each start, as far as its parabola is trusted."""
+    at, radius = np.array([start.at for start in starts]), np.array([[start.radius] for start in starts])
+    gradients, hessians = np.array([start.gradient for start in starts]), np.array([start.hessian for start in starts])
+    low, high = np.maximum(-radius, -at), np.minimum(radius, 1.0 - at)
+    for start, step, gain in zip(starts, *tops_of_parabolas(gradients, hessians, low, high), strict=True):
+        start.step, start.gain = step, float(gain)
+        start.done |= start.gain <= least or start.radius < LEAST_RADIUS
 
 
 def _stencil(u: Array) -> Array:
@@ -125,28 +143,34 @@ def _differences(stencil: Array, found: Array) -> tuple[Array, Array]:
     return gradient, hessian
 
 
-def top_of_parabola(gradient: Array, hessian: Array, low: Array, high: Array) -> tuple[Array, float]:
-    """The step s in [low, high] (which holds 0) of the highest g s + s H s / 2, and that height.
+def tops_of_parabolas(gradients: Array, hessians: Array, low: Array, high: Array) -> tuple[Array, Array]:
+    """For each row, the step s within [low, high] (which holds 0) of the highest g s + s H s / 2, and that height.
 
-    Tries the faces of the box, each coordinate free or at one of its ends: 3^d of them, whatever the signs of H.
+    Tries the faces of the boxes, each coordinate free or at one of its ends: right whatever the signs of H.
+
+    Args:
+        gradients: `(k, d)`.
+        hessians: `(k, d, d)`, symmetric.
+        low: `(k, d)`.
+        high: `(k, d)`.
     """
-    d = len(gradient)
-    best, height = np.zeros(d), 0.0
-    for ends in itertools.product((0, 1, 2), repeat=d):
-        face = np.array(ends)
-        free = face == 0
-        step = np.where(face == 1, low, np.where(face == 2, high, 0.0))
-        if free.any():
-            inner = hessian[np.ix_(free, free)]
-            try:
-                step[free] = np.linalg.solve(inner, -(gradient + hessian @ step)[free])
-            except np.linalg.LinAlgError:
-                continue
-            if not ((low <= step) & (step <= high)).all():
-                continue
-        rise = float(gradient @ step + 0.5 * step @ hessian @ step)
-        if rise > height:
-            best, height = step, rise
-        if free.all() and (d == 1 or np.linalg.eigvalsh(hessian)[-1] < 0.0) and rise >= height:
-            break  # concave, and its top lies inside
+    k, d = gradients.shape
+    best, height = np.zeros((k, d)), np.zeros(k)
+    for face in itertools.product((0, 1, 2), repeat=d):
+        ends = np.array(face)
+        free = np.flatnonzero(ends == 0)
+        step = np.where(ends == 1, low, np.where(ends == 2, high, 0.0))
+        possible = np.ones(k, dtype=bool)
+        if len(free):
+            slopes = gradients + np.einsum("kij,kj->ki", hessians, step)
+            inner = hessians[:, free[:, None], free]
+            possible = np.linalg.det(inner) != 0.0
+            inner = np.where(possible[:, None, None], inner, np.eye(len(free)))
+            step[:, free] = -np.linalg.solve(inner, slopes[:, free, None])[:, :, 0]
+            possible &= ((low <= step) & (step <= high)).all(axis=1)
+        rises = np.einsum("ki,ki->k", gradients, step) + 0.5 * np.einsum("ki,kij,kj->k", step, hessians, step)
+        better = possible & (rises > height)
+        best[better], height[better] = step[better], rises[better]
+        if len(free) == d and possible.all() and (np.linalg.eigvalsh(hessians)[:, -1] < 0.0).all():
+            break  # all are concave and have their tops inside
     return best, height

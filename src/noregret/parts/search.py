@@ -22,11 +22,12 @@ from ..checks import Array, integer
 from ..domain import Box, Space
 from ..parameters import Choice, Float, Int
 from ..serialize import described
-from .quadratic import climb
+from .quadratic import climb, tops_of_parabolas
 
 DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
-PEAKS = 3  # peaks of the candidates' scores that are looked at for each that is refined, where they are dense
+PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
 APART = 2.0  # spacings between those peaks
+CLOSE = 0.01  # share of the diagonal within which one start is enough
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
@@ -86,6 +87,11 @@ class PointSearch:
         unit = qmc.Sobol(
             domain.dimension, scramble=True, rng=np.random.default_rng([seed, domain.dimension])
         ).random_base2(power)
+        if self.dense(domain):  # where upper bounds often have their maxima: on faces, in corners
+            half = 0.75 * _spacing(domain, len(unit))
+            unit = np.where(unit < half, 0.0, np.where(unit > 1.0 - half, 1.0, unit))
+            corners = list(itertools.product((0.0, 1.0), repeat=domain.dimension))
+            unit[: len(corners)] = corners[: len(unit)]
         points = domain.lower + unit * (domain.upper - domain.lower)
         return domain.snap(points) if isinstance(domain, Space) else points
 
@@ -123,9 +129,10 @@ class PointSearch:
         points = np.concatenate([top, tried])
         values = surface.values(points)
         best, counted = Found(points[int(values.argmax())], float(values.max()), 0), len(points)
-        for start in _spread(points, values, self.starts, domain):
-            here = Found(_peak(points[start], standing, scores, domain), float(values[start]), 0)
-            if not np.array_equal(here.point, points[start]):
+        starts = _spread(points, values, self.starts, domain)
+        for start, peak in zip(starts, _peaks(points[starts], standing, scores, domain), strict=True):
+            here = Found(peak, float(values[start]), 0)
+            if not np.array_equal(peak, points[start]):
                 here = here._replace(value=-np.inf)  # not known yet
             found = self._ascend(surface, domain, here, hopeless_below=best.value, reach=REACH * spacing)
             counted += found.evaluations
@@ -139,10 +146,10 @@ class PointSearch:
         spacing = _spacing(domain, len(standing))
         apart = APART * spacing / np.sqrt(domain.dimension)
         seen = standing[_spread(standing, _coarse(scores), PEAKS * self.starts, domain, apart=apart)]
-        points = np.concatenate([[_peak(point, standing, scores, domain) for point in seen], incumbents])
+        points = np.concatenate([seen, _peaks(seen, standing, scores, domain), incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
-        starts = _spread(points, values, self.starts, domain)
+        starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
         low, span = domain.lower, domain.upper - domain.lower
 
         def inside(u: Array) -> Array:
@@ -225,37 +232,37 @@ class PointSearch:
         return best[0]._replace(evaluations=count[0])
 
 
-def _peak(point: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
-    """Where a parabola through the scores around a point has its maximum; the point itself if that is not nearby.
+def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
+    """Maxima of parabolas through the scores around points, not farther than those scores reach, `(k, d)`.
 
     The scores of the standing candidates are known already, and every look at the score costs O(n^2): a start close to
     the maximum saves some of them.
     """
-    d = domain.dimension
+    d, span = domain.dimension, domain.upper - domain.lower
     count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
     if not real_columns(domain).all() or count > len(standing) // 8:
-        return point
-    offsets = (standing - point) / (domain.upper - domain.lower)
-    squares = np.einsum("ij,ij->i", offsets, offsets)
-    near = np.argpartition(squares, count)[:count]
-    z, values = offsets[near], scores[near]
-    if not np.isfinite(values).all():
-        return point
+        return points
+    offsets = (standing - points[:, None]) / span
+    squares = np.einsum("kij,kij->ki", offsets, offsets)
+    near = np.argpartition(squares, count, axis=1)[:, :count]
+    values = scores[near]
+    usable = np.asarray(np.isfinite(values).all(axis=1))
+    values = np.where(usable[:, None], values, 0.0)
+    reach = np.sqrt(np.take_along_axis(squares, near, axis=1).max(axis=1))[:, None]
+    z = np.take_along_axis(offsets, near[:, :, None], axis=1) / reach[:, None]
     i, j = np.triu_indices(d)
-    design = np.column_stack([np.ones(count), z, z[:, i] * z[:, j]])
-    coefficients = np.linalg.lstsq(design, values, rcond=None)[0]
-    hessian = np.zeros((d, d))
-    hessian[i, j] += coefficients[d + 1 :]
-    hessian += hessian.T
-    if np.linalg.eigvalsh(hessian)[-1] >= 0.0:
-        return point
-    step = -np.linalg.solve(hessian, coefficients[1 : d + 1])
-    if step @ step > squares[near].max():
-        return point
+    design = np.concatenate([np.ones((len(points), count, 1)), z, z[:, :, i] * z[:, :, j]], axis=2)
+    coefficients = np.einsum("kij,kj->ki", np.linalg.pinv(design), values)
+    hessians = np.zeros((len(points), d, d))
+    hessians[:, i, j] += coefficients[:, d + 1 :]
+    hessians += hessians.transpose(0, 2, 1).copy()
+    unit = (points - domain.lower) / span
+    low, high = np.maximum(-reach, -unit) / reach, np.minimum(reach, 1.0 - unit) / reach
+    steps, _ = tops_of_parabolas(coefficients[:, 1 : d + 1], hessians, low, high)
     # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
     grid = 0.01 * _spacing(domain, len(standing))
-    peak = grid * np.round(((point - domain.lower) / (domain.upper - domain.lower) + step) / grid)
-    return domain.lower + np.clip(peak, 0.0, 1.0) * (domain.upper - domain.lower)
+    peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
+    return np.where(usable[:, None], peaks, points)
 
 
 def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:

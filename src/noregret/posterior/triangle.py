@@ -2,10 +2,11 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| L | `_blocks` | blocks of `BLOCK` rows, each up to the end of its diagonal block | (n, n), lower |
+| L | `_left`, `_corner` | blocks of `BLOCK` rows: left of the diagonal block, and that block | (n, n), lower |
 
 Rows live in blocks that are allocated whole and filled, so growth copies nothing and only half of the square is kept:
-n = 10,000 takes 0.45 GB. Substitution with many right-hand sides runs block by block in level-3 BLAS.
+n = 10,000 takes 0.45 GB. Substitution runs block by block in level-3 BLAS; a few right-hand sides together cost little
+more than one, since the time goes into reading L.
 """
 
 from __future__ import annotations
@@ -14,11 +15,15 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 
 from ..checks import Array
 
 BLOCK = 256
+SMALL = (
+    1_000_000  # multiplications in a product that OpenBLAS does as it stands; larger ones it first copies into place
+)
+FEW = 48  # right-hand sides for which that copy would take longer than the product
 
 
 class Rotations(NamedTuple):
@@ -45,21 +50,33 @@ class Rotations(NamedTuple):
             extra /= cosine
 
 
+class _Rows(NamedTuple):
+    """Some rows of L: from `low` to `high`, their columns before `low`, and the triangle from there on."""
+
+    low: int
+    high: int
+    left: Array  # (high - low, low)
+    corner: Array  # (high - low, high - low)
+
+
 class GrowingTriangle:
     """The Cholesky factor L of a positive definite matrix to which rows and columns are added and removed."""
 
     def __init__(self) -> None:
         self.size = 0
-        self._blocks: list[Array] = []
+        self._left: list[Array] = []
+        self._corner: list[Array] = []
         self._shared = 0  # leading blocks that a copy uses too: replaced, not written into
 
     def append(self, row: Array, diagonal: float) -> None:
         """Add the row (row, diagonal) of L; `row` is `(size,)`."""
         block, inside = divmod(self.size, BLOCK)
         if inside == 0:
-            self._blocks.append(np.zeros((BLOCK, (block + 1) * BLOCK)))
-        self._blocks[block][inside, : self.size] = row
-        self._blocks[block][inside, self.size] = diagonal
+            self._left.append(np.zeros((BLOCK, block * BLOCK)))
+            self._corner.append(np.zeros((BLOCK, BLOCK)))
+        self._left[block][inside] = row[: block * BLOCK]
+        self._corner[block][inside, :inside] = row[block * BLOCK :]
+        self._corner[block][inside, inside] = diagonal
         self.size += 1
 
     def extend(self, rows: Array, residual: Array, ridge: Array) -> None:
@@ -77,74 +94,62 @@ class GrowingTriangle:
             residual[j + 1 :, j] /= diagonal
             self.append(np.concatenate([row, residual[j, :j]]), diagonal)
 
-    def solve(self, right: Array, *, start: int = 0, known: Array | None = None) -> Array:
-        """L^{-1} `right`, `(n, m)` or `(n,)`; with `known` (its first `start` rows), only the rows from there on.
-
-        Args:
-            right: rows from `start` on.
-            start: rows of the solution that are known already.
-            known: those rows, `(start, m)`.
-        """
+    def solve(self, right: Array) -> Array:
+        """L^{-1} `right`, `(n, m)` or `(n,)`."""
         solution = np.empty((self.size, *right.shape[1:]))
-        if known is not None:
-            solution[:start] = known[:start]
-        for low, high, block in self._rows(start):
-            rest = right[low - start : high - start] - block[:, :low] @ solution[:low]
-            solution[low:high] = solve_triangular(block[:, low:high], rest, lower=True, check_finite=False)
+        for low, high, left, corner in self._rows():
+            rest = right[low:high] - _times(left, solution[:low])
+            solution[low:high] = dtrsm(1.0, corner.T, rest, trans_a=1).reshape(rest.shape)
         return solution
 
     def substitute(self, right: Array, solution: Array, *, start: int) -> None:
         """Rows `start` .. n of L^{-1} `right` into `solution`, row by row.
 
-        One dot product a row, however many rows at once: the result does not depend on when it was asked for.
+        The same products for a row however many rows at once: the result does not depend on when it was asked for.
         """
-        for low, high, block in self._rows(start):
-            for i in range(low, high):
-                row = block[i - low]
-                solution[i] = (right[i] - row[:i] @ solution[:i]) / row[i]
+        for low, high, left, corner in self._rows(start):
+            for i in range(max(low, start), high):
+                known = left[i - low] @ solution[:low] + corner[i - low, : i - low] @ solution[low:i]
+                solution[i] = (right[i] - known) / corner[i - low, i - low]
 
     def solve_transposed(self, right: Array) -> Array:
         """L^{-T} `right`, `(n, m)` or `(n,)`."""
         solution = right.copy()
-        for low, high, block in reversed(list(self._rows(0))):
-            part = solve_triangular(block[:, low:high], solution[low:high], lower=True, trans=1, check_finite=False)
+        for low, high, left, corner in reversed(self._rows()):
+            part = dtrsm(1.0, corner.T, solution[low:high]).reshape(solution[low:high].shape)
             solution[low:high] = part
-            solution[:low] -= block[:, :low].T @ part
+            solution[:low] -= left.T @ part
         return solution
 
     def part(self, low: int, high: int) -> Array:
-        """Rows `low` .. `high` of L up to column `high`, `(high - low, high)`: a copy where they span blocks."""
-        pieces = [block[: high - first, :high] for first, _, block in self._rows(low) if first < high]
-        if len(pieces) == 1:
-            return pieces[0]
+        """Rows `low` .. `high` of L up to column `high`, `(high - low, high)`."""
         result = np.zeros((high - low, high))
-        filled = 0
-        for piece in pieces:
-            result[filled : filled + len(piece), : piece.shape[1]] = piece
-            filled += len(piece)
+        for rows in self._rows(low):
+            first, last = max(low, rows.low), min(high, rows.high)
+            if first < last:
+                result[first - low : last - low, : rows.low] = rows.left[first - rows.low : last - rows.low]
+                result[first - low : last - low, rows.low : last] = rows.corner[
+                    first - rows.low : last - rows.low, : last - rows.low
+                ]
         return result
 
-    def _rows(self, start: int) -> list[tuple[int, int, Array]]:
-        """(first row, last row + 1, those rows of L up to their diagonal block) from row `start` on."""
+    def _rows(self, start: int = 0) -> list[_Rows]:
+        """The blocks from that of row `start` on."""
         rows = []
-        low = start
-        while low < self.size:
-            block, inside = divmod(low, BLOCK)
-            high = min((block + 1) * BLOCK, self.size)
-            rows.append((low, high, self._blocks[block][inside : inside + high - low, :high]))
-            low = high
+        for block in range(start // BLOCK, len(self._left)):
+            low, high = block * BLOCK, min((block + 1) * BLOCK, self.size)
+            rows.append(
+                _Rows(low, high, self._left[block][: high - low], self._corner[block][: high - low, : high - low])
+            )
         return rows
 
     def diagonal(self) -> Array:
         """The diagonal of L, `(n,)`."""
-        return np.concatenate([block[:, low:high].diagonal() for low, high, block in self._rows(0)] or [np.zeros(0)])
+        return np.concatenate([rows.corner.diagonal() for rows in self._rows()] or [np.zeros(0)])
 
     def dense(self, start: int = 0) -> Array:
         """A copy of the trailing square from row and column `start` on."""
-        result = np.zeros((self.size - start, self.size - start))
-        for low, high, block in self._rows(start):
-            result[low - start : high - start, : high - start] = block[:, start:high]
-        return result
+        return self.part(start, self.size)[:, start:].copy()
 
     def add_to_diagonal(self, position: int, amount: float) -> Rotations:
         """Follow M[position, position] += amount (of either sign, M staying positive definite). O((n - position)^2)."""
@@ -160,10 +165,9 @@ class GrowingTriangle:
         trailing = self.dense(position)
         kept, column = trailing[1:, 1:].copy(), trailing[1:, 0].copy()
         _rank_one(kept, column, position, 1.0)
-        left = [block[:, :position].copy() for _, _, block in self._rows(position)]
-        rows = np.concatenate(left)[1:] if left else np.zeros((0, position))
+        rows = self.part(position, self.size)[1:, :position]
         self.size = position
-        del self._blocks[-(-position // BLOCK) :]
+        del self._left[-(-position // BLOCK) :], self._corner[-(-position // BLOCK) :]
         self._own(position // BLOCK)
         for offset, row in enumerate(rows):
             self.append(np.concatenate([row, kept[offset, :offset]]), float(kept[offset, offset]))
@@ -171,21 +175,36 @@ class GrowingTriangle:
     def copy(self) -> GrowingTriangle:
         """An independent factor; full blocks are shared until one of the two changes them."""
         other = GrowingTriangle()
-        other.size, other._blocks = self.size, self._blocks.copy()
+        other.size, other._left, other._corner = self.size, self._left.copy(), self._corner.copy()
         self._shared = other._shared = self.size // BLOCK
-        if other._blocks and self.size % BLOCK:
-            other._blocks[-1] = other._blocks[-1].copy()
+        if other._left and self.size % BLOCK:
+            other._left[-1], other._corner[-1] = other._left[-1].copy(), other._corner[-1].copy()
         return other
 
     def _own(self, first: int) -> None:
-        for number in range(first, min(self._shared, len(self._blocks))):
-            self._blocks[number] = self._blocks[number].copy()
+        for number in range(first, min(self._shared, len(self._left))):
+            self._left[number], self._corner[number] = self._left[number].copy(), self._corner[number].copy()
         self._shared = min(self._shared, first)
 
     def _replace(self, start: int, trailing: Array) -> None:
         self._own(start // BLOCK)
-        for low, high, block in self._rows(start):
-            block[:, start:high] = trailing[low - start : high - start, : high - start]
+        for low, high, left, corner in self._rows(start):
+            first = max(low, start)  # row `start` may be anywhere in its block
+            rows = trailing[first - start : high - start]
+            left[first - low :, start:] = rows[:, : max(low - start, 0)]
+            corner[first - low :, first - low :] = rows[:, first - start : high - start]
+
+
+def _times(left: Array, right: Array) -> Array:
+    """The product, in pieces where there are few columns."""
+    columns = right.shape[1] if right.ndim == 2 else 1
+    if not 1 < columns <= FEW:
+        return np.asarray(left @ right)
+    width = SMALL // (len(left) * columns)
+    result = left[:, :width] @ right[:width]
+    for start in range(width, len(right), width):
+        result += left[:, start : start + width] @ right[start : start + width]
+    return result
 
 
 def _rank_one(factor: Array, column: Array, start: int, sign: float) -> Rotations:
