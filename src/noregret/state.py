@@ -190,11 +190,14 @@ class State:
         return None if value is None else (value - self._scale.mean) / self._scale.std
 
     def _censored_target(self) -> float:
+        return (self._censored_value() - self._scale.mean) / self._scale.std
+
+    def _censored_value(self) -> float:
         pending = self.policy.pending
         lowest = pending.minimum if isinstance(pending, Censored) else None
         if lowest is None:
             lowest = self.policy.prior_mean if self._least is None else self._least
-        return (lowest - self._scale.mean) / self._scale.std
+        return lowest
 
     def _retarget(self) -> None:
         """What trials count as has changed, for all of them."""
@@ -205,7 +208,7 @@ class State:
                 self._entries[number] = (trial, target)
 
     def _target_now(self, number: int, trial: Trial) -> float:
-        target = None if number in self._open or number in self._dropped else self._target(trial)
+        target = self._target(trial) if self._is_answer(number) else None
         return self._censored_target() if target is None else target
 
     # -- memory --------------------------------------------------------------------------------------------------
@@ -349,7 +352,8 @@ class State:
 
     def _value(self, trial: Trial) -> float:
         """What a trial counts as, reward units."""
-        return self._target_now(trial.number, trial) * self._scale.std + self._scale.mean
+        value = self.policy.objective.target(trial, self.multipliers) if self._is_answer(trial.number) else None
+        return self._censored_value() if value is None else value
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
