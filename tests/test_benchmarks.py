@@ -12,12 +12,14 @@ SMALL = {
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1"],
     "replay.py": ["--studies", "2"],
+    "coverage.py": ["--runs", "2", "--rounds", "5", "--jobs", "1"],
     "change.py": ["--count", "12", "--rounds", "50", "--runs", "2"],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
     "arms.py": "same arms: yes",
     "replay.py": "2 of 2 studies identical",
+    "coverage.py": "regret at most",
     "fit.py": "log likelihood",
     "change.py": "same verdicts: yes",
     "information.py": "same: yes",

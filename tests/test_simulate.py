@@ -6,6 +6,7 @@ from scipy.stats import binom
 
 import noregret as nr
 from noregret import metrics
+from noregret.environments import rkhs_function
 
 ARMS = nr.Arms.grid(0, 1, 40)
 
@@ -81,6 +82,27 @@ def test_theorem_1_covers():
             failed |= bool(((values < lower) | (values > upper)).any())
             trial = study.ask()
             study.tell(trial, values[trial.arm] + 0.3 * noise.standard_normal())
+        failures += failed
+    assert failures <= binom.ppf(1 - 1e-3, runs, delta)
+
+
+@pytest.mark.parametrize("make", [nr.igp_ucb, nr.gp_ts])
+def test_the_bounds_of_chowdhury_and_gopalan_cover(make):
+    """Theorem 2 with the realised gain, on functions of known norm: in at most delta = 0.1 of runs f leaves the bounds.
+
+    60 runs; if the failure probability were exactly 0.1, more failures than the limit have probability below 1e-3.
+    """
+    kernel, delta, runs, rounds = nr.SquaredExponential(0.2), 0.1, 60, 30
+    failures = 0
+    for seed in range(runs):
+        values = rkhs_function(kernel, ARMS, seed=seed, norm=2.0)(ARMS.points)
+        study = nr.Study(make(ARMS, kernel, noise=0.3, norm_bound=2.0, horizon=rounds, delta=delta), seed=seed)
+        noise, failed = np.random.default_rng([18, seed]), False
+        for _ in range(rounds):
+            lower, upper = study.bounds()
+            failed |= bool(((values < lower) | (values > upper)).any())
+            trial = study.ask()
+            study.tell(trial, float(values[trial.arm] + 0.3 * noise.standard_normal()))
         failures += failed
     assert failures <= binom.ppf(1 - 1e-3, runs, delta)
 

@@ -1,0 +1,115 @@
+"""Are the bounds honest? How often they fail on functions they were not fitted to, and regret against its theorem.
+
+A run fails when f leaves the bounds anywhere: any round, any arm. The theorems allow a share delta = 0.1 of runs to.
+Theorem 1 (Srinivas et al. 2010) is tried on samples of the Gaussian process; IGP-UCB and GP-TS (Chowdhury & Gopalan
+2017), with the realised gain, on functions of known RKHS norm.
+
+    python benchmarks/coverage.py                # 400 runs of each, 2 processes: some minutes
+    python benchmarks/coverage.py --runs 20      # a look
+"""
+
+import argparse
+import os
+import time
+from typing import NamedTuple
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import loky
+import numpy as np
+from scipy.stats import binom
+from tqdm import tqdm
+
+import noregret as nr
+from noregret.environments import gp_sample, rkhs_function
+
+DELTA = 0.1
+ARMS = nr.Arms.grid(0, 1, 100)
+KERNELS = {"squared exponential": nr.SquaredExponential(0.2), "Matern 5/2": nr.Matern(2.5, 0.2)}
+NOISE = 0.25
+NORM = 2.0
+
+
+class Case(NamedTuple):
+    """A policy, and the functions its theorem is about."""
+
+    name: str
+    kernel: nr.Kernel
+
+    def function(self, seed):
+        if self.name == "Theorem 1":
+            return gp_sample(self.kernel, ARMS, seed=seed)
+        return rkhs_function(self.kernel, ARMS, seed=seed, norm=NORM)
+
+    def policy(self, rounds):
+        if self.name == "Theorem 1":
+            return nr.gp_ucb(ARMS, self.kernel, noise=NOISE, delta=DELTA)
+        make = nr.igp_ucb if self.name == "IGP-UCB" else nr.gp_ts
+        return make(ARMS, self.kernel, noise=NOISE, norm_bound=NORM, horizon=rounds, delta=DELTA)
+
+    def regret_bound(self, rounds, study):
+        """The theorem's bound of the cumulative regret, with the largest width and the gain of the whole run."""
+        gain, width = study.information_gain, study.width
+        if self.name == "Theorem 1":
+            return nr.gp_ucb_regret_bound(rounds, width=width, information_gain=gain, noise=NOISE)
+        if self.name == "IGP-UCB":
+            return nr.igp_ucb_regret_bound(rounds, width=width, information_gain=gain)
+        return nr.gp_ts_regret_bound(
+            rounds, width=width, information_gain=gain, norm_bound=NORM, log_size=np.log(len(ARMS)), delta=DELTA
+        )
+
+
+CASES = [Case(name, kernel) for name in ("Theorem 1", "IGP-UCB", "GP-TS") for kernel in KERNELS.values()]
+
+
+class Outcome(NamedTuple):
+    """Of one run."""
+
+    failed: bool  # the bounds, anywhere
+    tightest: float  # largest |f - mu| / (width sigma) seen
+    regret_share: float  # largest regret over its bound at any round
+
+
+def one_run(case, seed, rounds):
+    values = np.asarray(case.function(seed)(ARMS.points))
+    noise = NOISE * np.random.default_rng([23, seed]).standard_normal(rounds)
+    study = nr.Study(case.policy(rounds), seed=seed)
+    tightest, regret, share = 0.0, 0.0, 0.0
+    for t in range(rounds):
+        mean, std = study.predict()
+        # Where nothing is uncertain any more, what is left of |f - mu| is rounding.
+        ratio = np.abs(values - mean) / (study.width * np.maximum(std, 1e-9))
+        tightest = max(tightest, float(ratio.max()))
+        trial = study.ask()
+        study.tell(trial, float(values[trial.arm] + noise[t]))
+        regret += float(values.max() - values[trial.arm])
+        share = max(share, regret / case.regret_bound(t + 1, study))
+    return Outcome(tightest > 1.0, tightest, share)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--runs", type=int, default=400, help="of each case (default 400)")
+    parser.add_argument("--rounds", type=int, default=100, help="of each run (default 100)")
+    parser.add_argument("--jobs", type=int, default=2, help="processes (default 2)")
+    options = parser.parse_args()
+    limit = int(binom.ppf(0.95, options.runs, DELTA))
+    print(f"{options.runs} runs of {options.rounds} rounds on {len(ARMS)} arms; delta = {DELTA}: more than {limit}")
+    print("failures would be significantly too many (one-sided 5%)\n")
+    for case in CASES:
+        began = time.perf_counter()
+        with loky.ProcessPoolExecutor(max_workers=options.jobs) as pool:
+            runs = pool.map(one_run, [case] * options.runs, range(options.runs), [options.rounds] * options.runs)
+            outcomes = list(tqdm(runs, total=options.runs, leave=False, desc=case.name))
+        failures = sum(outcome.failed for outcome in outcomes)
+        tightest = np.median([outcome.tightest for outcome in outcomes])
+        share = max(outcome.regret_share for outcome in outcomes)
+        verdict = "honest" if failures <= limit else "NOT HONEST"
+        print(f"{case.name}, {case.kernel}: {failures} of {options.runs} runs fail ({failures / options.runs:.3f}),")
+        print(f"   {verdict}; median of the largest |f - mu| / (width sigma): {tightest:.2f}; regret at most")
+        print(f"   {share:.4f} of its bound at any round of any run; {time.perf_counter() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
