@@ -26,6 +26,7 @@ STEP = 1e-4  # of the differences, in the unit cube: truncation and rounding bot
 NEWTON = 1e-8  # relative gain expected below which one more step ends at the maximum: its error is squared
 ENOUGH = 1e-13  # relative gain expected below which nothing is left to do
 LEAST_RADIUS = 1e-6
+SINGULAR = 1e-9  # determinant, in units of the largest entry, below which directions are flat but for rounding
 SAME = 0.2  # radii within which two starts that head for one point are one
 HOPE = 2.0  # times the gain that its parabola promises: a start that stays below the best even so is given up
 
@@ -143,7 +144,9 @@ def _differences(stencil: Array, found: Array) -> tuple[Array, Array]:
     return gradient, hessian
 
 
-def tops_of_parabolas(gradients: Array, hessians: Array, low: Array, high: Array) -> tuple[Array, Array]:
+def tops_of_parabolas(
+    gradients: Array, hessians: Array, low: Array, high: Array, *, least: Array | float = 0.0
+) -> tuple[Array, Array]:
     """For each row, the step s within [low, high] (which holds 0) of the highest g s + s H s / 2, and that height.
 
     Tries the faces of the boxes, each coordinate free or at one of its ends: right whatever the signs of H.
@@ -153,6 +156,7 @@ def tops_of_parabolas(gradients: Array, hessians: Array, low: Array, high: Array
         hessians: `(k, d, d)`, symmetric.
         low: `(k, d)`.
         high: `(k, d)`.
+        least: what a face must gain over those before it, `(k,)`, so that rounding does not choose between equal ones.
     """
     k, d = gradients.shape
     best, height = np.zeros((k, d)), np.zeros(k)
@@ -164,12 +168,12 @@ def tops_of_parabolas(gradients: Array, hessians: Array, low: Array, high: Array
         if len(free):
             slopes = gradients + np.einsum("kij,kj->ki", hessians, step)
             inner = hessians[:, free[:, None], free]
-            possible = np.linalg.det(inner) != 0.0
+            possible = np.abs(np.linalg.det(inner)) > SINGULAR * np.abs(inner).max(axis=(1, 2)) ** len(free)
             inner = np.where(possible[:, None, None], inner, np.eye(len(free)))
             step[:, free] = -np.linalg.solve(inner, slopes[:, free, None])[:, :, 0]
             possible &= ((low <= step) & (step <= high)).all(axis=1)
         rises = np.einsum("ki,ki->k", gradients, step) + 0.5 * np.einsum("ki,kij,kj->k", step, hessians, step)
-        better = possible & (rises > height)
+        better = possible & (rises > height + least)
         best[better], height[better] = step[better], rises[better]
         if len(free) == d and possible.all() and (np.linalg.eigvalsh(hessians)[:, -1] < 0.0).all():
             break  # all are concave and have their tops inside

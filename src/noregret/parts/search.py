@@ -29,6 +29,7 @@ PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that a
 APART = 2.0  # spacings between those peaks
 CLOSE = 0.01  # share of the diagonal within which one start is enough
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
+COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
 MOST_CORNERS = 10  # dimensions up to which all corners of a grid cell are looked at, not the nearest alone
@@ -252,13 +253,14 @@ def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -
     z = np.take_along_axis(offsets, near[:, :, None], axis=1) / reach[:, None]
     i, j = np.triu_indices(d)
     design = np.concatenate([np.ones((len(points), count, 1)), z, z[:, :, i] * z[:, :, j]], axis=2)
-    coefficients = np.einsum("kij,kj->ki", np.linalg.pinv(design), values)
+    coefficients = np.einsum("kij,kj->ki", np.linalg.pinv(design, rcond=COLLINEAR), values)
     hessians = np.zeros((len(points), d, d))
     hessians[:, i, j] += coefficients[:, d + 1 :]
     hessians += hessians.transpose(0, 2, 1).copy()
     unit = (points - domain.lower) / span
     low, high = np.maximum(-reach, -unit) / reach, np.minimum(reach, 1.0 - unit) / reach
-    steps, _ = tops_of_parabolas(coefficients[:, 1 : d + 1], hessians, low, high)
+    least = COLLINEAR * np.ptp(values, axis=1)
+    steps, _ = tops_of_parabolas(coefficients[:, 1 : d + 1], hessians, low, high, least=least)
     # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
     grid = 0.01 * _spacing(domain, len(standing))
     peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
