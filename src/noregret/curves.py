@@ -34,8 +34,13 @@ class Interval(NamedTuple):
 
     def __str__(self) -> str:
         if math.isinf(self.low):
-            return f"{self.mean:.3g}"
-        return f"{self.mean:.3g} ({self.low:.3g} to {self.high:.3g})"
+            return short(self.mean)
+        return f"{short(self.mean)} ({short(self.low)} to {short(self.high)})"
+
+
+def short(number: float) -> str:
+    """Three digits, or whole numbers where they are large."""
+    return f"{number:,.0f}" if abs(number) >= 1000.0 else f"{number:.3g}"
 
 
 def interval(values: Array) -> Interval:

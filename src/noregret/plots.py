@@ -158,7 +158,7 @@ def panels(shown: Sequence[Panel], path: Path, *, title: str = "") -> None:
         path: of the PNG.
         title: above all panels.
     """
-    figure = _new_figure(1.2 + 4.4 * len(shown), 3.9)
+    figure = _new_figure(2.2 + 4.2 * len(shown), 3.7)
     axes: Any = figure.subplots(1, len(shown), squeeze=False)[0]
     names = dict.fromkeys(
         name for panel in shown for name in (panel.lines if isinstance(panel, Curves) else panel.boxes)
@@ -173,8 +173,22 @@ def panels(shown: Sequence[Panel], path: Path, *, title: str = "") -> None:
         if panel.title:
             ax.set_title(panel.title, fontsize=10)
         ax.grid(alpha=0.25, lw=0.6)
-    figure.suptitle(title, fontsize=11)
+    _legends(figure, axes, shown)
+    figure.suptitle(title, fontsize=11, x=0.01, horizontalalignment="left")
     figure.savefig(path, dpi=90)
+
+
+def _legends(figure: Figure, axes: Any, shown: Sequence[Panel]) -> None:
+    """One beside all panels where they have the same lines, else one in each."""
+    style: dict[str, Any] = {"fontsize": 8, "title_fontsize": 7, "alignment": "left", "frameon": False}
+    lines = [panel for panel in shown if isinstance(panel, Curves)]
+    if len({(*panel.lines, panel.band) for panel in lines}) == 1:
+        handles, labels = axes[shown.index(lines[0])].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside right center", title=BANDS[lines[0].band], **style)
+        return
+    for ax, panel in zip(axes, shown, strict=True):
+        if isinstance(panel, Curves):
+            ax.legend(title=BANDS[panel.band], **style)
 
 
 def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
@@ -192,8 +206,6 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
         ax.set_ylim(bottom=0.0)
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
     ax.set_xlabel(panel.x_label)
-    legend = ax.legend(fontsize=8, title=BANDS[panel.band], title_fontsize=7, alignment="left", edgecolor="none")
-    legend.get_frame().set_alpha(0.6)
     if len(panel.x) <= 60 and "x" not in panel.log:
         ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 

@@ -9,7 +9,7 @@ import itertools
 from collections.abc import Sequence
 
 from ..checks import Array
-from ..curves import Curves, Interval, interval
+from ..curves import Curves, Interval, interval, short
 from .figure import Statement
 
 INDISTINGUISHABLE = 0.05  # of where the highest curve ends
@@ -18,7 +18,7 @@ INDISTINGUISHABLE = 0.05  # of where the highest curve ends
 def ends(curves: Curves, names: Sequence[str] | None = None) -> str:
     """Where the curves end, in words."""
     listed = list(curves.lines) if names is None else names
-    return ", ".join(f"{name} {curves.mean(name)[-1]:.3g}" for name in listed)
+    return ", ".join(f"{name} {short(curves.mean(name)[-1])}" for name in listed)
 
 
 def gap(curves: Curves, lower: str, upper: str) -> Interval:
