@@ -401,7 +401,7 @@ class FixedWidth(Confidence):
     multiplier: float
     valid_for: str = "none"
 
-    def width(self, t, *, posterior):  # noqa: ARG002 - always the same
+    def width(self, t, progress):  # noqa: ARG002 - always the same
         """The multiplier."""
         return self.multiplier
 

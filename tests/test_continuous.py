@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.engines import Question
+from noregret.parts.ascent import ascend
 from noregret.parts.confidence import CompactBayes
 from noregret.parts.quadratic import tops_of_parabolas
 from noregret.parts.refit import Refit, rescaled
 from noregret.parts.search import PointSearch, Surface
 from noregret.parts.smoothness import derivative_tail
+from noregret.randomness import Randomness
 
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), n=nr.Int(1, 100), kind=nr.Choice("a", "b", "c"))
@@ -260,13 +263,11 @@ def branin(points):
 
 
 def branin_surface():
-    def slope(point):
-        step = 1e-6 * np.eye(2)
-        return float(branin(point[None])[0]), np.array(
-            [(branin((point + s)[None]) - branin((point - s)[None]))[0] / 2e-6 for s in step]
-        )
+    def slopes(points):
+        steps = 1e-6 * np.eye(2)
+        return branin(points), np.stack([(branin(points + s) - branin(points - s)) / 2e-6 for s in steps], axis=1)
 
-    return Surface(branin, slope)
+    return Surface(branin, slopes)
 
 
 def test_the_search_finds_the_maximum_and_counts():
@@ -363,16 +364,16 @@ def test_whole_numbers_and_choices_are_searched_exactly():
             ]
         )
 
-    def slope(point):
+    def slopes(points):
         step = 1e-6 * np.eye(5)[0]
-        gradient = np.zeros(5)
-        gradient[0] = (values((point + step)[None]) - values((point - step)[None]))[0] / 2e-6
-        return float(values(point[None])[0]), gradient
+        gradient = np.zeros((len(points), 5))
+        gradient[:, 0] = (values(points + step) - values(points - step)) / 2e-6
+        return values(points), gradient
 
     search = PointSearch(candidates=64, around=16)
     standing = search.standing(SPACE, 1)
     found = search.maximize(
-        Surface(values, slope), SPACE, standing=standing, scores=values(standing), incumbents=np.zeros((0, 5)),
+        Surface(values, slopes), SPACE, standing=standing, scores=values(standing), incumbents=np.zeros((0, 5)),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     best = SPACE.decode(found.point)
@@ -390,7 +391,7 @@ def test_a_path_can_be_maximized():
     search = PointSearch(candidates=512)
     standing = search.standing(BOX, 0)
     found = search.maximize(
-        Surface(path, path.slope), BOX, standing=standing, scores=path(standing), incumbents=np.zeros((0, 2)),
+        Surface(path, path.slopes), BOX, standing=standing, scores=path(standing), incumbents=np.zeros((0, 2)),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     grid = np.stack(np.meshgrid(np.linspace(0, 1, 101), np.linspace(-1, 1, 201)), axis=-1).reshape(-1, 2)
@@ -408,6 +409,115 @@ def test_refits_learn_the_kernel_and_nothing_is_certified():
     assert state.envelope(np.array([[0.5]])).valid_for == "none"
     mean, _ = study.predict([[0.2], [0.9]])
     np.testing.assert_allclose(mean, 100.0 + 5.0 * np.sin([4.0, 18.0]), atol=1.5)
+
+
+def test_gradients_of_the_score_are_those_of_its_values_after_a_refit():
+    study = nr.Study(nr.gp_ucb(BOX, nr.Matern(2.5, [0.5, 0.9]), noise=0.1, refit=Refit(every=10)), seed=0)
+    for point in np.random.default_rng(0).uniform(BOX.lower, BOX.upper, (20, 2)):
+        study.add(point, 300.0 + 50.0 * float(np.sin(5 * point[0])) + 10.0 * point[1])
+    state = study._state.settled()
+    question = Question(21, state.bounds(), None, None, None, Randomness(0, 20))
+    surface = state._engine._surface(question)
+    points = np.array([[0.3, 0.4], [0.8, -0.7]])
+    values, gradients = surface.slopes(points)
+    np.testing.assert_allclose(values, surface.values(points))
+    for column, step in enumerate(1e-5 * np.eye(2)):
+        expected = (surface.values(points + step) - surface.values(points - step)) / 2e-5
+        np.testing.assert_allclose(gradients[:, column], expected, rtol=1e-4)
+
+
+def test_a_refit_learns_the_mean_where_good_rewards_are_frequent():
+    # 60 of 70 rewards near 10, the function elsewhere 0: the average is not what to expect far from the data.
+    rng = np.random.default_rng(3)
+    X = np.concatenate([rng.uniform(0.45, 0.55, (60, 1)), np.linspace(0, 1, 10)[:, None]])
+    y = 10.0 * np.exp(-(((X[:, 0] - 0.5) / 0.12) ** 2)) + 0.05 * rng.standard_normal(70)
+    found = Refit()(nr.Matern(2.5, [0.3]), X, y, np.ones(1), noise=0.1, seed=0)
+    assert found.scale.std == pytest.approx(y.std())
+    assert found.scale.mean < 0.7 * y.mean()
+    assert found.kernel.scale == 1.0
+    shifted = Refit()(nr.Matern(2.5, [0.3]), X, y + 1000.0, np.ones(1), noise=0.1, seed=0)
+    assert shifted.scale.mean == pytest.approx(found.scale.mean + 1000.0, abs=1e-3)
+    np.testing.assert_allclose(shifted.kernel.log_parameters, found.kernel.log_parameters, atol=1e-3)
+
+
+def test_the_scales_of_sums_are_fitted():
+    X, y = np.random.default_rng(0).uniform(size=(30, 2)), np.sin(np.arange(30.0))
+    both = nr.Matern(2.5, 0.3).on(0) + nr.Matern(2.5, 0.3).on(1)
+    found = Refit()(both, X, y, np.ones(2), noise=0.1, seed=0).kernel
+    assert found.left.kernel.scale != 1.0
+    product = nr.Matern(2.5, 0.3, scale=2.0).on(0) * nr.Matern(2.5, 0.3).on(1)
+    found = Refit()(product, X, y, np.ones(2), noise=0.1, seed=0).kernel
+    assert (found.left.kernel.scale, found.right.kernel.scale) == (1.0, 1.0)
+
+
+def test_a_look_before_a_question_does_not_fit_twice(monkeypatch):
+    fits = []
+    original = Refit.__call__
+    monkeypatch.setattr(Refit, "__call__", lambda *args, **known: fits.append(1) or original(*args, **known))
+
+    def run(look):
+        study = nr.Study(nr.gp_ucb(BOX, nr.Matern(2.5, [0.5, 0.9]), noise=0.1, refit=Refit(every=5)), seed=0)
+        for _ in range(11):
+            trial = study.ask()
+            study.tell(trial, float(np.sin(4 * trial.point[0]) + trial.point[1]))
+            if look:
+                study.predict([[0.5, 0.0]])
+        return [trial.point.tolist() for trial in study.trials]
+
+    plain = run(look=False)
+    assert len(fits) == 2
+    fits.clear()
+    assert run(look=True) == plain
+    assert len(fits) == 2
+
+
+def rosenbrock(points):
+    return -np.sum(100.0 * (points[:, 1:] - points[:, :-1] ** 2) ** 2 + (1.0 - points[:, :-1]) ** 2, axis=1)
+
+
+def slopes_of(values):
+    def slopes(points, which):
+        steps = 1e-6 * np.eye(points.shape[1])
+        return values(points), np.stack([(values(points + s) - values(points - s)) / 2e-6 for s in steps], axis=1)
+
+    return slopes
+
+
+def ascended(values, starts, **changed):
+    known = {"radius": 0.1, "reach": 100.0, "best": -np.inf, "unit": 1e-3, "evaluations": 500}
+    return ascend(slopes_of(values), starts, **(known | changed))
+
+
+def test_ascent_follows_a_curved_ridge_and_never_falls():
+    starts = np.random.default_rng(0).uniform(size=(6, 4))
+
+    def values(u):
+        return rosenbrock(4.0 * u - 2.0)
+
+    at, found, _ = ascended(values, starts)
+    best = int(found.argmax())
+    np.testing.assert_allclose(at[best], 0.75, atol=1e-3)
+    assert (found >= values(starts)).all()
+    np.testing.assert_array_equal(found, values(at))
+
+
+def test_ascent_ends_on_the_sides_and_in_the_corners():
+    target, bend = np.array([1.3, 0.4, -0.2]), np.array([[3.0, 1.0, 0.5], [1.0, 2.0, 0.3], [0.5, 0.3, 1.0]])
+
+    def values(u):
+        return -np.einsum("ij,jk,ik->i", u - target, bend, u - target)
+
+    at, found, _ = ascended(values, np.random.default_rng(1).uniform(size=(5, 3)), reach=100.0)
+    grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 41)] * 3), axis=-1).reshape(-1, 3)
+    assert found.max() >= values(grid).max() - 1e-9
+    assert ((at >= 0.0) & (at <= 1.0)).all()
+
+
+def test_ascent_gives_up_what_cannot_win():
+    starts = np.random.default_rng(2).uniform(size=(5, 3))
+    at, _, counted = ascended(lambda u: -np.sum((u - 0.5) ** 2, axis=1), starts, best=50.0, reach=1.0)
+    assert counted == len(starts)
+    np.testing.assert_array_equal(at, starts)
 
 
 def test_rescaling_a_kernel_is_rescaling_the_points():

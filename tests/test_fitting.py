@@ -8,7 +8,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
 import noregret as nr
-from noregret import fitting, serialize
+from noregret import fitting, likelihood, serialize
 
 from .conformance.test_kernels import KERNELS, central_differences
 from .reference import Dense
@@ -41,6 +41,41 @@ def test_likelihood_and_its_gradient(kernel, points, repeats):
 
     expected = central_differences(value, np.append(kernel.log_parameters, math.log(0.3)))
     np.testing.assert_allclose(found.gradient, expected, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_likelihood_at_the_best_constant_mean_and_its_gradient(repeats):
+    X = np.repeat(np.random.default_rng(5).uniform(size=(12, 2)), repeats, axis=0)[: 12 * repeats - 1]
+    y = 7.0 + np.random.default_rng(1).standard_normal(len(X))
+    kernel, data = nr.Matern(2.5, [0.3, 0.6], scale=2.0), likelihood.merged(X, y)
+
+    def at(theta):
+        moved = kernel.with_log_parameters(theta[:-1])
+        return likelihood.evaluate(moved, data, math.exp(theta[-1]), ridges=(0.0,), fit_mean=True)
+
+    theta = np.append(kernel.log_parameters, math.log(0.3))
+    found = at(theta)
+    C = kernel(X, X) + 0.3 * np.eye(len(X))
+    ones = np.linalg.solve(C, np.ones(len(X)))
+    assert found.mean == pytest.approx(ones @ y / ones.sum(), rel=1e-9)
+    for off in (0.0, -0.1, 0.1):
+        other = multivariate_normal(np.full(len(X), found.mean + off), C).logpdf(y)
+        assert (
+            found.likelihood.value == pytest.approx(other, abs=1e-8) if off == 0.0 else found.likelihood.value > other
+        )
+    expected = central_differences(lambda t: at(t).likelihood.value, theta)
+    np.testing.assert_allclose(found.likelihood.gradient, expected, rtol=1e-6, atol=1e-6)
+
+
+def test_a_fitted_mean_follows_a_shift_of_the_rewards():
+    X, y = draw(40, 2, 3)
+    plain, shifted = (nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, z, fit_mean=True) for z in (y, y + 5.0))
+    assert shifted.mean == pytest.approx(plain.mean + 5.0, abs=1e-3)
+    np.testing.assert_allclose(shifted.kernel.log_parameters, plain.kernel.log_parameters, atol=1e-3)
+    assert shifted.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-5)
+    without = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y)
+    assert without.mean == 0.0
+    assert plain.log_posterior >= without.log_posterior - 1e-6
 
 
 def test_repeats_equal_the_plain_likelihood_for_rewards_far_from_zero():

@@ -53,6 +53,7 @@ ORDER = [
     "parts.smoothness",
     "parts.scores",
     "parts.maximizers",
+    "parts.ascent",
     "parts.quadratic",
     "parts.search",
     "parts.refit",

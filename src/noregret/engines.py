@@ -408,15 +408,15 @@ class PointEngine(Engine):
             envelope = bounds(*self._moments(_rows(context, points)))
             return self._without_failed(points, score(envelope, incumbent))
 
-        def slope(point: Array) -> tuple[float, Array]:
-            at = self._gradients(_rows(context, point[None]))
+        def slopes(points: Array) -> tuple[Array, Array]:
+            at = self._gradients(_rows(context, points))
             envelope = bounds(at.mean, at.std)
             by_mean, by_std = score.partials(envelope, incumbent)
             gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
-            value = self._without_failed(point[None], score(envelope, incumbent))
-            return float(value[0]), bounds.unit * gradient[0, -len(point) :]
+            scores = self._without_failed(points, score(envelope, incumbent))
+            return scores, bounds.unit * gradient[:, -points.shape[1] :]
 
-        return Surface(values, slope)
+        return Surface(values, slopes)
 
     def _gradients(self, rows: Array) -> Gradients:
         at = self._queried.gradients(rows)
@@ -437,15 +437,15 @@ class PointEngine(Engine):
             drawn = path(rows)
             return self._without_failed(points, drawn + self._posterior.mean(rows) if apart else drawn)
 
-        def slope(point: Array) -> tuple[float, Array]:
-            row = _rows(context, point[None])
-            value, gradient = path.slope(row[0])
+        def slopes(points: Array) -> tuple[Array, Array]:
+            rows = _rows(context, points)
+            drawn, gradients = path.slopes(rows)
             if apart:
-                mean, mean_gradient = self._posterior.mean_gradient(row)
-                value, gradient = value + float(mean[0]), gradient + mean_gradient[0]
-            return float(self._without_failed(point[None], np.array([value]))[0]), gradient[-len(point) :]
+                means, mean_gradients = self._posterior.mean_gradient(rows)
+                drawn, gradients = drawn + means, gradients + mean_gradients
+            return self._without_failed(points, drawn), gradients[:, -points.shape[1] :]
 
-        return Surface(values, slope)
+        return Surface(values, slopes)
 
     def _means_of_observed(self, question: Question) -> Array:
         """Posterior means, reward units, of the points observed so far (under this context); of none before."""

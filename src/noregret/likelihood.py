@@ -76,7 +76,7 @@ def log_marginal_likelihood(kernel: Kernel, X: npt.ArrayLike, y: npt.ArrayLike, 
             f"The covariance of the rewards is singular to rounding at noise variance {s:g}. Usually points nearly "
             "coincide and the noise is tiny beside the prior variance: raise the noise, or leave out such points."
         )
-    return result[0]
+    return result.likelihood
 
 
 def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
@@ -103,8 +103,20 @@ def merged(points: Array, y: Array) -> Data:
     return Data(distinct, means, counts, totals((y - means[which]) ** 2))
 
 
-def evaluate(kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...]) -> tuple[Likelihood, float] | None:
-    """The likelihood under C plus the first of these ridges (relative to the prior variance) that factorizes, and it.
+class Evaluated(NamedTuple):
+    """A likelihood and how it came about."""
+
+    likelihood: Likelihood
+    mean: float  # mu, reward units
+    ridge: float  # relative to the mean prior variance
+
+
+def evaluate(
+    kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...], fit_mean: bool = False
+) -> Evaluated | None:
+    """The likelihood under C plus the first of these ridges (relative to the prior variance) that factorizes.
+
+    With `fit_mean` at the constant mean that makes it highest, otherwise at mean 0.
 
     None where no ridge is enough.
     """
@@ -113,14 +125,19 @@ def evaluate(kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...])
 
     u, repeats, scatter = len(data.means), float(np.sum(data.counts - 1.0)), float(data.scatters.sum())
     if u == 0:
-        return Likelihood(0.0, np.zeros(len(kernel.log_parameters) + 1)), 0.0
+        return Evaluated(Likelihood(0.0, np.zeros(len(kernel.log_parameters) + 1)), 0.0, 0.0)
     K, pullback = kernel.matrix_and_pullback(data.points)
     noise = s / data.counts
     factor, ridge = _factor(K, noise, ridges)
     if factor is None:
         return None
-    alpha, _ = dpotrs(factor, data.means, lower=1)
-    averages = float(data.means @ alpha) + 2.0 * float(np.log(factor.diagonal()).sum()) + u * LOG_2PI
+    mean, centred = 0.0, data.means
+    if fit_mean:
+        ones, _ = dpotrs(factor, np.ones(u), lower=1)
+        mean = float(ones @ data.means) / float(ones.sum())
+        centred = data.means - mean
+    alpha, _ = dpotrs(factor, centred, lower=1)
+    averages = float(centred @ alpha) + 2.0 * float(np.log(factor.diagonal()).sum()) + u * LOG_2PI
     within = repeats * (LOG_2PI + math.log(s)) + float(np.log(data.counts).sum()) + scatter / s
     inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
     # (C^{-1} - alpha alpha^T) below the diagonal and 0 above it. Every pair counts once, the diagonal by a half: that
@@ -129,7 +146,8 @@ def evaluate(kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...])
     halved = np.einsum("ii->i", below)  # a view
     halved *= 0.5
     by_noise = 0.5 * (scatter / s - repeats) - float(halved @ noise)
-    return Likelihood(-0.5 * (averages + within), np.append(-pullback(below.T), by_noise)), ridge
+    likelihood = Likelihood(-0.5 * (averages + within), np.append(-pullback(below.T), by_noise))
+    return Evaluated(likelihood, mean, ridge)
 
 
 def _factor(K: Array, noise: Array, ridges: tuple[float, ...]) -> tuple[Array | None, float]:

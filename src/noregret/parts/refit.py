@@ -11,7 +11,8 @@ import numpy as np
 from ..checks import Array, integer, one_of
 from ..errors import InvalidInput, NoRegretWarning
 from ..fitting import Standardization, fit
-from ..kernels import Kernel
+from ..kernels import Active, Kernel, Product
+from ..kernels.stationary import Stationary
 from ..serialize import described
 
 
@@ -20,18 +21,19 @@ class Refitted(NamedTuple):
 
     kernel: Kernel  # in the units of the points, on standardised rewards
     regularization: float
-    scale: Standardization  # of the rewards
+    scale: Standardization  # of the rewards: `mean` is that of the process, `std` that of the rewards
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
 class Refit:
-    """Fit the kernel and the noise anew after every so many answers, always from the policy's own kernel.
+    """Fit the kernel, the noise and a constant mean anew after every so many answers, from the policy's own kernel.
 
     A fit sees the first k * `every` answers, standardised, and points in shares of the domain's sides: a pure
-    function of the record, which a replay repeats. The confidence bounds of a theorem are for a kernel that is given,
-    so they are not called valid here.
+    function of the record, which a replay repeats. Under the prior of Hvarfner et al. a kernel's scale is 1, the
+    variance of standardised rewards, as with them; the scales of sums, whose shares matter, are fitted. The confidence
+    bounds of a theorem are for a kernel that is given, so they are not called valid here.
 
     Attributes:
         every: answers between two fits.
@@ -71,8 +73,19 @@ class Refit:
                 prior=None if self.prior == "none" else self.prior,
                 restarts=self.restarts,
                 seed=seed,
+                fit_mean=True,
+                bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel) else None,
             )
-        return Refitted(rescaled(found.kernel, sides), found.noise**2, scale)
+        # A search sees good rewards more and more often: their average is not where the function lies elsewhere.
+        shifted = Standardization(float(scale.back(found.mean)), scale.std)
+        return Refitted(rescaled(found.kernel, sides), found.noise**2, shifted)
+
+
+def _multiplies(kernel: Kernel) -> bool:
+    """Whether the kernel is a product of stationary ones: its prior variance is the product of their scales."""
+    if isinstance(kernel, Product):
+        return _multiplies(kernel.left) and _multiplies(kernel.right)
+    return _multiplies(kernel.kernel) if isinstance(kernel, Active) else isinstance(kernel, Stationary)
 
 
 def rescaled(kernel: Kernel, factors: Array) -> Kernel:

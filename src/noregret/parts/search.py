@@ -22,12 +22,14 @@ from ..checks import Array, integer
 from ..domain import Box, Space
 from ..parameters import Choice, Float, Int
 from ..serialize import described
+from .ascent import ascend
 from .quadratic import climb, tops_of_parabolas
 
 DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
 PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
 APART = 2.0  # spacings between those peaks
 CLOSE = 0.01  # share of the diagonal within which one start is enough
+MORE = 3  # times as many starts and steps where the candidates are not dense
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
 COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
 MOST_ALTERNATIONS = 5  # between real columns and the others
@@ -40,7 +42,7 @@ class Surface(NamedTuple):
     """What is maximised over a domain; points are rows in the domain's (encoded) coordinates."""
 
     values: Callable[[Array], Array]  # (m, d) -> (m,)
-    slope: Callable[[Array], tuple[float, Array]]  # (d,) -> value and gradient (d,)
+    slopes: Callable[[Array], tuple[Array, Array]]  # (m, d) -> values (m,) and gradients (m, d)
 
 
 class Found(NamedTuple):
@@ -67,8 +69,9 @@ class PointSearch:
         candidates: scrambled Sobol points that stand ready, a power of two.
         around: points tried around the best candidates and incumbents before gradients are used, where the candidates
             are far apart (in few dimensions they are dense enough).
-        starts: how many of the best are refined, by Newton's method or by L-BFGS-B, the promising ones to the end.
-        evaluations: most steps for each of them.
+        starts: how many of the best are refined, the promising ones to the end: by Newton's method where the candidates
+            are dense; elsewhere three times as many, by quasi-Newton steps.
+        evaluations: most steps for each of them, three times as many likewise; one step of all starts is one batch.
     """
 
     candidates: int = 1024
@@ -121,24 +124,23 @@ class PointSearch:
             return Found(standing[pick], float(scores[pick]), 0)
         if self.dense(domain):
             return self._refine_together(surface, domain, standing, scores, incumbents)
-        top = standing[_spread(standing, _coarse(scores), self.starts, domain)]
-        spacing = _spacing(domain, len(standing))
+        spacing, starts = _spacing(domain, len(standing)), MORE * self.starts
+        top = standing[_spread(standing, _coarse(scores), starts, domain)]
         centres = np.concatenate([top, incumbents])
         tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
         # The candidates' scores may have been come by in several ways, which round differently: from here on only
         # those count that a replay computes in the same way.
         points = np.concatenate([top, tried])
         values = surface.values(points)
-        best, counted = Found(points[int(values.argmax())], float(values.max()), 0), len(points)
-        starts = _spread(points, values, self.starts, domain)
-        for start, peak in zip(starts, _peaks(points[starts], standing, scores, domain), strict=True):
-            here = Found(peak, float(values[start]), 0)
-            if not np.array_equal(peak, points[start]):
-                here = here._replace(value=-np.inf)  # not known yet
-            found = self._ascend(surface, domain, here, hopeless_below=best.value, reach=REACH * spacing)
-            counted += found.evaluations
-            best = max(best, found, key=lambda each: each.value)
-        return best._replace(evaluations=counted)
+        first = Found(points[int(values.argmax())], float(values.max()), len(points))
+        chosen = _spread(points, values, starts, domain)
+        unit = float(np.ptp(values[np.isfinite(values)]))
+        found = self._ascend(
+            surface, domain, points[chosen], values[chosen], best=first.value, spacing=spacing, unit=unit
+        )
+        return max(first, found, key=lambda each: each.value)._replace(
+            evaluations=first.evaluations + found.evaluations
+        )
 
     def _refine_together(
         self, surface: Surface, domain: Box | Space, standing: Array, scores: Array, incumbents: Array
@@ -168,69 +170,58 @@ class PointSearch:
         return found._replace(evaluations=first.evaluations + evaluations)
 
     def _ascend(
-        self, surface: Surface, domain: Box | Space, start: Found, *, hopeless_below: float, reach: float
-    ) -> Found:
+        self, surface: Surface, domain: Box | Space, at: Array, values: Array, *, best: float, spacing: float,
+        unit: float,
+    ) -> Found:  # fmt: skip
         """Alternate gradients in the real columns with exact local search in the others until neither helps."""
-        here = start
         real = real_columns(domain)
+        at, values, counted, moving = at.copy(), values.copy(), 0, np.arange(len(at))
         for _ in range(MOST_ALTERNATIONS):
             if real.any():
-                here = self._climb(surface, domain, here, real, hopeless_below=hopeless_below, reach=reach)
-            if real.all():
+                counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
+            improved = []
+            for i in moving if not real.all() else ():
+                neighbours = _neighbours(domain, at[i])
+                if not len(neighbours):
+                    continue
+                tried = surface.values(neighbours)
+                counted += len(neighbours)
+                if tried.max() > values[i]:
+                    at[i], values[i] = neighbours[int(tried.argmax())], tried.max()
+                    improved.append(i)
+            if not improved:
                 break
-            neighbours = _neighbours(domain, here.point)
-            if not len(neighbours):
-                break
-            values = surface.values(neighbours)
-            best = int(values.argmax())
-            here = here._replace(evaluations=here.evaluations + len(neighbours))
-            if values[best] <= here.value:
-                break
-            here = Found(neighbours[best], float(values[best]), here.evaluations)
-        return here
+            moving = np.array(improved)
+        top = int(values.argmax())
+        return Found(at[top], float(values[top]), counted)
 
     def _climb(
-        self,
-        surface: Surface,
-        domain: Box | Space,
-        start: Found,
-        real: npt.NDArray[np.bool_],
-        *,
-        hopeless_below: float,
-        reach: float,
-    ) -> Found:
-        """L-BFGS-B in the real columns, given up at once where the first slope says that the best is out of reach."""
-        from scipy.optimize import minimize
-
+        self, surface: Surface, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp],
+        real: npt.NDArray[np.bool_], *, best: float, spacing: float, unit: float,
+    ) -> int:  # fmt: skip
+        """Take these starts uphill in the real columns, in place; how many points were looked at."""
         low, span = domain.lower[real], (domain.upper - domain.lower)[real]
-        best, count = [start], [start.evaluations]
+        fixed = at[who].copy()
 
-        def downhill(u: Array) -> tuple[float, Array]:
-            point = start.point.copy()
-            point[real] = np.clip(low + u * span, low, low + span)
-            value, gradient = surface.slope(point)
-            count[0] += 1
-            if value > best[0].value:
-                best[0] = Found(point, value, 0)
-            return -value, -gradient[real] * span
+        def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
+            points = fixed[which]
+            points[:, real] = np.clip(low + u * span, low, low + span)
+            found, gradients = surface.slopes(points)
+            return found, gradients[:, real] * span
 
-        u0 = np.clip((start.point[real] - low) / span, 0.0, 1.0)
-        first = downhill(u0)
-        if -first[0] + reach * float(np.linalg.norm(first[1])) >= hopeless_below:
-            memory = {u0.tobytes(): first}  # the optimizer begins where we have just been
-
-            def remembered(u: Array) -> tuple[float, Array]:
-                return memory.pop(u.tobytes(), None) or downhill(u)
-
-            minimize(
-                remembered,
-                u0,
-                jac=True,
-                method="L-BFGS-B",
-                bounds=[(0.0, 1.0)] * len(u0),
-                options={"maxfun": self.evaluations, "ftol": 1e-10, "gtol": 1e-8},
-            )
-        return best[0]._replace(evaluations=count[0])
+        u, found, counted = ascend(
+            slopes,
+            np.clip((fixed[:, real] - low) / span, 0.0, 1.0),
+            radius=0.5 * spacing,
+            reach=REACH * spacing,
+            best=max(best, float(values.max())),
+            unit=unit,
+            evaluations=MORE * self.evaluations,
+        )
+        better = found > values[who]
+        fixed[:, real] = np.clip(low + u * span, low, low + span)
+        at[who[better]], values[who[better]] = fixed[better], found[better]
+        return counted
 
 
 def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:

@@ -59,12 +59,17 @@ class Path:
 
     def slope(self, point: Array) -> tuple[float, Array]:
         """Value and gradient `(d,)` at one point `(d,)`."""
-        x = point[None]
-        gradient = self._kernel.input_gradient(x, self._points, self._weights[None])[0] + self._slopes
+        values, gradients = self.slopes(point[None])
+        return float(values[0]), gradients[0]
+
+    def slopes(self, points: Array) -> tuple[Array, Array]:
+        """Values `(m,)` and gradients `(m, d)` at `(m, d)` points."""
+        weights = np.broadcast_to(self._weights, (len(points), len(self._weights)))
+        gradients = self._kernel.input_gradient(points, self._points, weights) + self._slopes
         for waves in self._waves:
-            phase = waves.frequencies @ point
-            gradient = gradient + (waves.sines * np.cos(phase) - waves.cosines * np.sin(phase)) @ waves.frequencies
-        return float(self(x)[0]), gradient
+            phase = points @ waves.frequencies.T
+            gradients = gradients + (waves.sines * np.cos(phase) - waves.cosines * np.sin(phase)) @ waves.frequencies
+        return self(points), gradients
 
     def _prior(self, points: Array) -> Array:
         values = points @ self._slopes
