@@ -416,7 +416,7 @@ class Study:
 def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: str) -> None:
     """A resumed study continues the same decisions or none."""
     try:
-        differing = _differing(json.loads(stored.policy), json.loads(policy))
+        differing = _differing(json.loads(_as_of_now(stored.policy)), json.loads(policy))
         differing += ["seed"] if stored.seed != seed else []
         differing += _differing(json.loads(stored.about), json.loads(about))
     except (ValueError, AttributeError) as error:
@@ -427,6 +427,14 @@ def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: st
             "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
             f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
         )
+
+
+def _as_of_now(policy: str) -> str:
+    """The JSON of a policy that an older version may have written, with what it did not know of filled in."""
+    try:
+        return Policy.from_json(policy).to_json()
+    except InvalidInput:
+        return policy
 
 
 def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:

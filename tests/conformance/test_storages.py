@@ -1,5 +1,6 @@
 """Every storage joins by one line in STORAGES."""
 
+import json
 import os
 import sqlite3
 import subprocess
@@ -56,6 +57,17 @@ def test_another_policy_or_seed_is_refused(url):
         nr.Study(other, storage=url)
     with pytest.raises(nr.InvalidInput, match="another seed"):
         nr.Study(POLICY, seed=1, storage=url)
+
+
+def test_a_policy_written_before_there_were_other_slots_is_the_same_policy(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = nr.Study(POLICY, seed=1, storage=url)
+    study.tell(study.ask(), 0.5)
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        (text,) = connection.execute("SELECT policy FROM studies").fetchone()
+        old = {key: value for key, value in json.loads(text).items() if key not in ("memory", "explore", "pending")}
+        connection.execute("UPDATE studies SET policy = ?", (json.dumps(old),))
+    assert nr.Study(POLICY, seed=1, storage=url).trials[0].reward == 0.5
 
 
 def test_two_studies_of_one_name_see_each_other(url):
