@@ -28,7 +28,7 @@ from .serialize import described
 FEWEST = 3  # distinct points below which nothing can be said about a lengthscale
 PART = 125  # distinct points beyond which the starts are compared on a random part of the points
 TOLERANCE = 1e-8  # relative rise of an iteration that ends a climb
-ROUGHLY = 1e-4  # the same where starts are compared on a part
+ROUGHLY = 1e-3  # the same where starts are compared on a part
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance; the first one that works is used
 BOUNDED = ("lengthscale", "scale", "noise")
 
