@@ -118,6 +118,10 @@ class Engine(ABC):
         """Set a point that has only failed aside; otherwise the same maximum would be asked for forever."""
 
     @abstractmethod
+    def forgive(self) -> None:
+        """Set nothing aside any more."""
+
+    @abstractmethod
     def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
         """Mean and std of f at points of the domain (all arms, where it has them and None is given)."""
 
@@ -219,6 +223,10 @@ class ArmEngine(Engine):
         cells = self._posterior.plays.reshape(-1, len(self._arms))
         if trial.arm is not None and not cells[:, trial.arm].any():
             self._failed.add(trial.arm)
+
+    def forgive(self) -> None:
+        """Set nothing aside any more."""
+        self._failed = set()
 
     def predict(self, points: npt.ArrayLike | None, context: Array | None) -> tuple[Array, Array]:
         """Mean and std of f at some arms, given as points, or at all."""
@@ -333,6 +341,10 @@ class PointEngine(Engine):
         width = 0 if trial.context is None else len(trial.context)
         if not (self._posterior.points[:, width:] == trial.point).all(axis=1).any():
             self._failed.append(trial.point)
+
+    def forgive(self) -> None:
+        """Set nothing aside any more."""
+        self._failed = []
 
     def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
         """Mean and std of f at points of the domain."""

@@ -9,19 +9,20 @@
 | [r_t]^+ | `positive_regret` | sum of the positive parts, where plays may beat the best feasible point | (..., T) |
 | g_t | `constraints` | constraint values of each round, satisfied when <= 0 | (..., T, m) |
 | V_t | `violation` | norm of the positive part of g_1 + ... + g_t: rounds may make up for each other | (..., T) |
+| | `regret_by_period` | regret of each stationary period, against its own maximum | (..., K) |
 | | `strong_violation` | sum of the positive parts: nothing makes up for a violation | (..., T) |
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array
+from .checks import Array, integer
+from .errors import InvalidInput
 
 
 def cumulative_regret(regret: npt.ArrayLike) -> Array:
@@ -89,6 +90,17 @@ def recent_violation(constraints: npt.ArrayLike, *, rounds: int = 100) -> Array:
     return np.asarray((last > 0.0).any(axis=-1).mean(axis=-1))
 
 
+def regret_by_period(regret: npt.ArrayLike, change_points: Sequence[int]) -> Array:
+    """The regret of each stationary period (Avanesov, eq. 1.2, cut at the change points), `(..., K)`.
+
+    Args:
+        regret: per round against the maximum of the round's own period, `(..., T)`, as `run.regret` has it.
+        change_points: the first rounds, counted from 0, of all periods but the first.
+    """
+    values = np.asarray(regret, dtype=np.float64)
+    return np.add.reduceat(values, [0, *_changes(change_points, values.shape[-1])], axis=-1)
+
+
 class Detections(NamedTuple):
     """How a policy's restarts agree with the true changes.
 
@@ -104,11 +116,28 @@ class Detections(NamedTuple):
 
 
 def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: int) -> Detections:
-    """Compare restarts with the true change points, all counted from 0, of a run of so many rounds."""
-    ends = [*change_points[1:], rounds]
-    delays = np.full(len(change_points), np.inf)
-    for i, (start, end) in enumerate(zip(change_points, ends, strict=True)):
-        found = [restart for restart in restarts if start <= restart < end]
-        delays[i] = min(found, default=math.inf) - start
+    """Compare restarts with the true change points, all counted from 0, of a run of so many rounds.
+
+    A restart in the very round of a change has delay 0 (only an oracle's is that early). One noticed in the last round
+    would begin with the first round after the run; it counts as well.
+    """
+    changes = _changes(change_points, rounds)
+    cuts = np.sort(np.asarray(restarts, dtype=np.int64))
+    ends = [*changes[1:], rounds + 1]
+    delays = np.full(len(changes), np.inf)
+    for i, (start, end) in enumerate(zip(changes, ends, strict=True)):
+        own = cuts[(cuts >= start) & (cuts < end)]
+        delays[i] = own[0] - start if len(own) else np.inf
     missed = int(np.isinf(delays).sum())
-    return Detections(delays, missed, len(restarts) - (len(change_points) - missed))
+    return Detections(delays, missed, len(cuts) - (len(changes) - missed))
+
+
+def _changes(change_points: Sequence[int], rounds: int) -> list[int]:
+    """Change points of a run, or a clear error."""
+    why = "They are rounds, counted from 0."
+    changes = [integer("change_points", change, low=1, why=why) for change in change_points]
+    if changes != sorted(set(changes)):
+        raise InvalidInput(f"`change_points` are {changes}: they must be in ascending order, each once.")
+    if changes and changes[-1] >= rounds:
+        raise InvalidInput(f"`change_points` has {changes[-1]}, beyond the last of {rounds} rounds (counted from 0).")
+    return changes

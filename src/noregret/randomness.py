@@ -12,7 +12,7 @@ from .checks import integer
 
 # Spawn keys of what a simulated environment draws, which no trial of a policy shares.
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2)}
-_WORLD = {"arms": 2, "function": 3}  # spawn keys of what a simulated world is made of
+_WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of what a simulated world is made of
 
 
 class Randomness:
@@ -35,7 +35,7 @@ def simulation_generator(seed: int, purpose: Literal["rewards", "delays", "const
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_SIMULATION[purpose]))
 
 
-def world_generator(seed: int | Sequence[int], purpose: Literal["arms", "function"]) -> np.random.Generator:
+def world_generator(seed: int | Sequence[int], purpose: Literal["arms", "function", "changes"]) -> np.random.Generator:
     """The generator that draws a world: arms and function under one seed are independent of each other and of a run's.
 
     Without keys of their own they would not be: `default_rng(7)` and a policy's `default_rng([7, 0])` are one stream.

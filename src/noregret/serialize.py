@@ -1,12 +1,13 @@
 """Descriptions (domains, kernels, parts, policies) to and from plain JSON values; never pickle.
 
 A described object becomes `{"type": class name, field: value, ...}`. Floats keep every bit: JSON numbers are written
-with `repr`, which round-trips.
+with `repr`, which round-trips; infinity, which JSON does not have, becomes `{"type": "infinity", "sign": 1}`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import fields
 from typing import Any, TypeVar
@@ -49,6 +50,8 @@ def to_plain(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, list | tuple):
         return [to_plain(item) for item in value]
+    if isinstance(value, float) and math.isinf(value):
+        return {"type": "infinity", "sign": int(math.copysign(1, value))}
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InvalidInput(
@@ -65,6 +68,8 @@ def from_plain(data: Any) -> Any:
         return data
     values = {key: from_plain(value) for key, value in data.items() if key != "type"}
     name = data.get("type")
+    if name == "infinity" and values.keys() == {"sign"}:
+        return math.copysign(math.inf, values["sign"])
     if name not in _DECODERS:
         raise InvalidInput(
             f"Unknown type {name!r} in a description; known are {', '.join(sorted(_DECODERS))}. "

@@ -50,12 +50,14 @@ class State:
         self._failed: list[Trial] = []
         self._asked: deque[Trial] = deque()  # the last trials asked for, where the width depends on them
         self._uniform: list[int] = []  # forced uniform rounds that count
+        self._shown = -1  # the latest uniform round that the detector has seen
         self._restarts: list[Restart] = []
         self._ticked = 0  # rounds that have passed in a posterior that drifts
         self._least: float | None = None  # the smallest reward told
         self._best_reward: float | None = None
         self._fits: dict[tuple[int, ...], Refitted] = {}  # shared by copies: each is a pure function of its key
         self._fitted = 0  # fits that were due so far, since the last restart
+        self._left = 0  # what fits would have seen and no longer counts, since the last restart
         self._last_fit = math.inf  # fits before this one are not made: another follows in the same replay
         confidence, objective, memory = policy.confidence, policy.objective, policy.memory
         self._guess = NormGuess(confidence) if isinstance(confidence, SelfNormalized) and confidence.guessed else None
@@ -107,12 +109,12 @@ class State:
         waiting, self._waiting = self._waiting, []
         if waiting:
             waiting.sort(key=lambda trial: trial.number)
-            self._take([trial for trial in waiting if trial.number >= self._first_counted()])
+            self._take_in(waiting)
             self._look_for_changes(waiting)
         if isinstance(memory, SlidingWindow):
             self._forget_before(self._first_counted())
         if isinstance(memory, Discount):
-            self._tick()
+            self._tick(self._rounds)
         if self._multipliers is not None:
             self._weigh(waiting, self._multipliers)
         if self._guess is not None and waiting:
@@ -125,6 +127,16 @@ class State:
         return max(self._since, self._rounds - memory.rounds) if isinstance(memory, SlidingWindow) else self._since
 
     # -- outcomes ------------------------------------------------------------------------------------------------
+
+    def _take_in(self, waiting: list[Trial]) -> None:
+        """Those of the outcomes that count; where f drifts each in its own round, or as if it were of this one."""
+        counted = [trial for trial in waiting if trial.number >= self._first_counted()]
+        if not isinstance(self.policy.memory, Discount):
+            self._take(counted)
+            return
+        for trial in counted:
+            self._tick(trial.number)  # no tick where the answer is late: then f is taken as it has become
+            self._take([trial])
 
     def _take(self, trials: list[Trial]) -> None:
         """Outcomes of trials that count."""
@@ -221,7 +233,10 @@ class State:
         self._open = {number: trial for number, trial in self._open.items() if number >= restart.round}
         self._entries = {number: entry for number, entry in self._entries.items() if number >= restart.round}
         self._asked = deque(trial for trial in self._asked if trial.number >= restart.round)
-        self._fitted = 0
+        self._fitted = self._left = 0
+        if self._detector is not None:
+            self._detector.reset()
+        self._least = min((t.reward for t, _ in self._entries.values() if t.reward is not None), default=None)
         policy = self.policy
         self._begin(policy.kernel, policy.regularization, Standardization(policy.prior_mean, 1.0))
 
@@ -255,19 +270,22 @@ class State:
                 self._engine.fail(trial)
 
     def _look_for_changes(self, trials: list[Trial]) -> None:
+        """Show the detector the uniform rounds that were answered, in the order in which the answers came in."""
         if self._detector is None:
             return
         for trial in trials:
             if trial.reward is None or not trial.explored or trial.number < self._since:
                 continue
             found = self._detector.add(trial.point, trial.reward - self.policy.prior_mean)
+            self._shown = max(trial.number, self._shown)
             if found:
-                self._detector.reset()
+                # After the latest round of the test, which is not this one where this answer came late.
                 reason = f"a change detected on the last {2 * found.half} uniform rounds"
-                self._restart(Restart(trial.number + 1, reason))
+                self._restart(Restart(self._shown + 1, reason))
 
     def _forget_before(self, first: int) -> None:
         gone = [number for number in self._entries if number < first]
+        self._left += sum(self._seen_by_fits(number) for number in gone)
         for number in gone:
             trial, target = self._entries.pop(number)
             self._engine.forget(trial, target)
@@ -281,11 +299,17 @@ class State:
             self._dropped.difference_update(gone)
         self._best_reward = max((t.reward for t, _ in self._entries.values() if t.reward is not None), default=None)
         self._uniform = [number for number in self._uniform if number >= first]
+        if any(trial.number < first for trial in self._failed):
+            self._failed = [trial for trial in self._failed if trial.number >= first]
+            self._engine.forgive()
+            for trial in self._failed:
+                self._engine.fail(trial)
 
-    def _tick(self) -> None:
-        for _ in range(self._rounds - self._ticked):
+    def _tick(self, round_: int) -> None:
+        """Let time pass until a round."""
+        for _ in range(round_ - self._ticked):
             self._engine.tick()
-        self._ticked = self._rounds
+        self._ticked = max(round_, self._ticked)
 
     # -- objective -----------------------------------------------------------------------------------------------
 
@@ -325,16 +349,14 @@ class State:
         refit = self.policy.refit
         if refit is None:
             return
-        answered = [trial for number, (trial, _) in self._entries.items() if self._is_answer(number)]
-        if refit.outputs == "own":
-            answered = [trial for trial, _ in self._entries.values()]
-        due = len(answered) // refit.every
+        answered = [trial for number, (trial, _) in self._entries.items() if self._seen_by_fits(number)]
+        due = (self._left + len(answered)) // refit.every
         if due <= self._fitted:
             return
         self._fitted = due
-        if due < self._last_fit:
+        first = answered[: max(due * refit.every - self._left, 0)]
+        if due < self._last_fit or not first:
             return
-        first = answered[: due * refit.every]
         key = tuple(trial.number for trial in first)
         if refit.outputs == "own" or key not in self._fits:
             self._fits[key] = refit(
@@ -346,6 +368,10 @@ class State:
                 seed=self._seed,
             )
         self._begin(*self._fits[key])
+
+    def _seen_by_fits(self, number: int) -> bool:
+        refit = self.policy.refit
+        return refit is not None and (refit.outputs == "own" or self._is_answer(number))
 
     def _is_answer(self, number: int) -> bool:
         return number not in self._open and number not in self._dropped
@@ -366,7 +392,7 @@ class State:
         """
         self._settle()
         randomness = Randomness(self._seed, self._rounds)
-        if self.policy.explore.due(len(self._uniform), self._rounds - self._since):
+        if self.policy.explore.due(len(self._uniform), self._rounds - self._first_counted()):
             return self._engine.anywhere(randomness)
         t = self._rounds - self._since + 1
         question = Question(t, self.bounds(now=now), context, self._last, self._best_reward, randomness)

@@ -1,12 +1,13 @@
 """Worlds to simulate decisions in: a reward function and what stands between it and the decision maker."""
 
+from .changes import even_changes, random_changes
 from .datasets import METR_LA_WORKING_DAYS, intel_lab, la_highway, light_cmu, metr_la
 from .environment import Environment
 from .intel_log import intel_lab_log, mote_positions
 from .known import KnownFunction, branin, hartmann3, hartmann6, rosenbrock
 from .readings import Readings
 from .rkhs import RKHSFunction, literal_norm, range_noise, rkhs_fit, rkhs_function, rkhs_posterior_mean
-from .sample import gp_sample
+from .sample import drifting_samples, gp_sample
 from .sensors import SensorNetwork, sensor_network
 from .table import ArmFunction
 
@@ -19,6 +20,8 @@ __all__ = [
     "Readings",
     "SensorNetwork",
     "branin",
+    "drifting_samples",
+    "even_changes",
     "gp_sample",
     "hartmann3",
     "hartmann6",
@@ -29,6 +32,7 @@ __all__ = [
     "literal_norm",
     "metr_la",
     "mote_positions",
+    "random_changes",
     "range_noise",
     "rkhs_fit",
     "rkhs_function",

@@ -62,7 +62,8 @@ class Environment:
             `timedelta` instead of a number is a time, counted on the simulated clock.
         constraints: maps points `(n, d)` to `(n, m)` values g (or `(n,)` for one), satisfied on average when <= 0.
         constraint_noise: standard deviation of the noise on them.
-        change_points: rounds, counted from 0, at which the next reward function begins.
+        change_points: rounds, counted from 0, at which the next reward function begins (`even_changes` and
+            `random_changes` make them); in a run that ends before, a change does not happen.
         contexts: domain from which the context of each round is drawn uniformly, or None.
         best: the largest expected reward (under constraints, of the points that satisfy them), against which regret is
             measured; with contexts a function from contexts `(n, c)` to it `(n,)`. Found unless given: exactly on

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import overload
 
 import numpy as np
 
-from ..checks import Array
+from ..checks import Array, integer, number
 from ..domain import Arms, Box, Domain, Space, check_domain
 from ..kernels import ALL, Kernel
 from ..posterior import Path, PointPosterior, sample_path
@@ -37,6 +38,31 @@ def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], wave
         return ArmFunction(domain, prior_values(kernel, domain, seed))
     nothing_seen = PointPosterior(kernel, domain.dimension, regularization=1.0)
     return sample_path(nothing_seen, world_generator(seed, "function"), waves=waves)
+
+
+def drifting_samples(
+    kernel: Kernel, arms: Arms, *, rounds: int, rate: float, seed: int | Sequence[int]
+) -> list[ArmFunction]:
+    """A function for each round, f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, each g_t a sample of the prior.
+
+    The world of TV-GP-UCB (Bogunovic, Scarlett & Cevher 2016, eq. 3), for
+    `Environment(functions, domain=arms, change_points=range(1, rounds))`.
+
+    Args:
+        kernel: the covariance of f_t, for every t.
+        arms: N of them; the functions take 8 N `rounds` bytes.
+        rounds: T.
+        rate: the share of f that is new in each round.
+        seed: as of `gp_sample`, whose sample is the first function.
+    """
+    rate = number("rate", rate, low=0.0, high=1.0, why="It is the share of f that is new in each round.")
+    root, rng = _symmetric_root(kernel, arms), world_generator(seed, "function")
+    values, functions = np.zeros(len(arms)), []
+    for t in range(integer("rounds", rounds, low=1)):
+        new = root @ rng.standard_normal(len(arms))
+        values = new if t == 0 else math.sqrt(1.0 - rate) * values + math.sqrt(rate) * new
+        functions.append(ArmFunction(arms, values))
+    return functions
 
 
 def prior_values(kernel: Kernel, arms: Arms, seed: int | Sequence[int]) -> Array:
