@@ -15,6 +15,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -123,9 +124,8 @@ def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: in
     """
     changes = _changes(change_points, rounds)
     cuts = np.sort(np.asarray(restarts, dtype=np.int64))
-    ends = [*changes[1:], rounds + 1]
     delays = np.full(len(changes), np.inf)
-    for i, (start, end) in enumerate(zip(changes, ends, strict=True)):
+    for i, (start, end) in enumerate(itertools.pairwise([*changes, rounds + 1])):
         own = cuts[(cuts >= start) & (cuts < end)]
         delays[i] = own[0] - start if len(own) else np.inf
     missed = int(np.isinf(delays).sum())
