@@ -220,7 +220,7 @@ def before_the_change(curves: Curves, alarm: Array, change: int) -> tuple[Statem
     """What section 4 says about the rounds before the first change point."""
     at = {name: values[:, _last_before(curves, change)] for name, values in curves.lines.items()}
     gaps = {name: interval(at[name] - at[UCB]) for name in (ORACLE, CPD, NEVER)}
-    apart = abs(at[CPD].mean() - at[ORACLE].mean()) / curves.mean(ORACLE)[-1]
+    apart = abs(float(at[CPD].mean() - at[ORACLE].mean())) / float(curves.mean(ORACLE)[-1])
     return (
         Statement(
             '"Before the first change-point GP-UCB performs best".',
