@@ -14,6 +14,7 @@ SMALL = {
     "replay.py": ["--studies", "2"],
     "coverage.py": ["--runs", "2", "--rounds", "5", "--jobs", "1"],
     "change.py": ["--count", "12", "--rounds", "50", "--runs", "2"],
+    "changing.py": ["--rounds", "60", "--long", "60", "--repeats", "1"],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -22,6 +23,7 @@ PRINTED = {
     "coverage.py": "regret at most",
     "fit.py": "log likelihood",
     "change.py": "same verdicts: yes",
+    "changing.py": "GP-UCB-CPD",
     "information.py": "same: yes",
 }
 

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .checks import Array
 from .curves import Boxes, Curves, Panel
 from .domain import Arms, Domain, Space
-from .errors import MissingExtra
+from .errors import InvalidInput, MissingExtra
 from .parameters import Choice, Parameter
 from .record import Trial
 from .study import Study
@@ -78,6 +78,64 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     ax.set(xlabel="trial", ylabel=label, title="Observations")
     ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     ax.legend(frameon=False, fontsize=8)
+
+
+def changes(study: Study, path: Path, *, known: Sequence[int] = (), label: str = "reward", unit: str = "trial") -> None:
+    """Save a picture of a study whose world changes: what was played, what came of it, and where it started anew.
+
+    Args:
+        study: with at least one answered trial, on a domain of one dimension.
+        path: of the PNG.
+        known: rounds at which the world did change, where that is known, as in a simulation.
+        label: of the rewards.
+        unit: what a round is, such as "hour".
+    """
+    name, values = _played(study)
+    restarts, trials = study.restarts, study.trials
+    answered = [trial for trial in trials if trial.reward is not None]
+    if not answered:
+        raise InvalidInput("No trial has been answered yet, so there is nothing to draw.")
+    figure = _new_figure(9.0, 5.4)
+    played, rewarded = figure.subplots(2, 1, sharex=True)
+    _draw_played(played, values, np.array([trial.explored for trial in trials], dtype=bool))
+    rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
+    _draw_rewards(rewarded, np.array([trial.number for trial in answered]), rewards)
+    for ax, named in ((played, True), (rewarded, False)):  # one legend says what the lines of both are
+        for i, round_ in enumerate(known):
+            ax.axvline(round_, color=OBSERVED, lw=5, alpha=0.35, label="the world changed" if named and not i else None)
+        for i, round_ in enumerate(restarts):
+            ax.axvline(round_, color=BEST, lw=1.5, ls="--", label="started anew" if named and not i else None)
+        ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+        ax.margins(x=0.01)
+    many = "s" * (len(restarts) != 1)
+    played.set(ylabel=name, title=f"{study.name}: {len(restarts)} restart{many} in {len(trials)} {unit}s")
+    rewarded.set(xlabel=unit, ylabel=label)
+    figure.savefig(path, dpi=110)
+
+
+def _draw_played(ax: Axes, values: Array, forced: npt.NDArray[np.bool_]) -> None:
+    numbers = np.arange(len(values))
+    ax.plot(numbers[~forced], values[~forced], "o", ms=2.5, color=MODEL, label="chosen")
+    if forced.any():
+        ax.plot(numbers[forced], values[forced], "x", ms=5, color=FAILED, label="at random, to notice changes")
+
+
+def _draw_rewards(ax: Axes, numbers: npt.NDArray[np.intp], rewards: Array) -> None:
+    width = max(1, len(rewards) // 30)
+    means = np.convolve(rewards, np.full(width, 1.0 / width), mode="valid")
+    ax.plot(numbers, rewards, "o", ms=2.5, color=OBSERVED, label="observed")
+    ax.plot(numbers[width - 1 :], means, color=MODEL, label=f"mean of the last {width}")
+
+
+def _played(study: Study) -> tuple[str, Array]:
+    """The name of the one coordinate, and its value in every trial, `(t,)`."""
+    trials = study.trials
+    if study.policy.domain.dimension != 1:
+        raise InvalidInput("What was played can be drawn over time for a domain of one dimension only.")
+    if trials and trials[0].parameters is not None:
+        (name,) = trials[0].parameters
+        return name, np.array([(trial.parameters or {})[name] for trial in trials], dtype=np.float64)
+    return "point", np.array([trial.point[0] for trial in trials], dtype=np.float64)
 
 
 class _Slice(NamedTuple):

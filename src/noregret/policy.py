@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from . import serialize
+from .change import PowerLaw
 from .checks import LARGEST_REWARD, Array, number
 from .domain import Arms, Box, Domain, Space, check_domain, sides
 from .engines import Decision
 from .errors import InvalidInput
 from .kernels import Kernel
 from .parts.confidence import Confidence
-from .parts.explore import Explore, NoExploration
+from .parts.explore import Explore, NoExploration, UniformExploration
 from .parts.memory import Discount, Forever, Memory, RestartOnChange, SlidingWindow
 from .parts.objective import Constrained, Objective, RewardAlone
 from .parts.pending import Hallucinated, Ignored, Pending
@@ -97,7 +98,10 @@ class Policy:
                     "Changes are detected without contexts: the paper has none, and neither has the test."
                 )
             if isinstance(self.explore, NoExploration):
-                raise InvalidInput("Changes are detected on forced uniform rounds: give `exploration` > 0.")
+                raise InvalidInput(
+                    "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both; to "
+                    "any other policy `policy.detecting_changes()` adds both.)"
+                )
             self.memory.detector(self.domain, self.kernel)  # has it all that it needs?
         if isinstance(self.memory, Discount):
             finite = isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
@@ -131,6 +135,26 @@ class Policy:
             and isinstance(self.pending, Ignored)
             and not isinstance(self.objective, Constrained)
         )
+
+    def detecting_changes(
+        self,
+        *,
+        exploration: float = 3**0.5,
+        threshold: float | PowerLaw | None = None,
+        ridge: float | PowerLaw | None = None,
+        distance: str = "average",
+    ) -> Policy:
+        """This policy with forced uniform rounds, a test for changes on them and a restart at each (Avanesov, Alg. 2).
+
+        Args:
+            exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|).
+            threshold: of the detector, as of `detect_change`.
+            ridge: likewise.
+            distance: likewise.
+        """
+        explore = UniformExploration(number("exploration", exploration, low=0.0, open_low=True))
+        memory = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)
+        return replace(self, memory=memory, explore=explore)
 
     @property
     def sides(self) -> Array:

@@ -1,0 +1,44 @@
+"""The examples that are scripts; the one that is a file for `noregret tune` is run in test_tune.py."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret import plots
+
+EXAMPLES = Path(__file__).parents[1] / "examples"
+PNG = b"\x89PNG"
+
+
+def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
+    picture = tmp_path / "pricing.png"
+    monkeypatch.setattr(sys, "argv", ["pricing.py", "--hours", "900", "--out", str(picture)])
+    runpy.run_path(str(EXAMPLES / "pricing.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert printed.count("starting anew") == 2
+    assert "changed in hours [288, 792], which was noticed after" in printed
+    assert "inf" not in printed
+    with_detector, without = (
+        float(words.replace(",", "")) for words in printed.split("best prices: ")[1].split() if words[0].isdigit()
+    )
+    assert with_detector < 0.7 * without
+    assert picture.read_bytes().startswith(PNG)
+
+
+def test_pictures_of_changes(tmp_path):
+    arms = nr.Arms.grid(0, 1, 9)
+    study = nr.Study(nr.gp_ucb(arms, nr.Linear(), noise=0.1, memory=nr.RestartEvery(3)))
+    with pytest.raises(nr.InvalidInput, match="No trial has been answered"):
+        plots.changes(study, tmp_path / "none.png")
+    trials = study.ask(count=7)
+    study.tell(trials[5], 1.0)
+    plots.changes(study, tmp_path / "few.png", known=[2])
+    assert (tmp_path / "few.png").read_bytes().startswith(PNG)
+    plane = nr.Study(nr.gp_ucb(nr.Box(np.zeros(2), np.ones(2)), nr.Linear(), noise=0.1))
+    plane.add([0.5, 0.5], 1.0)
+    with pytest.raises(nr.InvalidInput, match="one dimension"):
+        plots.changes(plane, tmp_path / "plane.png")
