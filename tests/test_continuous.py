@@ -603,3 +603,39 @@ def test_points_outside_and_wrong_contexts_are_explained():
     with pytest.raises(nr.InvalidInput, match="outside the box"):
         study.ask([3.0])
     assert len(study.trials) == 0
+
+
+@pytest.mark.parametrize("domain", [nr.Box([0, 0], [2, 1]), nr.Box([0, 0], [2, 1]).grid(15)], ids=["box", "arms"])
+@pytest.mark.parametrize("make", [nr.gp_ucb, nr.expected_improvement])
+def test_a_region_where_everything_fails_is_left(make, domain):
+    """Failures that count as the worst seen: less than half of the trials fail, where otherwise nearly all would."""
+    policy = make(domain, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, pending=nr.Ignored(failed="worst"))
+    study, failed = nr.Study(policy, seed=0), 0
+    for _ in range(40):
+        trial = study.ask()
+        if trial.point[0] > 0.5:
+            study.fail(trial, "out of memory")
+            failed += 1
+        else:
+            study.tell(trial, float(trial.point[0]))
+    assert failed < 30
+    assert study.best().point[0] > 0.3
+    again = nr.Study(policy, seed=0)
+    for trial in study.trials:  # the same events give the same state
+        asked = again.ask()
+        np.testing.assert_array_equal(asked.point, trial.point)
+        again.tell(asked, trial.reward) if trial.reward is not None else again.fail(asked, "out of memory")
+    where = domain.points[:5] if isinstance(domain, nr.Arms) else [[0.2, 0.3]]
+    np.testing.assert_array_equal(study.predict(where), again.predict(where))
+    assert study._look().bounds().valid_for == "none"
+
+
+def test_a_space_of_whole_numbers_and_choices_is_finite():
+    space = nr.Space(n=nr.Int(1, 5), k=nr.Choice("a", "b"))
+    policy = nr.gp_ucb(space, nr.Matern(1.5, 0.3), noise=0.1)
+    assert policy.confidence.size == 10
+    study = nr.Study(policy, seed=0)
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(trial, float(trial.parameters["n"] == 4) + (trial.parameters["k"] == "b"))
+    assert study.best().parameters == {"n": 4, "k": "b"}

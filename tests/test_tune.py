@@ -250,7 +250,7 @@ def test_a_missing_file_and_a_changed_policy_are_explained(folder):
     tune(write(folder), "--trials", "2")
     changed = tune(write(folder, ("noise = 0.1", "noise = 0.2")))
     assert changed.exit_code == 1
-    assert "was made with another noise, regularization" in changed.output
+    assert "was made with another noise (0.1 then, 0.2 now), regularization" in changed.output
     assert len(trials(folder)) == 2
 
 

@@ -167,7 +167,7 @@ class Box:
             i = int(wrong[0])
             raise InvalidInput(
                 f"Box needs lower < upper; in dimension {i} they are {lower[i]:g} and {upper[i]:g}. "
-                "Usually the two are swapped."
+                + ("Leave that dimension out." if lower[i] == upper[i] else "Usually the two are swapped.")
             )
         object.__setattr__(self, "lower", frozen(lower + 0.0))
         object.__setattr__(self, "upper", frozen(upper + 0.0))
@@ -331,12 +331,27 @@ class Arms:
         if gaps[arm] > 1.0:
             raise InvalidInput(
                 f"{row.tolist()} is not one of the arms; the nearest is arm {arm} at {self.points[arm].tolist()}. "
-                "A posterior on arms knows only the arms: use one of `domain.points`, or add this point to them."
+                "A posterior on arms knows only the arms: use one of `domain.points` (of contexts, `context.points`), or "
+                "add this point to them."
             )
         return arm
 
 
 Domain = Arms | Box | Space
+
+
+def count_of_points(domain: Domain) -> int | None:
+    """How many points there are: arms, or combinations of whole numbers and choices; None for infinitely many."""
+    if isinstance(domain, Arms):
+        return len(domain)
+    if isinstance(domain, Box):
+        return None
+    counts = [
+        len(p.options) if isinstance(p, Choice) else p.high - p.low + 1
+        for p in domain.parameters.values()
+        if not isinstance(p, Float)
+    ]
+    return math.prod(counts) if len(counts) == len(domain.parameters) else None
 
 
 def check_domain(name: str, value: object) -> None:

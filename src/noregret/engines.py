@@ -115,7 +115,7 @@ class Engine(ABC):
 
     @abstractmethod
     def fail(self, trial: Trial) -> None:
-        """Set a point that has only failed aside; otherwise the same maximum would be asked for forever."""
+        """Set a point that has failed aside until it is answered; the same maximum would be asked for forever."""
 
     @abstractmethod
     def forgive(self) -> None:
@@ -189,7 +189,7 @@ class ArmEngine(Engine):
         """Take in trials, one by one."""
         for trial, target in zip(trials, targets, strict=True):
             self._posterior.append(self._cell(trial), target)
-            if self._failed:
+            if self._failed and trial.reward is not None:
                 self._failed.discard(int(trial.arm or 0))
 
     def revise(self, trial: Trial, old: float, new: float) -> None:
@@ -219,9 +219,8 @@ class ArmEngine(Engine):
         return self._queried.predict([self._cell(trial) for trial in trials])[1]
 
     def fail(self, trial: Trial) -> None:
-        """Set an arm aside unless it was answered before."""
-        cells = self._posterior.plays.reshape(-1, len(self._arms))
-        if trial.arm is not None and not cells[:, trial.arm].any():
+        """Set an arm aside."""
+        if trial.arm is not None:
             self._failed.add(trial.arm)
 
     def forgive(self) -> None:
@@ -312,7 +311,7 @@ class PointEngine(Engine):
         """Take in trials, all at once."""
         self._posterior.extend(np.array([row_of(trial) for trial in trials]), targets)
         if self._failed:
-            answered = {trial.point.tobytes() for trial in trials}
+            answered = {trial.point.tobytes() for trial in trials if trial.reward is not None}
             self._failed = [point for point in self._failed if point.tobytes() not in answered]
 
     def revise(self, trial: Trial, old: float, new: float) -> None:
@@ -337,10 +336,8 @@ class PointEngine(Engine):
         return self._queried.predict(np.array([row_of(trial) for trial in trials]))[1]
 
     def fail(self, trial: Trial) -> None:
-        """Set the neighbourhood of a point aside unless it was answered before."""
-        width = 0 if trial.context is None else len(trial.context)
-        if not (self._posterior.points[:, width:] == trial.point).all(axis=1).any():
-            self._failed.append(trial.point)
+        """Set the neighbourhood of a point aside."""
+        self._failed.append(trial.point)
 
     def forgive(self) -> None:
         """Set nothing aside any more."""

@@ -110,7 +110,7 @@ class Policy:
                     "`Discount` forgets exactly on finitely many arms (and contexts). Elsewhere give the time as a "
                     "context and multiply the kernel by `Matern(0.5, ...)` on it; see `noregret.parts.memory.Discount`."
                 )
-            if not isinstance(self.pending, Ignored) or isinstance(self.objective, Constrained) or self.refit:
+            if self.pending != Ignored() or isinstance(self.objective, Constrained) or self.refit:
                 raise InvalidInput(
                     "`Discount` keeps no single observations, so nothing can be revised: use `SlidingWindow` or "
                     "restarts where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
@@ -132,7 +132,7 @@ class Policy:
         """Whether every answer counts, and nothing else does."""
         return (
             isinstance(self.memory, Forever)
-            and isinstance(self.pending, Ignored)
+            and self.pending == Ignored()
             and not isinstance(self.objective, Constrained)
         )
 

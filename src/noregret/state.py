@@ -151,16 +151,26 @@ class State:
             # After what was answered: a point that has been is not set aside, in whatever order.
             if trial.reward is None:
                 self._failed.append(trial)
-                self._engine.fail(trial)
-        if lowest != self._least and isinstance(pending, Censored) and pending.minimum is None:
+                self._set_aside(trial)
+        if lowest != self._least and (self._dropped or isinstance(pending, Censored)):
             self._retarget()
+
+    def _set_aside(self, trial: Trial) -> None:
+        """A point that has only failed is not asked for again; where it was answered before, a failure is a hiccup."""
+        if not any(t.reward is not None and np.array_equal(t.point, trial.point) for t, _ in self._entries.values()):
+            self._engine.fail(trial)
 
     def _resolve(self, trial: Trial) -> tuple[Trial, float] | None:
         """The trial and its target where it is still to be learned; what was pending of it is settled."""
         pending = self.policy.pending
         opened = self._open.pop(trial.number, None) is not None
         target = self._target(trial)
-        if target is None:
+        if trial.reward is None and pending.failed == "worst":
+            self._dropped.add(trial.number)
+            if opened and isinstance(pending, Censored):
+                return None  # it counts as the worst already
+            target = self._censored_target()
+        elif target is None:
             if opened:
                 self._close(trial)
             return None
@@ -267,7 +277,7 @@ class State:
             )
         for trial in self._failed:
             if trial.number >= self._since:
-                self._engine.fail(trial)
+                self._set_aside(trial)
 
     def _look_for_changes(self, trials: list[Trial]) -> None:
         """Show the detector the uniform rounds that were answered, in the order in which the answers came in."""
@@ -303,7 +313,7 @@ class State:
             self._failed = [trial for trial in self._failed if trial.number >= first]
             self._engine.forgive()
             for trial in self._failed:
-                self._engine.fail(trial)
+                self._set_aside(trial)
 
     def _tick(self, round_: int) -> None:
         """Let time pass until a round."""
@@ -410,7 +420,8 @@ class State:
         )
         # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
         width = policy.confidence.width(self._rounds - self._since + 1, progress)
-        return Bounds(width, policy.valid_for, scale.mean, scale.std)
+        valid_for = "none" if policy.pending.failed == "worst" and self._failed else policy.valid_for
+        return Bounds(width, valid_for, scale.mean, scale.std)
 
     def _noise_factor(self) -> float:
         objective = self.policy.objective

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from .storage import SqlStorage, StoredStudy
 
 
+SHORT = 60  # characters of a value that an error still shows
+
+
 class Study:
     """Ask what to try, tell what came of it, as often as you like.
 
@@ -146,7 +149,10 @@ class Study:
         return self._write(make)
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
-        """Record that a trial will never have a reward; an arm that has only failed is not asked for again."""
+        """Record that a trial will never have a reward; a point that has only failed is not asked for again.
+
+        Where bad points are the cause, `pending=nr.Ignored(failed="worst")` keeps away from their neighbours too.
+        """
         if not isinstance(reason, str) or not reason.strip():
             raise InvalidInput(f"`reason` must say in words why the trial failed, not {reason!r}.")
         text = reason.encode("utf-8", "replace").decode("utf-8")  # storable, whatever an exception's message held
@@ -290,12 +296,13 @@ class Study:
         domain = self.policy.context
         if domain is None:
             if context is not None:
-                raise InvalidInput("This policy has no context domain, so it takes no context.")
+                hint = f" Did you mean `ask(count={context})`?" if isinstance(context, int) else ""
+                raise InvalidInput(f"This policy has no context domain, so it takes no context.{hint}")
             return None
         if context is None:
             raise InvalidInput(
-                f"This policy decides for a context of {domain.dimension} numbers: pass `context=`, what is known "
-                "before the decision."
+                f"This policy decides for a context of {domain.dimension} number{'s' * (domain.dimension > 1)}: pass "
+                "`context=`, what is known before the decision."
             )
         rows = domain.inside("context", context)
         if len(rows) != 1:
@@ -417,7 +424,7 @@ def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: st
     """A resumed study continues the same decisions or none."""
     try:
         differing = _differing(json.loads(_as_of_now(stored.policy)), json.loads(policy))
-        differing += ["seed"] if stored.seed != seed else []
+        differing += _differing({"seed": stored.seed}, {"seed": seed})
         differing += _differing(json.loads(stored.about), json.loads(about))
     except (ValueError, AttributeError) as error:
         raise StorageError(f"Study {stored.name!r} in {url} has been damaged ({error}). Restore a copy.") from error
@@ -437,5 +444,17 @@ def _as_of_now(policy: str) -> str:
         return policy
 
 
-def _differing(old: dict[str, Any], new: dict[str, Any]) -> list[str]:
-    return [name for name in sorted(old.keys() | new.keys()) if old.get(name) != new.get(name)]
+def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
+    """What differs, with both values where they are short."""
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
+            found += _differing(before, after, f"{inside}{name}.")
+        else:
+            values = [json.dumps(value) for value in (before, after)]
+            short = all(len(value) <= SHORT for value in values)
+            found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
+    return found

@@ -53,7 +53,10 @@ def test_studies_of_one_file_are_apart(url):
 def test_another_policy_or_seed_is_refused(url):
     nr.Study(POLICY, storage=url)
     other = nr.gp_ucb(POLICY.domain, nr.Matern(1.5, 0.2), noise=0.2)
-    with pytest.raises(nr.InvalidInput, match="another kernel, noise, regularization"):
+    with pytest.raises(
+        nr.InvalidInput,
+        match=r"another kernel.nu \(2.5 then, 1.5 now\), noise \(0.1 then, 0.2 now\), regularization",
+    ):
         nr.Study(other, storage=url)
     with pytest.raises(nr.InvalidInput, match="another seed"):
         nr.Study(POLICY, seed=1, storage=url)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from ..checks import LARGEST_REWARD, integer, number, one_of
-from ..domain import Arms, Domain, enclosing_box
+from ..domain import Arms, Domain, count_of_points, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
@@ -64,6 +64,12 @@ def bayes_width(
                 "width='finite' is Theorem 1, for finitely many arms (and contexts). On a continuous domain use "
                 "width='compact' (Theorem 2), or arms from `Arms.grid` or `space.grid`."
             )
+        given = [name for name, value in (("a", a), ("b", b), ("r", r)) if value is not None]
+        if given:
+            raise InvalidInput(
+                f"`{given[0]}` belongs to Theorem 2, and finitely many arms have Theorem 1: add width='compact', or "
+                "leave it out."
+            )
         return FiniteBayes(size=size, delta=delta, scale=scale, noise_matched=noise_matched)
     if (a is None) != (b is None):
         raise InvalidInput("Theorem 2 needs `a` and `b` together: give both, or neither to have them derived.")
@@ -94,7 +100,7 @@ def bounds_without_theorem(domain: Domain, context: Domain | None, *, delta: flo
 def count_of_arms(domain: Domain, context: Domain | None) -> int | None:
     """|D|, which counts every (context, arm); None where there are infinitely many."""
     parts = [domain] if context is None else [context, domain]
-    sizes = [len(part) for part in parts if isinstance(part, Arms)]
+    sizes = [size for size in map(count_of_points, parts) if size is not None]
     return math.prod(sizes) if len(sizes) == len(parts) else None
 
 
@@ -104,7 +110,7 @@ def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kerne
         return ConstantGain(value=name)
     one_of("information_gain", name, GAINS, why="A number is a constant gain, for which nothing is proved.")
     if name == "greedy":
-        if count_of_arms(domain, context) is None:
+        if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput(
                 "information_gain='greedy' needs finitely many arms (and contexts), and this domain is continuous. "
                 "Use 'realised', which is valid and tighter, or a grid of arms."

@@ -89,6 +89,11 @@ def gp_ucb(
         gain = chosen_gain(information_gain, domain, context, kernel)
         confidence = BoundedNoise(norm_bound=norm_bound, gain=gain, delta=delta, scale=scale, noise_matched=matched)
     else:
+        if norm_bound is not None:
+            raise InvalidInput(
+                "`norm_bound` belongs to Theorem 3: add width='rkhs' to use it, or leave it out; Theorems 1 and 2 are "
+                "for samples of the process and need none."
+            )
         if width not in (None, "finite", "compact"):
             raise InvalidInput(f"`width` is {width!r}: it must be 'finite', 'compact' or 'rkhs' (Theorem 1, 2 or 3).")
         confidence = bayes_width(

@@ -12,24 +12,38 @@ from ..errors import InvalidInput
 from ..record import Trial
 from ..serialize import described
 
+FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
 NOISE_STDS = 6.0  # how far noise may take a reward below the minimum of f: further, once in a thousand million times
 
 
+@dataclass(frozen=True, kw_only=True)
 class Pending(ABC):  # noqa: B024 - three different things, told apart where they are used
-    """What an unanswered trial counts as."""
+    """What an unanswered trial counts as.
+
+    Attributes:
+        failed: what a trial counts as that was reported to have failed (`study.fail`). Its point is set aside in any
+            case; "aside" does no more, and is right where failures have nothing to do with the point. With "worst" it
+            also counts as an observation of the smallest reward told so far (the prior mean before the first), so that
+            a whole region where nothing works is left; then no bounds are proved.
+    """
+
+    failed: str = "aside"
+
+    def __post_init__(self) -> None:
+        one_of("failed", self.failed, FAILED)
 
 
 @final
 @described
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Ignored(Pending):
     """Nothing: until its answer comes the trial might as well not have been asked for."""
 
 
 @final
 @described
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Hallucinated(Pending):
     """An observation of the posterior mean: the variance shrinks, the mean stays as the answered trials have it.
 
@@ -61,6 +75,7 @@ class Censored(Pending):
     late: str = "drop"
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.minimum is not None:
             minimum = number("minimum", self.minimum, low=-LARGEST_REWARD, high=LARGEST_REWARD)
             object.__setattr__(self, "minimum", minimum)

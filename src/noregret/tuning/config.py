@@ -18,6 +18,7 @@ from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel, Linear, Matern, Product, SquaredExponential, Sum
 from ..parameters import Choice, Float, Int, Parameter
+from ..parts.pending import Ignored
 from ..parts.refit import Refit
 from ..policy import Policy
 
@@ -27,6 +28,7 @@ KERNELS: dict[str, Callable[..., Kernel]] = {
     "matern": Matern,
     "linear": Linear,
 }
+NOT_IN_A_FILE = ("context", "search", "memory", "pending", "change_points", "constraints")
 COMBINED: dict[str, Callable[[Kernel, Kernel], Kernel]] = {"sum": Sum, "product": Product}
 PICTURES = (".png", ".pdf", ".svg")
 LONGEST_TIMEOUT = 1e8  # seconds
@@ -117,7 +119,12 @@ class Job:
 def load(path: Path) -> Job:
     """Read and check a tuning file; every error names the file and the field."""
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        if not text.strip():
+            raise InvalidInput(
+                f"{path} is empty. A tuning file has `trials`, [parameters.NAME], [policy], [objective]."
+            )
+        data = tomllib.loads(text)
     except FileNotFoundError:
         raise InvalidInput(f"There is no file {str(path)!r}.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -201,10 +208,14 @@ def _policy(table: Mapping[str, Any], domain: Domain, goal: str) -> Policy:
         arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
     if "refit" in arguments:
         arguments["refit"] = _in("refit", _refit, arguments["refit"])
-    for name in ("context", "search"):
+    for name in NOT_IN_A_FILE:
         if name in arguments:
-            raise InvalidInput(f"`{name}` cannot be set in a file.")
-    policy: Policy = _call(make, arguments, domain=domain)
+            raise InvalidInput(f"`{name}` cannot be set in a file: it is for programs that ask and tell by themselves.")
+    # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
+    pending: dict[str, Any] = (
+        {"pending": Ignored(failed="worst")} if "pending" in inspect.signature(make).parameters else {}
+    )
+    policy: Policy = _call(make, arguments, domain=domain, **pending)
     return policy
 
 
@@ -230,7 +241,9 @@ def _kernel(table: Mapping[str, Any]) -> Kernel:
 
 def _named(field: str, name: object, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
     if not isinstance(name, str) or name not in known:
-        raise InvalidInput(f"`{field}` is {name!r}: it must be one of {', '.join(map(repr, known))}.")
+        close = difflib.get_close_matches(str(name), known, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise InvalidInput(f"`{field}` is {name!r}: it must be one of {', '.join(map(repr, known))}.{hint}")
     return known[name]
 
 
