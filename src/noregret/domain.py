@@ -331,8 +331,8 @@ class Arms:
         if gaps[arm] > 1.0:
             raise InvalidInput(
                 f"{row.tolist()} is not one of the arms; the nearest is arm {arm} at {self.points[arm].tolist()}. "
-                "A posterior on arms knows only the arms: use one of `domain.points` (of contexts, `context.points`), or "
-                "add this point to them."
+                "A posterior on arms knows only the arms: use one of `domain.points` (of contexts, `context.points`), "
+                "or add this point to them."
             )
         return arm
 
