@@ -498,6 +498,23 @@ def test_every_policy_takes_a_memory(name, memory):
         assert [r for r in one.restarts if r % 7 == 0] == [7, 14, 21]
 
 
+@pytest.mark.parametrize("name", ["expected_improvement", "gp_ts", "gp_ucb_sdf", "igp_ucb"])
+def test_every_policy_can_detect_changes(name):
+    policy = POLICIES[name]().detecting_changes(exploration=2.0)
+    study = play(nr.Study(policy, seed=0), 100, change=50)
+    assert 50 < study.restarts[0] < 100
+    assert policy.valid_for == "none"
+    assert nr.Policy.from_json(policy.to_json()) == policy
+    with pytest.raises(nr.InvalidInput, match="`exploration`"):
+        policy.detecting_changes(exploration=0.0)
+
+
+def test_with_a_memory_nothing_is_proved_for_the_whole_run():
+    assert ucb().valid_for == "f"
+    for memory in (nr.RestartAt((5,)), nr.RestartEvery(5), nr.SlidingWindow(5), nr.Discount(0.1)):
+        assert ucb(memory=memory).valid_for == "none"
+
+
 # -- what is refused ---------------------------------------------------------------------------------------------------
 
 
