@@ -375,7 +375,7 @@ def test_a_late_answer_is_of_the_function_as_it_is_when_it_comes():
 
 
 def test_tv_gp_ucb_follows_a_drift_that_gp_ucb_does_not():
-    """16 paired runs. By 64 of them, leads are 3.5, 4.5 and 5.4 standard errors: each check fails for 1% of the seeds."""
+    """16 paired runs. Leads are 3.5, 4.5 and 5.4 standard errors (by 64 runs): each check fails for 1% of the seeds."""
     rate, rounds = 0.01, 200
     totals = {}
     memories = {"TV": nr.Discount(rate), "R": nr.RestartEvery(50), "SW": nr.SlidingWindow(50), "GP-UCB": None}
