@@ -121,9 +121,9 @@ SLOTS = {
 }
 
 
-def restarting(memory, **more):
+def restarting(memory, *, domain=ARMS, **more):
     """GP-UCB with a memory, and the uniform rounds that a detector needs."""
-    policy = ucb(scale=0.2, **more)
+    policy = ucb(domain, scale=0.2, **more)
     explore = UniformExploration(3.0) if isinstance(memory, nr.RestartOnChange) else policy.explore
     return dataclasses.replace(policy, memory=memory, explore=explore)
 
@@ -375,17 +375,17 @@ def test_a_late_answer_is_of_the_function_as_it_is_when_it_comes():
 
 
 def test_tv_gp_ucb_follows_a_drift_that_gp_ucb_does_not():
-    """24 paired runs. The lead over GP-UCB is some 7 standard errors: fewer than 3 once in 10,000 draws of 24 seeds."""
-    rate, rounds = 0.01, 300
+    """16 paired runs. Leads are 3.5, 4.5 and 5.4 standard errors (by 64 runs): each check fails for 1% of the seeds."""
+    rate, rounds = 0.01, 200
     totals = {}
-    memories = {"TV": nr.Discount(rate), "R": nr.RestartEvery(60), "SW": nr.SlidingWindow(60), "GP-UCB": None}
+    memories = {"TV": nr.Discount(rate), "R": nr.RestartEvery(50), "SW": nr.SlidingWindow(50), "GP-UCB": None}
     for name, memory in memories.items():
         policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, scale=0.2, memory=memory)
-        runs = [nr.simulate(policy, drifting(seed, rate, rounds), rounds, seed=seed) for seed in range(24)]
+        runs = [nr.simulate(policy, drifting(seed, rate, rounds), rounds, seed=seed) for seed in range(16)]
         totals[name] = np.array([run.regret.sum() for run in runs])
-    for name in ("R", "SW", "GP-UCB"):
+    for name, errors in (("GP-UCB", 1.0), ("R", 2.0), ("SW", 3.0)):
         gap = totals[name] - totals["TV"]
-        assert gap.mean() > 3 * gap.std(ddof=1) / math.sqrt(24)
+        assert gap.mean() > errors * gap.std(ddof=1) / 4, name
 
 
 def drifting(seed, rate, rounds):
@@ -450,6 +450,16 @@ def test_replay_and_looking_leave_no_trace(name):
         assert straight.restarts
 
 
+@pytest.mark.parametrize("name", ["change-hallucinated", "window-censored", "every-refit"])
+def test_replay_leaves_no_trace_on_a_box(name):
+    memory, slots = COMBINED[name]
+    policy = restarting(memory, domain=BOX, **slots)
+    straight, other = live(policy), live(policy, watch=True, interrupt=(3, 16, 30))
+    assert [t.point for t in other.trials] == [t.point for t in straight.trials]
+    np.testing.assert_array_equal(other.predict(ARMS.points), straight.predict(ARMS.points))
+    assert other.restarts == straight.restarts
+
+
 def test_looking_when_a_cut_is_due_does_not_cut():
     study = play(nr.Study(ucb(memory=nr.RestartAt((5,))), seed=0), 5)
     before = study._state._engine
@@ -462,11 +472,11 @@ def test_looking_when_a_cut_is_due_does_not_cut():
 
 
 def test_a_study_on_disk_resumes_after_a_detected_change(tmp_path):
-    url = f"sqlite:///{tmp_path}/s.db"
-    straight = play(nr.Study(cpd(), seed=0), 130, change=40)
-    for stop in (30, 80, 130):
-        study = nr.Study(cpd(), seed=0, storage=url)
-        play(study, stop - len(study.trials), change=40)
+    url, policy = f"sqlite:///{tmp_path}/s.db", cpd(exploration=4.0)
+    straight = play(nr.Study(policy, seed=0), 60, change=20)
+    for stop in (15, 40, 60):
+        study = nr.Study(policy, seed=0, storage=url)
+        play(study, stop - len(study.trials), change=20)
     resumed = nr.Study.open(storage=url)
     assert resumed.restarts == straight.restarts != []
     assert resumed.restart_reasons == straight.restart_reasons
@@ -496,6 +506,23 @@ def test_every_policy_takes_a_memory(name, memory):
     np.testing.assert_array_equal(one.predict(), other.predict())
     if isinstance(memory, nr.RestartEvery):
         assert [r for r in one.restarts if r % 7 == 0] == [7, 14, 21]
+
+
+@pytest.mark.parametrize("name", ["expected_improvement", "gp_ts", "gp_ucb_sdf", "igp_ucb"])
+def test_every_policy_can_detect_changes(name):
+    policy = POLICIES[name]().detecting_changes(exploration=2.0)
+    study = play(nr.Study(policy, seed=0), 100, change=50)
+    assert 50 < study.restarts[0] < 100
+    assert policy.valid_for == "none"
+    assert nr.Policy.from_json(policy.to_json()) == policy
+    with pytest.raises(nr.InvalidInput, match="`exploration`"):
+        policy.detecting_changes(exploration=0.0)
+
+
+def test_with_a_memory_nothing_is_proved_for_the_whole_run():
+    assert ucb().valid_for == "f"
+    for memory in (nr.RestartAt((5,)), nr.RestartEvery(5), nr.SlidingWindow(5), nr.Discount(0.1)):
+        assert ucb(memory=memory).valid_for == "none"
 
 
 # -- what is refused ---------------------------------------------------------------------------------------------------

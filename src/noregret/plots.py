@@ -27,6 +27,7 @@ SLICE_POINTS = 101  # along a real parameter of a continuous space
 
 COLORS = ("#00798c", "#d1495b", "#e09f3e", "#6a4c93", "#7a8793", "#1b3a4b", "#8ab17d", "#b56576")
 STYLES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))  # told apart in grey, and where lines coincide
+FEW = 12  # points of a panel that each get a tick
 BANDS = {"error": "shaded: ±2 standard errors", "deviation": "shaded: ±1 standard deviation", "none": None}
 
 
@@ -264,8 +265,24 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
         ax.set_ylim(bottom=0.0)
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
     ax.set_xlabel(panel.x_label)
+    if panel.log and panel.marks and len(panel.x) <= FEW:
+        _plain_ticks(ax, panel)
     if len(panel.x) <= 60 and "x" not in panel.log:
         ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+
+
+def _plain_ticks(ax: Axes, panel: Curves) -> None:
+    """Numbers as they are on logarithmic axes that span less than a decade, where matplotlib writes 6 x 10^2."""
+    from matplotlib.ticker import MaxNLocator, NullLocator, ScalarFormatter
+
+    if "x" in panel.log:
+        ax.set_xticks(panel.x, [f"{x:g}" for x in panel.x])
+        ax.xaxis.set_minor_locator(NullLocator())
+    low, high = ax.get_ylim()
+    if "y" in panel.log and high < 10.0 * low:
+        ax.yaxis.set_major_locator(MaxNLocator(6))
+        ax.yaxis.set_major_formatter(ScalarFormatter())
+        ax.yaxis.set_minor_locator(NullLocator())
 
 
 def _draw_boxes(ax: Axes, panel: Boxes, place: dict[str, int]) -> None:

@@ -16,7 +16,7 @@ from .errors import InvalidInput
 from .kernels import Kernel
 from .parts.confidence import Confidence
 from .parts.explore import Explore, NoExploration, UniformExploration
-from .parts.memory import Discount, Forever, Memory, RestartOnChange, SlidingWindow
+from .parts.memory import Discount, Forever, Memory, RestartOnChange
 from .parts.objective import Constrained, Objective, RewardAlone
 from .parts.pending import Hallucinated, Ignored, Pending
 from .parts.refit import Refit, rescaled
@@ -118,8 +118,11 @@ class Policy:
 
     @property
     def valid_for(self) -> str:
-        """What the bounds are proved for (see `Envelope`): nothing where the kernel, the memory or f itself moves."""
-        plain = self.refit is None and not isinstance(self.memory, SlidingWindow | Discount)
+        """What the bounds are proved for (see `Envelope`): nothing where the kernel, the memory or f itself moves.
+
+        (With restarts at fixed rounds each period's bounds hold with probability 1 - delta, not all of them at once.)
+        """
+        plain = self.refit is None and isinstance(self.memory, Forever)
         return self.confidence.valid_for if plain and not isinstance(self.pending, Hallucinated) else "none"
 
     @property

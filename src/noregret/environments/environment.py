@@ -5,6 +5,7 @@ Noise, contexts, changes of the reward function, delays of the answers, constrai
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -130,7 +131,7 @@ class Environment:
 
     def period(self, round_: int) -> int:
         """Which stationary period a round (counted from 0) is in."""
-        return sum(change <= round_ for change in self.change_points) if self.change_points else 0
+        return bisect_right(self.change_points, round_)
 
     def expected(self, trial: Trial) -> tuple[float, float]:
         """The trial's expected reward, and the largest one possible in its period under its context."""
