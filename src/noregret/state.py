@@ -327,7 +327,8 @@ class State:
             return
         answered = [trial for number, (trial, _) in self._entries.items() if self._is_answer(number)]
         if refit.outputs == "own":
-            answered = [trial for trial, _ in self._entries.values()]
+            everything = {number: trial for number, (trial, _) in self._entries.items()} | self._open
+            answered = [everything[number] for number in sorted(everything)]
         due = len(answered) // refit.every
         if due <= self._fitted:
             return
@@ -344,6 +345,7 @@ class State:
                 self.policy.sides,
                 noise=math.sqrt(self.policy.regularization),
                 seed=self._seed,
+                prior_mean=self.policy.prior_mean,
             )
         self._begin(*self._fits[key])
 
@@ -352,6 +354,8 @@ class State:
 
     def _value(self, trial: Trial) -> float:
         """What a trial counts as, reward units."""
+        if trial.number in self._open and isinstance(self.policy.pending, Hallucinated):
+            return float(self.answered_means([trial])[0])
         value = self.policy.objective.target(trial, self.multipliers) if self._is_answer(trial.number) else None
         return self._censored_value() if value is None else value
 
