@@ -6,6 +6,7 @@ A `State` is a cache, rebuilt by replay and never stored: a pure function of (po
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -44,6 +45,7 @@ class State:
         self._since = 0  # the first trial that counts
         self._last: Array | None = None  # the point asked for most recently
         self._waiting: list[Trial] = []  # outcomes since the last decision
+        self._added: list[int] = []  # trials told without having been asked for, in ascending order
         self._open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
         self._entries: dict[int, tuple[Trial, float]] = {}  # what counts: trials and their targets, as they came in
         self._dropped: set[int] = set()  # trials whose answer came too late
@@ -76,6 +78,8 @@ class State:
                 self._note(event.trial)
             else:
                 self._waiting.append(event.trial)
+                if event.trial.asked_order == event.trial.told_order:
+                    self._added.append(event.trial.number)
             self._rounds = max(self._rounds, event.trial.number + 1)
         self._last_fit = 0
 
@@ -156,11 +160,16 @@ class State:
             self._engine.query(trial)
         if not (opened and isinstance(pending, Censored)):
             return trial, target
-        if pending.in_time_to_count(trial, self._rounds):
+        if pending.in_time_to_count(trial, self._asked_since(trial)):
             self._revise(trial, target)
         else:
             self._dropped.add(trial.number)
         return None
+
+    def _asked_since(self, trial: Trial) -> int:
+        """How many questions have been asked after that of a trial; points told without one are none."""
+        added = len(self._added) - bisect_right(self._added, trial.number)
+        return self._rounds - trial.number - 1 - added
 
     def _enter(self, trials: list[Trial], targets: list[float]) -> None:
         self._engine.learn(trials, targets)
@@ -443,6 +452,11 @@ class State:
     def restarts(self) -> list[Restart]:
         """Every cut of the memory so far."""
         return list(self._restarts)
+
+    @property
+    def minimum(self) -> float | None:
+        """What unanswered trials count as, reward units; None where they are not censored."""
+        return self._censored_value() if isinstance(self.policy.pending, Censored) else None
 
     @property
     def information_gain(self) -> float:

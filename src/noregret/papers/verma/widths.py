@@ -83,9 +83,9 @@ def independent(job: Job) -> Result:
     """Poisson delays of mean 10, m = 20."""
     shown = [panel for thompson in (False, True) for panel in panels(job, PoissonDelay(10.0), thompson=thompson)]
     statements = [
-        below(f"{panel.title}: hallucinating is better than ignoring and censoring.", panel, ["hallucinated"], others)
-        for panel in shown
-        for others in (["ignored"], ["censored"])
+        below(f"{panel.title}: hallucinating is better than {what}.", panel, ["hallucinated"], [other])
+        for panel in shown[::2]
+        for what, other in (("ignoring", "ignored"), ("censoring", "censored"))
     ]
     return Result(tuple(shown), tuple(statements))
 
@@ -99,8 +99,8 @@ def silent(job: Job) -> Result:
     delay = SilentNo(0.5, other=GeometricDelay(5.0))
     shown = [panel for thompson in (False, True) for panel in panels(job, delay, thompson=thompson, noise=0.3)]
     statements = [
-        below(f"{panel.title}: censoring is better than ignoring and hallucinating.", panel, ["censored"], others)
-        for panel in shown
-        for others in (["ignored"], ["hallucinated"])
+        below(f"{panel.title}: censoring is better than {what}.", panel, ["censored"], [other])
+        for panel in shown[::2]
+        for what, other in (("ignoring", "ignored"), ("hallucinating", "hallucinated"))
     ]
     return Result(tuple(shown), tuple(statements))
