@@ -74,8 +74,16 @@ def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None)
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder of the data sets, instead of NOREGRET_DATA.",
 )
+@click.option("--tabulate", metavar="TABLE", help="Instead, make a table that figures are computed from; see docs.")
 def papers(
-    figures: tuple[str, ...], trials: int | None, jobs: int, quick: bool, out: Path, seed: int, data: Path | None
+    figures: tuple[str, ...],
+    trials: int | None,
+    jobs: int,
+    quick: bool,
+    out: Path,
+    seed: int,
+    data: Path | None,
+    tabulate: str | None,
 ) -> None:
     """Make a figure of a paper again: FIGURE.csv, FIGURE.png and FIGURE.txt, and what holds of it.
 
@@ -85,7 +93,9 @@ def papers(
 
     _stop_on_sigterm()
     try:
-        if not figures:
+        if tabulate:
+            run.tabulate(tabulate, out, data)
+        elif not figures:
             click.echo(run.listing())
             return
         for figure in [find(name) for name in figures]:  # every name is looked up before the first is made

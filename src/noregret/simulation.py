@@ -146,7 +146,7 @@ class _Simulation:
 
     def _play(self, t: int) -> None:
         env = self.env
-        trial = self.study.ask(env.draw_context(self.contexts))
+        trial = self.study.ask(env.draw_context(self.contexts, t))
         value, best = env.expected(trial)
         self.rewards[t], self.regret[t] = value + self.noise[t], best - value
         if env.constraint_count:

@@ -6,6 +6,7 @@ A `State` is a cache, rebuilt by replay and never stored: a pure function of (po
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
 from typing import Any
@@ -44,6 +45,7 @@ class State:
         self._since = 0  # the first trial that counts
         self._last: Array | None = None  # the point asked for most recently
         self._waiting: list[Trial] = []  # outcomes since the last decision
+        self._added: list[int] = []  # trials told without having been asked for, in ascending order
         self._open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
         self._entries: dict[int, tuple[Trial, float]] = {}  # what counts: trials and their targets, as they came in
         self._dropped: set[int] = set()  # trials whose answer came too late
@@ -78,6 +80,8 @@ class State:
                 self._note(event.trial)
             else:
                 self._waiting.append(event.trial)
+                if event.trial.asked_order == event.trial.told_order:
+                    self._added.append(event.trial.number)
             self._rounds = max(self._rounds, event.trial.number + 1)
         self._last_fit = 0
 
@@ -178,11 +182,16 @@ class State:
             self._engine.query(trial)
         if not (opened and isinstance(pending, Censored)):
             return trial, target
-        if pending.in_time_to_count(trial, self._rounds):
+        if pending.in_time_to_count(trial, self._asked_since(trial)):
             self._revise(trial, target)
         else:
             self._dropped.add(trial.number)
         return None
+
+    def _asked_since(self, trial: Trial) -> int:
+        """How many questions have been asked after that of a trial; points told without one are none."""
+        added = len(self._added) - bisect_right(self._added, trial.number)
+        return self._rounds - trial.number - 1 - added
 
     def _enter(self, trials: list[Trial], targets: list[float]) -> None:
         self._engine.learn(trials, targets)
@@ -359,12 +368,15 @@ class State:
         refit = self.policy.refit
         if refit is None:
             return
-        answered = [trial for number, (trial, _) in self._entries.items() if self._seen_by_fits(number)]
-        due = (self._left + len(answered)) // refit.every
+        seen = [trial for number, (trial, _) in self._entries.items() if self._seen_by_fits(number)]
+        if refit.outputs == "own":
+            everything = {number: trial for number, (trial, _) in self._entries.items()} | self._open
+            seen = [everything[number] for number in sorted(everything)]
+        due = (self._left + len(seen)) // refit.every
         if due <= self._fitted:
             return
         self._fitted = due
-        first = answered[: max(due * refit.every - self._left, 0)]
+        first = seen[: max(due * refit.every - self._left, 0)]
         if due < self._last_fit or not first:
             return
         key = tuple(trial.number for trial in first)
@@ -376,6 +388,7 @@ class State:
                 self.policy.sides,
                 noise=math.sqrt(self.policy.regularization),
                 seed=self._seed,
+                prior_mean=self.policy.prior_mean,
             )
         self._begin(*self._fits[key])
 
@@ -388,6 +401,8 @@ class State:
 
     def _value(self, trial: Trial) -> float:
         """What a trial counts as, reward units."""
+        if trial.number in self._open and isinstance(self.policy.pending, Hallucinated):
+            return float(self.answered_means([trial])[0])
         value = self.policy.objective.target(trial, self.multipliers) if self._is_answer(trial.number) else None
         return self._censored_value() if value is None else value
 
@@ -476,6 +491,11 @@ class State:
     def restarts(self) -> list[Restart]:
         """Every cut of the memory so far."""
         return list(self._restarts)
+
+    @property
+    def minimum(self) -> float | None:
+        """What unanswered trials count as, reward units; None where they are not censored."""
+        return self._censored_value() if isinstance(self.policy.pending, Censored) else None
 
     @property
     def information_gain(self) -> float:

@@ -227,6 +227,15 @@ class Study:
             return self._look().information_gain
 
     @property
+    def minimum(self) -> float | None:
+        """What unanswered trials count as in the next round, reward units; None where they are not censored.
+
+        Where the policy was made with `minimum=None` it is the smallest reward told so far, and moves with it.
+        """
+        with self._lock:
+            return self._look().minimum
+
+    @property
     def restarts(self) -> list[int]:
         """Rounds, counted from 0, from which on trials count: each is a cut of the memory (see `restart_reasons`)."""
         return [restart.round for restart in self._restarts()]
@@ -409,6 +418,8 @@ class Study:
         """The time; where waiting is measured by it, it must not go back."""
         now = float(self._clock())
         pending = self.policy.pending
+        if isinstance(pending, Censored) and pending.in_time and not math.isfinite(now):
+            raise NoRegretError(f"The clock says {now}, and this policy measures by it how long it waits for answers.")
         if isinstance(pending, Censored) and pending.in_time and len(self._record):
             last = self._record[-1].asked_at
             if now < last:

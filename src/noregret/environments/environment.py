@@ -66,6 +66,8 @@ class Environment:
         change_points: rounds, counted from 0, at which the next reward function begins (`even_changes` and
             `random_changes` make them); in a run that ends before, a change does not happen.
         contexts: domain from which the context of each round is drawn uniformly, or None.
+        context_order: contexts `(n, c)` in the order in which they come, from the first again after the last, where
+            they are not drawn.
         best: the largest expected reward (under constraints, of the points that satisfy them), against which regret is
             measured; with contexts a function from contexts `(n, c)` to it `(n,)`. Found unless given: exactly on
             arms, by a multi-start search elsewhere.
@@ -83,6 +85,7 @@ class Environment:
         constraint_noise: float = 0.0,
         change_points: Sequence[int] | None = None,
         contexts: Domain | None = None,
+        context_order: npt.ArrayLike | None = None,
         best: float | Callable[[Array], npt.ArrayLike] | None = None,
         interval: float = 1.0,
     ) -> None:
@@ -90,6 +93,11 @@ class Environment:
         if contexts is not None:
             check_domain("contexts", contexts)
         self.domain, self.contexts = domain, contexts
+        if context_order is not None and contexts is None:
+            raise InvalidInput("`context_order` needs `contexts`, the domain that they are of.")
+        self._order = (
+            None if contexts is None or context_order is None else contexts.inside("context_order", context_order)
+        )
         self.noise = number("noise", noise, low=0.0, why="It is a standard deviation, in the units of the reward.")
         self.interval = number("interval", interval, low=0.0, why="It is a time in seconds.")
         self.delay: Delay | None = None if delay is None else make_delay(delay)
@@ -160,10 +168,12 @@ class Environment:
         context = None if trial.context is None else trial.context[None]
         return np.asarray(self._constraint_values(trial.point[None], context)[0])
 
-    def draw_context(self, rng: np.random.Generator) -> Array | None:
-        """The context of the next round, `(c,)`, or None."""
+    def draw_context(self, rng: np.random.Generator, round_: int = 0) -> Array | None:
+        """The context of a round (counted from 0), `(c,)`, or None."""
         if self.contexts is None:
             return None
+        if self._order is not None:
+            return np.asarray(self._order[round_ % len(self._order)])
         if isinstance(self.contexts, Arms):
             points: Array = self.contexts.points
             return np.asarray(points[int(rng.integers(len(points)))])

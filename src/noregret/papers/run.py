@@ -22,6 +22,20 @@ def listing() -> str:
     return "\n".join(lines)
 
 
+def tabulate(name: str, folder: Path, data: Path | None) -> None:
+    """Evaluate an expensive objective once and write its table."""
+    from .verma import tables
+
+    with tqdm(desc=name, unit="configuration", dynamic_ncols=True, leave=False) as bar:
+
+        def report(done: int, total: int) -> None:
+            bar.total, bar.n = total, done
+            bar.refresh()
+
+        file = tables.tabulate(name, folder, data=data, report=report)
+    click.echo(f"Table: {file}")
+
+
 def run(figure: Figure, job: Job, folder: Path) -> None:
     """Make a figure, say what holds, and write its files."""
     with tqdm(total=job.trials, desc=figure.name, unit="trial", dynamic_ncols=True, leave=False) as bar:

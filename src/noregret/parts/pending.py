@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC
 from dataclasses import dataclass
 from datetime import timedelta
@@ -90,13 +91,16 @@ class Censored(Pending):
         seconds = window.total_seconds() if isinstance(window, timedelta) else window
         return cls(minimum=minimum, window=seconds, in_time=in_time, late=late)
 
-    def in_time_to_count(self, trial: Trial, rounds: int) -> bool:
-        """Whether the answer of a trial, known after so many rounds in all, came soon enough."""
+    def in_time_to_count(self, trial: Trial, asked_since: int) -> bool:
+        """Whether the answer of a trial came soon enough: after so many further questions, or by its own times."""
         if self.late == "accept":
             return True
         if self.in_time:
-            return trial.told_at is not None and trial.told_at - trial.asked_at <= self.window
-        return rounds - trial.number - 1 <= self.window
+            if trial.told_at is None:
+                return False
+            # The difference of two times is rounded: an answer at the very end of the window still counts.
+            return trial.told_at - trial.asked_at <= self.window + 2.0 * math.ulp(trial.told_at)
+        return asked_since <= self.window
 
     def check(self, reward: float, noise: float) -> None:
         """Refuse a reward so far below the declared minimum that noise cannot have taken it there."""

@@ -40,13 +40,17 @@ class Refit:
         prior: "hvarfner" (Hvarfner et al. 2024, see `fitting.fit`) or "none" for maximum likelihood.
         restarts: random starts of each fit.
         outputs: "answered" fits to the rewards of answered trials; "own" to whatever the policy takes trials for, the
-            censored values of unanswered ones included (as the code that Verma et al. 2022 released does).
+            censored or hallucinated values of unanswered ones included (as the code that Verma et al. 2022 released
+            does).
+        standardize: whether rewards are brought to mean 0 and standard deviation 1; otherwise they are taken as they
+            are, less the policy's prior mean (likewise); the prior "hvarfner" is for standardised ones.
     """
 
     every: int = 10
     prior: str = "hvarfner"
     restarts: int = 2
     outputs: str = "answered"
+    standardize: bool = True
 
     def __post_init__(self) -> None:
         integer("every", self.every, low=3, why="Two answers are too few to learn a kernel from.")
@@ -55,14 +59,22 @@ class Refit:
         one_of("outputs", self.outputs, ["answered", "own"])
 
     def __call__(
-        self, kernel: Kernel, rows: Array, rewards: Array, sides: Array, *, noise: float, seed: int
+        self,
+        kernel: Kernel,
+        rows: Array,
+        rewards: Array,
+        sides: Array,
+        *,
+        noise: float,
+        seed: int,
+        prior_mean: float = 0.0,
     ) -> Refitted:
         """The kernel and noise for rows `(n, d)` with these rewards `(n,)`, in a box of these sides `(d,)`.
 
         Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
         noise stay as they are.
         """
-        scale = Standardization.of(rewards)
+        scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
             found = fit(

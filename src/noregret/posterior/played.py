@@ -23,8 +23,10 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior, Column, Prior
+from .factorization import covariance_root
 
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1: a factor that says more than this is made afresh
+FEW = 0.25  # share of the arms up to which a joint sample is made from their own covariance
 FIRST_ROOM = 32  # distinct arms for which room is made at first; doubled when it is used up
 
 
@@ -182,7 +184,11 @@ class PlayedPosterior(ArmPosterior):
         """Joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule, exact.
 
         The first call factors the kernel matrix of all N arms (O(N^3) time, O(N^2) memory); later ones are O(N^2).
+        Where few arms are listed, as those of one context, their own covariance is factored instead: O(n^2 u + n^3).
         """
+        if points is not None and len(points) <= FEW * len(self.plays):
+            root = covariance_root(self.covariance(points))
+            return self.predict(points)[0] + rng.standard_normal((size, root.shape[1])) @ root.T
         root = self.prior.root()
         prior = rng.standard_normal((size, root.shape[1])) @ root.T
         noise = rng.standard_normal((size, self.rank)) * np.sqrt(self.regularization / self.plays[self._arms])
