@@ -14,6 +14,7 @@ from .curves import Boxes, Curves, Panel
 from .domain import Arms, Domain, Space
 from .errors import MissingExtra
 from .parameters import Choice, Parameter
+from .policy import Policy
 from .record import Trial
 from .study import Study
 
@@ -115,7 +116,8 @@ def _on_slice(points: Array, best: Array, columns: slice) -> npt.NDArray[np.bool
 
 def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
     mean, std = study.predict(along.points)
-    certified = study.policy.confidence.valid_for == "f" and study.policy.refit is None
+    policy = study.policy
+    certified = isinstance(policy, Policy) and policy.confidence.valid_for == "f" and policy.refit is None
     half = (study.width if certified else 2.0) * std
     band = "confidence bounds" if certified else "mean ± 2 std"
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(along.values)}

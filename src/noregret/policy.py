@@ -13,7 +13,7 @@ from .domain import Arms, Box, Domain, Space, check_domain, sides
 from .engines import Decision
 from .errors import InvalidInput
 from .kernels import Kernel
-from .parts.confidence import Confidence
+from .parts.confidence import Confidence, Window
 from .parts.explore import Explore, NoExploration
 from .parts.memory import Discount, Forever, Memory, RestartOnChange, SlidingWindow
 from .parts.objective import Constrained, Objective, RewardAlone
@@ -114,9 +114,23 @@ class Policy:
 
     @property
     def valid_for(self) -> str:
-        """What the bounds are proved for (see `Envelope`): nothing where the kernel, the memory or f itself moves."""
+        """What the bounds are proved for (see `Envelope`): nothing where the kernel, the memory or f itself moves.
+
+        Under constraints, "f" is what is learned: the reward less what the multipliers of the epoch charge.
+        """
         plain = self.refit is None and not isinstance(self.memory, SlidingWindow | Discount)
+        plain = plain and (not isinstance(self.objective, Constrained) or self.objective.proved)
         return self.confidence.valid_for if plain and not isinstance(self.pending, Hallucinated) else "none"
+
+    @property
+    def constraints(self) -> int:
+        """m, how many constraint values the policy wants with each reward."""
+        return self.objective.constraints
+
+    @property
+    def window(self) -> Window | None:
+        """The trials whose std the width depends on, if any."""
+        return self.confidence.recent
 
     @property
     def by_round(self) -> bool:
