@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 OBSERVED, BEST, MODEL, FAILED = "#7a8793", "#d1495b", "#00798c", "#edae49"
 MAX_SLICES = 4
+MOST_IN_A_ROW, MOST_NAMES = 4, 10
 SLICE_POINTS = 101  # along a real parameter of a continuous space
 
 COLORS = ("#00798c", "#d1495b", "#e09f3e", "#6a4c93", "#7a8793", "#1b3a4b", "#8ab17d", "#b56576")
@@ -153,17 +154,22 @@ def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
 
 
 def panels(shown: Sequence[Panel], path: Path, *, title: str = "") -> None:
-    """Save a picture of panels side by side; a name has one colour in all of them.
+    """Save a picture of panels side by side, more than four in two rows; a name has one colour in all of them.
 
     Args:
-        shown: from left to right.
+        shown: from left to right, then from top to bottom.
         path: of the PNG.
         title: above all panels.
     """
-    figure = _new_figure(2.2 + 4.2 * len(shown), 3.7)
-    axes: Any = figure.subplots(1, len(shown), squeeze=False)[0]
+    rows = 1 if len(shown) <= MOST_IN_A_ROW else 2
+    columns = -(-len(shown) // rows)
+    figure = _new_figure(2.2 + 4.2 * columns, 3.7 * rows)
+    axes: Any = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    axes = axes[: len(shown)]
     names = dict.fromkeys(
-        name for panel in shown for name in (panel.lines if isinstance(panel, Curves) else panel.boxes)
+        name for panel in shown for name in (panel.lines if isinstance(panel, Curves) else _colored(panel))
     )
     place = {name: i for i, name in enumerate(names)}
     for ax, panel in zip(axes, shown, strict=True):
@@ -205,18 +211,25 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
     if "y" in panel.log:
         ax.set_yscale("log")
     else:
-        ax.set_ylim(bottom=0.0)
+        ax.set_ylim(bottom=None if min(panel.mean(name).min() for name in panel.lines) < 0.0 else 0.0)
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
     ax.set_xlabel(panel.x_label)
     if len(panel.x) <= 60 and "x" not in panel.log:
         ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
 
 
+def _colored(panel: Boxes) -> list[str]:
+    """What has a colour of its own: each box, or all boxes together where they are along an axis."""
+    return [panel.title] if panel.x_label else list(panel.boxes)
+
+
 def _draw_boxes(ax: Axes, panel: Boxes, place: dict[str, int]) -> None:
     drawn = ax.boxplot(list(panel.boxes.values()), widths=0.6, patch_artist=True, medianprops={"color": "black"})
     for box, name in zip(drawn["boxes"], panel.boxes, strict=True):
-        box.set_facecolor(COLORS[place[name] % len(COLORS)])
+        box.set_facecolor(COLORS[place[panel.title if panel.x_label else name] % len(COLORS)])
         box.set_alpha(0.6)
-    ax.set_xticks(range(1, len(panel.boxes) + 1), list(panel.boxes))
+    every = 1 + len(panel.boxes) // MOST_NAMES if panel.x_label else 1
+    ax.set_xticks(range(every, len(panel.boxes) + 1, every), list(panel.boxes)[every - 1 :: every])
+    ax.set_xlabel(panel.x_label)
     if "y" in panel.log:
         ax.set_yscale("log")

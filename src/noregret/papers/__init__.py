@@ -13,7 +13,7 @@ from .figure import Figure, Job, Paper, Result, Statement
 
 __all__ = ["Figure", "Job", "Paper", "Result", "Statement", "find", "papers"]
 
-MODULES = ("srinivas", "chowdhury")
+MODULES = ("srinivas", "chowdhury", "shi")
 
 
 def papers() -> list[Paper]:
