@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         kernel_ucb,
         probability_of_improvement,
     )
+    from .baselines import admmbo, bandit_oco
     from .change import Calibration, ChangeDetector, ChangeTest, PowerLaw, calibrate_threshold, detect_change
     from .domain import Arms, Box, Space
     from .environments import Environment
@@ -74,6 +75,7 @@ _HOME = {
         "kernel_ucb",
         "probability_of_improvement",
     ],
+    "baselines": ["admmbo", "bandit_oco"],
     "change": ["Calibration", "ChangeDetector", "ChangeTest", "PowerLaw", "calibrate_threshold", "detect_change"],
     "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
@@ -149,7 +151,9 @@ __all__ = [
     "Sum",
     "Trial",
     "TrialError",
+    "admmbo",
     "asy_ts",
+    "bandit_oco",
     "calibrate_threshold",
     "detect_change",
     "expected_improvement",

@@ -119,12 +119,14 @@ class Boxes:
     Attributes:
         boxes: by name, one number for each replicate, `(replicates,)`.
         log: "y" for a logarithmic axis.
+        x_label: what the names are values of, where they are such as "20", "40", ...; the boxes then share a colour.
     """
 
     boxes: Mapping[str, Array]
     y_label: str
     title: str = ""
     log: str = ""
+    x_label: str = ""
 
     def rows(self) -> Iterator[Sequence[object]]:
         """Rows of the CSV file: one for each number, x its place."""

@@ -14,6 +14,7 @@ from .curves import Boxes, Curves, Panel
 from .domain import Arms, Domain, Space
 from .errors import InvalidInput, MissingExtra
 from .parameters import Choice, Parameter
+from .policy import Policy
 from .record import Trial
 from .study import Study
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 OBSERVED, BEST, MODEL, FAILED = "#7a8793", "#d1495b", "#00798c", "#edae49"
 MAX_SLICES = 4
+MOST_IN_A_ROW, MOST_NAMES = 4, 10
 SLICE_POINTS = 101  # along a real parameter of a continuous space
 
 COLORS = ("#00798c", "#d1495b", "#e09f3e", "#6a4c93", "#7a8793", "#1b3a4b", "#8ab17d", "#b56576")
@@ -174,7 +176,8 @@ def _on_slice(points: Array, best: Array, columns: slice) -> npt.NDArray[np.bool
 
 def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
     mean, std = study.predict(along.points)
-    certified = study.policy.confidence.valid_for == "f" and study.policy.refit is None
+    policy = study.policy
+    certified = isinstance(policy, Policy) and policy.confidence.valid_for == "f" and policy.refit is None
     half = (study.width if certified else 2.0) * std
     band = "confidence bounds" if certified else "mean ± 2 std"
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(along.values)}
@@ -210,17 +213,22 @@ def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
 
 
 def panels(shown: Sequence[Panel], path: Path, *, title: str = "") -> None:
-    """Save a picture of panels side by side; a name has one colour in all of them.
+    """Save a picture of panels side by side, more than four in two rows; a name has one colour in all of them.
 
     Args:
-        shown: from left to right.
+        shown: from left to right, then from top to bottom.
         path: of the PNG.
         title: above all panels.
     """
-    figure = _new_figure(2.2 + 4.2 * len(shown), 3.7)
-    axes: Any = figure.subplots(1, len(shown), squeeze=False)[0]
+    rows = 1 if len(shown) <= MOST_IN_A_ROW else 2
+    columns = -(-len(shown) // rows)
+    figure = _new_figure(2.2 + 4.2 * columns, 3.7 * rows)
+    axes: Any = figure.subplots(rows, columns, squeeze=False).reshape(-1)
+    for ax in axes[len(shown) :]:
+        ax.set_axis_off()
+    axes = axes[: len(shown)]
     names = dict.fromkeys(
-        name for panel in shown for name in (panel.lines if isinstance(panel, Curves) else panel.boxes)
+        name for panel in shown for name in (panel.lines if isinstance(panel, Curves) else _colored(panel))
     )
     place = {name: i for i, name in enumerate(names)}
     for ax, panel in zip(axes, shown, strict=True):
@@ -262,7 +270,7 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
     if "y" in panel.log:
         ax.set_yscale("log")
     else:
-        ax.set_ylim(bottom=0.0)
+        ax.set_ylim(bottom=None if min(panel.mean(name).min() for name in panel.lines) < 0.0 else 0.0)
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
     ax.set_xlabel(panel.x_label)
     if panel.log and panel.marks and len(panel.x) <= FEW:
@@ -285,11 +293,18 @@ def _plain_ticks(ax: Axes, panel: Curves) -> None:
         ax.yaxis.set_minor_locator(NullLocator())
 
 
+def _colored(panel: Boxes) -> list[str]:
+    """What has a colour of its own: each box, or all boxes together where they are along an axis."""
+    return [panel.title] if panel.x_label else list(panel.boxes)
+
+
 def _draw_boxes(ax: Axes, panel: Boxes, place: dict[str, int]) -> None:
     drawn = ax.boxplot(list(panel.boxes.values()), widths=0.6, patch_artist=True, medianprops={"color": "black"})
     for box, name in zip(drawn["boxes"], panel.boxes, strict=True):
-        box.set_facecolor(COLORS[place[name] % len(COLORS)])
+        box.set_facecolor(COLORS[place[panel.title if panel.x_label else name] % len(COLORS)])
         box.set_alpha(0.6)
-    ax.set_xticks(range(1, len(panel.boxes) + 1), list(panel.boxes))
+    every = 1 + len(panel.boxes) // MOST_NAMES if panel.x_label else 1
+    ax.set_xticks(range(every, len(panel.boxes) + 1, every), list(panel.boxes)[every - 1 :: every])
+    ax.set_xlabel(panel.x_label)
     if "y" in panel.log:
         ax.set_yscale("log")

@@ -14,7 +14,7 @@ from .domain import Arms, Box, Domain, Space, check_domain, sides
 from .engines import Decision
 from .errors import InvalidInput
 from .kernels import Kernel
-from .parts.confidence import Confidence
+from .parts.confidence import Confidence, Window
 from .parts.explore import Explore, NoExploration, UniformExploration
 from .parts.memory import Discount, Forever, Memory, RestartOnChange
 from .parts.objective import Constrained, Objective, RewardAlone
@@ -121,9 +121,21 @@ class Policy:
         """What the bounds are proved for (see `Envelope`): nothing where the kernel, the memory or f itself moves.
 
         (With restarts at fixed rounds each period's bounds hold with probability 1 - delta, not all of them at once.)
+        Under constraints, "f" is what is learned: the reward less what the multipliers of the epoch charge.
         """
         plain = self.refit is None and isinstance(self.memory, Forever)
+        plain = plain and (not isinstance(self.objective, Constrained) or self.objective.proved)
         return self.confidence.valid_for if plain and not isinstance(self.pending, Hallucinated) else "none"
+
+    @property
+    def constraints(self) -> int:
+        """m, how many constraint values the policy wants with each reward."""
+        return self.objective.constraints
+
+    @property
+    def window(self) -> Window | None:
+        """The trials whose std the width depends on, if any."""
+        return self.confidence.recent
 
     @property
     def by_round(self) -> bool:

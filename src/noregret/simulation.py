@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import inspect
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -16,10 +17,10 @@ import numpy.typing as npt
 from . import metrics
 from .checks import Array, integer
 from .environments import Environment
-from .errors import InvalidInput
-from .policy import Policy
+from .errors import InvalidInput, NoRegretWarning
+from .parts.objective import SATURATED
 from .randomness import simulation_generator
-from .study import Study
+from .study import AnyPolicy, Study, check_policy
 
 if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
@@ -82,7 +83,7 @@ class Run:
         return metrics.strong_violation(self.constraints)
 
 
-def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) -> Run:
+def simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int = 0) -> Run:
     """Let a policy decide in an environment; the same arguments give the same run.
 
     The noise of round t is the same whatever is played, so runs with equal seeds are paired.
@@ -93,25 +94,36 @@ def simulate(policy: Policy, env: Environment, rounds: int, *, seed: int = 0) ->
         rounds: how often, T >= 1.
         seed: of the policy's choices and, independently, of the noise.
     """
+    run, saturated = _simulate(policy, env, rounds, seed=seed)
+    if saturated:
+        warnings.warn(NoRegretWarning(SATURATED), stacklevel=2)
+    return run
+
+
+def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, bool]:
+    """The run, and whether a multiplier was cut off in it."""
     rounds = integer("rounds", rounds, low=1)
-    if not isinstance(policy, Policy) or not isinstance(env, Environment):
-        raise InvalidInput(f"`simulate` takes a policy and an environment, not {policy!r} and {env!r}.")
+    check_policy(policy)
+    if not isinstance(env, Environment):
+        raise InvalidInput(f"`simulate` takes a policy and an environment, not {env!r}.")
     if policy.domain != env.domain or policy.context != env.contexts:
         raise InvalidInput(
             "The policy and the environment have different domains (or contexts): make both from the same."
         )
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
     with blas_threads().limit(limits=1, user_api="blas"):
-        return _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0)).run()
+        simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0))
+        return simulation.run(), simulation.study.saturated
 
 
 class _Simulation:
     """One run, and the answers that are under way."""
 
-    def __init__(self, policy: Policy, env: Environment, rounds: int, *, seed: int) -> None:
+    def __init__(self, policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> None:
         self.env, self.rounds = env, rounds
         self.now = 0.0  # seconds
         self.study = Study(policy, seed=seed, clock=lambda: self.now)
+        self.study.quiet = True  # it is said at the end, once for all replicates
         self.contexts = simulation_generator(seed, "rewards")
         self.noise = env.noise * self.contexts.standard_normal(rounds)
         m = env.constraint_count
@@ -119,7 +131,7 @@ class _Simulation:
         self.multipliers = np.full((rounds, m), np.nan)
         self.seen_g = self.g
         if m:
-            self.seen_g = env.constraint_noise * simulation_generator(seed, "constraints").standard_normal((rounds, m))
+            self.seen_g = env.draw_constraint_noise(simulation_generator(seed, "constraints"), rounds)
         self.delays = simulation_generator(seed, "delays")
         self.rewards, self.regret = np.zeros(rounds), np.zeros(rounds)
         self.answered_by = np.full(rounds, rounds, dtype=np.intp)
@@ -191,7 +203,7 @@ def blas_threads() -> ThreadpoolController:
 
 
 def replicate(
-    make_policy: Callable[..., Policy],
+    make_policy: Callable[..., AnyPolicy],
     make_env: Callable[..., Environment],
     rounds: int,
     *,
@@ -215,17 +227,20 @@ def replicate(
     if not callable(make_policy) or not callable(make_env):
         raise InvalidInput("`make_policy` and `make_env` are functions that return them, such as `lambda: policy`.")
 
-    def one(seed: int) -> Run:
-        return simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
+    def one(seed: int) -> tuple[Run, bool]:
+        return _simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
 
-    runs = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
+    made = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
+    if any(saturated for _, saturated in made):
+        warnings.warn(NoRegretWarning(SATURATED), stacklevel=2)
+    runs = [run for run, _ in made]
     stacked = {
         name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__ if name != "restarts"
     }
     return Run(**stacked, restarts=tuple(run.restarts for run in runs))
 
 
-def _in_processes(one: Callable[[int], Run], seeds: Sequence[int], jobs: int) -> list[Run]:
+def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> list[T]:
     import loky
 
     workers = min(loky.cpu_count() if jobs == -1 else jobs, len(seeds))

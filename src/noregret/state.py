@@ -20,7 +20,7 @@ from .information import GreedyDesign
 from .kernels import Kernel
 from .parts.confidence import Bounds, Envelope, Progress
 from .parts.memory import Discount, Forever, Restart, RestartOnChange, SlidingWindow
-from .parts.objective import Constrained, Multipliers
+from .parts.objective import Constrained, Multipliers, averages
 from .parts.pending import Censored, Hallucinated, Ignored
 from .parts.refit import Refitted
 from .parts.rkhs import NormGuess, SelfNormalized
@@ -349,6 +349,11 @@ class State:
         """Of the constraints, in the next round, `(m,)`; none without constraints."""
         return NO_MULTIPLIERS if self._multipliers is None else self._multipliers.values
 
+    @property
+    def saturated(self) -> bool:
+        """Whether a multiplier or a penalty has been cut off."""
+        return self._multipliers is not None and self._multipliers.saturated
+
     # -- fits ----------------------------------------------------------------------------------------------------
 
     def _plan_fits(self, events: list[Event]) -> None:
@@ -479,8 +484,13 @@ class State:
         return self.bounds(now=now)(*self._engine.predict(points, context))
 
     def answered_means(self, trials: list[Trial]) -> Array:
-        """Posterior mean of f at answered trials, `(n,)`."""
-        return self._engine.answered_means(trials) * self._scale.std + self._scale.mean
+        """Posterior mean of f at answered trials, `(n,)`; under constraints what is charged for them is put back."""
+        means = self._engine.answered_means(trials) * self._scale.std + self._scale.mean
+        objective = self.policy.objective
+        if isinstance(objective, Constrained):
+            g = averages(trials, [np.zeros(0) if trial.constraints is None else trial.constraints for trial in trials])
+            means = means + [objective.penalty_of(each, self.multipliers) for each in g]
+        return means
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:

@@ -6,25 +6,33 @@ import json
 import math
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from . import baselines  # noqa: F401 - a stored study may be of one
 from .checks import LARGEST_REWARD, Array, finite_array, frozen, integer, number
 from .domain import Arms, Space
 from .engines import Decision
-from .errors import InvalidInput, NoRegretError, StorageError, TrialError
+from .errors import InvalidInput, NoRegretError, NoRegretWarning, StorageError, TrialError
 from .parts.confidence import Envelope
 from .parts.memory import Restart
+from .parts.objective import SATURATED, satisfying
 from .parts.pending import Censored
 from .policy import Policy
 from .record import Record, Trial
+from .scripted import ScriptedPolicy, ScriptedState
+from .serialize import loads
 from .state import State
 
 if TYPE_CHECKING:
     from .storage import SqlStorage, StoredStudy
+
+AnyPolicy = Policy | ScriptedPolicy
+AnyState = State | ScriptedState
 
 
 SHORT = 60  # characters of a value that an error still shows
@@ -56,7 +64,7 @@ class Study:
 
     def __init__(
         self,
-        policy: Policy,
+        policy: AnyPolicy,
         *,
         seed: int = 0,
         storage: str | None = None,
@@ -64,8 +72,7 @@ class Study:
         about: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        if not isinstance(policy, Policy):
-            raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {policy!r}.")
+        check_policy(policy)
         self.policy = policy
         self.seed = integer("seed", seed, low=0, why="Random streams are numbered from 0.")
         if not isinstance(name, str) or not name.strip() or "\0" in name:
@@ -76,8 +83,9 @@ class Study:
         self._lock = threading.RLock()
         self._storage: SqlStorage | None = None
         self._record = Record()
-        self._looked: State | None = None
+        self._looked: AnyState | None = None
         self._whole = False
+        self.quiet = False  # whether a saturated multiplier goes unsaid; otherwise it is said once
         if storage is not None:
             self._open(storage)
         self._rebuild()
@@ -92,7 +100,7 @@ class Study:
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
             raise InvalidInput(f"There is no study {name!r} in {storage}; it has: {names}.")
-        policy, about = Policy.from_json(stored.policy), json.loads(stored.about)
+        policy, about = loads(stored.policy), json.loads(stored.about)
         return cls(policy, seed=stored.seed, storage=storage, name=name, about=about, clock=clock)
 
     def _open(self, url: str) -> None:
@@ -127,9 +135,12 @@ class Study:
             count: how many trials.
         """
         seen = self._context(context)
-        if count is None:
-            return self._write(lambda: self._next(seen))
-        return [self._write(lambda: self._next(seen)) for _ in range(integer("count", count, low=1))]
+        wanted = 1 if count is None else integer("count", count, low=1)
+        trials = [self._write(lambda: self._next(seen)) for _ in range(wanted)]
+        if self.saturated and not self.quiet:
+            self.quiet = True
+            warnings.warn(NoRegretWarning(SATURATED), stacklevel=2)
+        return trials[0] if count is None else trials
 
     def tell(self, trial: Trial | int, reward: float, *, constraints: npt.ArrayLike | None = None) -> Trial:
         """Record the reward of a trial, in any order, any time later, from any process; returns it answered.
@@ -193,6 +204,7 @@ class Study:
     ) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
 
+        Under constraints, of what is learned: the reward less what the multipliers in force charge for violations.
         A dict of parameters, or a list of them, will do as well. Without points: at every arm.
         """
         envelope = self._envelope(points, context)
@@ -206,12 +218,18 @@ class Study:
         return envelope.lower, envelope.upper
 
     def best(self) -> Trial:
-        """The answered trial of the highest posterior mean (the earliest, where several are at that point)."""
+        """The answered trial of the highest posterior mean (the earliest, where several are at that point).
+
+        Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
+        counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
+        """
         with self._lock:
             state = self._look()
             answered = [trial for trial in self._record if trial.reward is not None]
             if not answered:
                 raise TrialError("No trial has been answered yet, so there is no best one.")
+            if self.policy.constraints:
+                answered = satisfying(answered)
             return answered[int(state.answered_means(answered).argmax())]
 
     @property
@@ -254,6 +272,11 @@ class Study:
         """What violating each constraint costs in the next round, `(m,)`, reward units; empty without constraints."""
         with self._lock:
             return self._look().multipliers.copy()
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a multiplier or a penalty has grown so large (1e6) that it was cut off, as of the last question."""
+        return self._state.saturated
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:
@@ -335,7 +358,7 @@ class Study:
     def _rebuild(self) -> None:
         """Everything afresh from the record; from the stored one where there is a storage."""
         known = list(self._record) if self._storage is None else self._checked(self._storage.changes(self._id, after=0))
-        record, state = Record(), State(self.policy, seed=self.seed)
+        record, state = Record(), _state_of(self.policy, self.seed)
         state.receive(record.apply(known))
         self._record, self._state, self._looked = record, state, None
         self._whole = True  # last: an interrupt before this line leaves the rebuilding to the next call
@@ -377,7 +400,7 @@ class Study:
             return trial.arm is None and len(trial.point) == domain.dimension
         return trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
 
-    def _look(self) -> State:
+    def _look(self) -> AnyState:
         self._sync()
         if self._looked is None:
             self._looked = self._state.settled()
@@ -394,7 +417,7 @@ class Study:
             "not reach the model."
         )
         reward = number("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
-        if isinstance(self.policy.pending, Censored):
+        if isinstance(self.policy, Policy) and isinstance(self.policy.pending, Censored):
             self.policy.pending.check(reward, self.policy.noise)
         return reward
 
@@ -402,7 +425,7 @@ class Study:
         if values is None:
             return None
         g = np.atleast_1d(finite_array("constraints", values))
-        wanted = self.policy.objective.constraints
+        wanted = self.policy.constraints
         if g.ndim != 1 or (wanted and len(g) != wanted):
             count = f"{wanted} numbers, one for each constraint" if wanted else "a vector of numbers"
             raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")
@@ -411,7 +434,7 @@ class Study:
 
     def _clock_of_window(self) -> float:
         """The time where a width depends on it."""
-        window = self.policy.confidence.recent
+        window = self.policy.window
         return self._now() if window is not None and window.in_time else math.inf
 
     def _now(self) -> float:
@@ -429,6 +452,16 @@ class Study:
                     "again; nothing was recorded."
                 )
         return now
+
+
+def check_policy(policy: object) -> None:
+    """Refuse what is no policy."""
+    if not isinstance(policy, Policy | ScriptedPolicy):
+        raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {policy!r}.")
+
+
+def _state_of(policy: AnyPolicy, seed: int) -> AnyState:
+    return State(policy, seed=seed) if isinstance(policy, Policy) else ScriptedState(policy, seed=seed)
 
 
 def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: str) -> None:

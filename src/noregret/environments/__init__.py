@@ -1,6 +1,7 @@
 """Worlds to simulate decisions in: a reward function and what stands between it and the decision maker."""
 
 from .changes import even_changes, random_changes
+from .constrained import ConstrainedProblem, data_rates, small_feasible_region
 from .datasets import METR_LA_WORKING_DAYS, intel_lab, la_highway, light_cmu, metr_la
 from .environment import Environment
 from .intel_log import intel_lab_log, mote_positions
@@ -14,12 +15,14 @@ from .table import ArmFunction
 __all__ = [
     "METR_LA_WORKING_DAYS",
     "ArmFunction",
+    "ConstrainedProblem",
     "Environment",
     "KnownFunction",
     "RKHSFunction",
     "Readings",
     "SensorNetwork",
     "branin",
+    "data_rates",
     "drifting_samples",
     "even_changes",
     "gp_sample",
@@ -39,4 +42,5 @@ __all__ = [
     "rkhs_posterior_mean",
     "rosenbrock",
     "sensor_network",
+    "small_feasible_region",
 ]

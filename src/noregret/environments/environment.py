@@ -62,7 +62,8 @@ class Environment:
             `noregret.environments.delays`, or a function `delay(rng, point, reward)`; infinity for never. A
             `timedelta` instead of a number is a time, counted on the simulated clock.
         constraints: maps points `(n, d)` to `(n, m)` values g (or `(n,)` for one), satisfied on average when <= 0.
-        constraint_noise: standard deviation of the noise on them.
+        constraint_noise: standard deviation of the normal noise on them, or a function `noise(rng, (rounds, m))` that
+            draws another one.
         change_points: rounds, counted from 0, at which the next reward function begins (`even_changes` and
             `random_changes` make them); in a run that ends before, a change does not happen.
         contexts: domain from which the context of each round is drawn uniformly, or None.
@@ -82,7 +83,7 @@ class Environment:
         noise: float = 0.0,
         delay: Any = None,
         constraints: Callable[..., npt.ArrayLike] | None = None,
-        constraint_noise: float = 0.0,
+        constraint_noise: float | Callable[[np.random.Generator, tuple[int, int]], npt.ArrayLike] = 0.0,
         change_points: Sequence[int] | None = None,
         contexts: Domain | None = None,
         context_order: npt.ArrayLike | None = None,
@@ -106,7 +107,10 @@ class Environment:
         if constraints is not None and not callable(constraints):
             raise InvalidInput(f"`constraints` must be a function from points (n, d) to (n, m), not {constraints!r}.")
         self.constraints = constraints
-        self.constraint_noise = number("constraint_noise", constraint_noise, low=0.0)
+        if not callable(constraint_noise):
+            why = "It is a standard deviation, or a function that draws noise."
+            constraint_noise = number("constraint_noise", constraint_noise, low=0.0, why=why)
+        self.constraint_noise = constraint_noise
         if callable(best) != (contexts is not None) and best is not None:
             raise InvalidInput("`best` is a number, or with contexts a function of them.")
         if best is not None and len(self._rewards) > 1:
@@ -167,6 +171,16 @@ class Environment:
             return np.asarray(self._constraint_table[trial.arm])
         context = None if trial.context is None else trial.context[None]
         return np.asarray(self._constraint_values(trial.point[None], context)[0])
+
+    def draw_constraint_noise(self, rng: np.random.Generator, rounds: int) -> Array:
+        """Noise on the constraint values of so many rounds, `(rounds, m)`."""
+        shape = (rounds, self.constraint_count)
+        if not callable(self.constraint_noise):
+            return np.asarray(self.constraint_noise * rng.standard_normal(shape))
+        noise = finite_array("constraint_noise(rng, shape)", self.constraint_noise(rng, shape))
+        if noise.shape != shape:
+            raise InvalidInput(f"`constraint_noise` returned shape {noise.shape} where {shape} was asked for.")
+        return noise
 
     def draw_context(self, rng: np.random.Generator, round_: int = 0) -> Array | None:
         """The context of a round (counted from 0), `(c,)`, or None."""

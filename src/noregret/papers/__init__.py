@@ -13,7 +13,7 @@ from .figure import Figure, Job, Paper, Result, Statement
 
 __all__ = ["Figure", "Job", "Paper", "Result", "Statement", "find", "papers"]
 
-MODULES = ("srinivas", "chowdhury", "avanesov", "verma")
+MODULES = ("srinivas", "chowdhury", "avanesov", "verma", "shi")
 
 
 def papers() -> list[Paper]:

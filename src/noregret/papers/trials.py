@@ -12,11 +12,11 @@ import numpy as np
 
 from ..checks import Array
 from ..environments import Environment
-from ..policy import Policy
 from ..simulation import Run, blas_threads, simulate
+from ..study import AnyPolicy
 from .figure import Job, kept_rounds
 
-World = tuple[Environment, Mapping[str, Policy]]
+World = tuple[Environment, Mapping[str, AnyPolicy]]
 
 
 def average_regret(run: Run) -> Array:

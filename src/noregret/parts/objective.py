@@ -14,19 +14,24 @@ constraint values of the epoch before that are known when it begins, and stay as
 from __future__ import annotations
 
 import math
-import warnings
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from ..checks import Array, frozen, integer, number, one_of
-from ..errors import NoRegretWarning
+from ..errors import TrialError
 from ..record import Trial
 from ..serialize import described
 
-LARGEST = 1e6  # of multipliers and of psi: they saturate, with a warning, far beyond where anything is feasible
+LARGEST = 1e6  # of multipliers and of psi: they saturate, far beyond where anything is feasible
+SATURATED = (
+    f"A multiplier or a penalty has reached {LARGEST:g} and grows no further. Usually the constraints cannot be met "
+    "anywhere that was tried, nothing is kept between epochs, or the constraint values are large numbers: see whether "
+    "any trial satisfied them, divide them by a typical violation, or take penalty='power'."
+)
 
 
 class Objective(ABC):
@@ -90,6 +95,25 @@ class Constrained(Objective):
     def noise_factor(self, multipliers: Array) -> float:
         """How much larger the noise of a target is than that of a reward."""
 
+    @abstractmethod
+    def penalty_of(self, constraints: Array, multipliers: Array) -> float:
+        """What a target is less than the reward, reward units."""
+
+    @property
+    @abstractmethod
+    def proved(self) -> bool:
+        """Whether the inner bandit's bounds hold for what is learned, its own assumptions granted."""
+
+    def saturates(self, constraints: Array) -> bool:  # noqa: ARG002 - a linear penalty does not
+        """Whether the penalty of these values is cut off."""
+        return False
+
+    def target(self, trial: Trial, multipliers: Array) -> float | None:
+        """The reward less the penalty; None where either is missing."""
+        if trial.reward is None or trial.constraints is None:
+            return None
+        return trial.reward - self.penalty_of(trial.constraints, multipliers)
+
 
 @final
 @described
@@ -117,25 +141,34 @@ class MultiplicativePenalty(Constrained):
         object.__setattr__(self, "n", number("n", self.n, low=1.0))
 
     def psi(self, g: Array) -> Array:
-        """The penalty function, at most `LARGEST`."""
-        violation = np.maximum(g, 0.0)
-        if self.penalty == "exp":
-            return np.asarray(np.exp(np.minimum(self.c * violation, math.log(LARGEST))))
-        return np.asarray(np.minimum(np.minimum(self.c * violation + 1.0, LARGEST) ** self.n, LARGEST))
+        """The penalty function, eq. (9) or (10), at most `LARGEST`."""
+        return np.asarray(np.exp(np.minimum(self._log_psi(g), math.log(LARGEST))))
 
-    def target(self, trial: Trial, multipliers: Array) -> float | None:
-        """Line 5."""
-        if trial.reward is None or trial.constraints is None:
-            return None
-        return trial.reward - float(multipliers @ (self.psi(trial.constraints) - 1.0))
+    def _log_psi(self, g: Array) -> Array:
+        with np.errstate(over="ignore"):  # infinity is cut off where psi is
+            steep = self.c * np.maximum(g, 0.0)
+            return steep if self.penalty == "exp" else self.n * np.log1p(steep)
+
+    def saturates(self, constraints: Array) -> bool:
+        """Whether psi has been cut off for some of these values."""
+        return bool((self._log_psi(constraints) > math.log(LARGEST)).any())
+
+    def penalty_of(self, constraints: Array, multipliers: Array) -> float:
+        """Line 3: sum_j kappa_j (psi(g_j) - 1)."""
+        return float(multipliers @ (self.psi(constraints) - 1.0))
+
+    @property
+    def proved(self) -> bool:
+        """Yes: all that is uncertain is the reward's noise, which the multipliers do not touch, kept or not."""
+        return True
 
     def first(self) -> Array:
         """Ones."""
         return np.ones(self.constraints)
 
     def updated(self, multipliers: Array, means: Array) -> Array:
-        """Line 8: kappa_j <- kappa_j psi(average g_j), at most `LARGEST`."""
-        return _saturated(multipliers * self.psi(means))
+        """Line 4: kappa_j <- kappa_j psi(average g_j), at most `LARGEST`."""
+        return np.asarray(np.minimum(multipliers * self.psi(means), LARGEST))
 
     def noise_factor(self, multipliers: Array) -> float:  # noqa: ARG002 - only the reward is noisy
         """1: the constraint values have no noise."""
@@ -161,38 +194,78 @@ class AdditivePenalty(Constrained):
         super().__post_init__()
         object.__setattr__(self, "step", number("step", self.step, low=0.0, open_low=True))
 
-    def target(self, trial: Trial, multipliers: Array) -> float | None:
-        """Line 5."""
-        if trial.reward is None or trial.constraints is None:
-            return None
-        return trial.reward - float(multipliers @ trial.constraints)
+    def penalty_of(self, constraints: Array, multipliers: Array) -> float:
+        """Sum_j kappa_j (g_j + eps_j): the argument of IGP-UCB in Algorithm 3."""
+        return float(multipliers @ constraints)
+
+    @property
+    def proved(self) -> bool:
+        """Only epoch by epoch: multipliers are made of the noise of earlier trials, which then is not independent."""
+        return self.fresh
 
     def first(self) -> Array:
         """Zeros."""
         return np.zeros(self.constraints)
 
     def updated(self, multipliers: Array, means: Array) -> Array:
-        """Line 8: kappa_j <- [kappa_j + mu average g_j]^+."""
-        return _saturated(np.maximum(multipliers + self.step * means, 0.0))
+        """Kappa_j <- [kappa_j + mu average g_j]^+, at most `LARGEST`."""
+        return np.asarray(np.clip(multipliers + self.step * means, 0.0, LARGEST))
 
     def noise_factor(self, multipliers: Array) -> float:
         """sqrt(1 + sum kappa_j^2)."""
         return math.sqrt(1.0 + float(multipliers @ multipliers))
 
 
+def averages(trials: Sequence[Trial], values: Sequence[Array]) -> Array:
+    """For each trial the average value of the trials at its point (and context), `(n, m)`, of values `(m,)` each."""
+    keys = [(trial.point.tobytes(), b"" if trial.context is None else trial.context.tobytes()) for trial in trials]
+    together: dict[tuple[bytes, bytes], list[Array]] = {}
+    for key, value in zip(keys, values, strict=True):
+        together.setdefault(key, []).append(value)
+    means = {key: np.mean(listed, axis=0) for key, listed in together.items()}
+    return np.array([means[key] for key in keys])
+
+
+def satisfying(trials: Sequence[Trial]) -> list[Trial]:
+    """The answered trials at whose points the constraint values told are at most 0 on average; errors if none are."""
+    told = [trial for trial in trials if trial.reward is not None and trial.constraints is not None]
+    if not told:
+        raise TrialError("No trial has been answered with constraint values yet, so there is no best one.")
+    means = averages(told, [trial.constraints for trial in told if trial.constraints is not None])
+    worst = means.max(axis=1)
+    if (worst > 0.0).all():
+        least = told[int(worst.argmin())]
+        raise TrialError(
+            f"None of the {len(told)} answered trials satisfied all constraints, so there is no best one. The smallest "
+            f"violation was {worst.min():.4g}, by trial {least.number}. Go on asking; if that does not help, see "
+            "whether the constraints can be met at all, and lie at 0 where they are just met."
+        )
+    return [trial for trial, value in zip(told, worst, strict=True) if value <= 0.0]
+
+
 class Multipliers:
-    """The multipliers of the epoch that is going on; a function of the trials known when it began."""
+    """The multipliers of the epoch that is going on; a function of the trials known when it began.
+
+    Attributes:
+        epoch: which one, from 0.
+        values: `(m,)`, read-only.
+        saturated: whether a multiplier or a penalty has ever been cut off at `LARGEST`.
+    """
 
     def __init__(self, objective: Constrained) -> None:
         self._objective = objective
         self.epoch = 0
         self.values = frozen(objective.first())
-        self._told: dict[int, list[Array]] = {}  # of epochs not over yet
+        self.saturated = False
+        self._told: dict[int, list[Array]] = {}  # of epochs after which there is another
 
     def hear(self, trial: Trial) -> None:
         """Take note of a trial's constraint values."""
+        if trial.constraints is None:
+            return
+        self.saturated = self.saturated or self._objective.saturates(trial.constraints)
         epoch = trial.number // self._objective.epoch
-        if trial.constraints is not None and epoch >= self.epoch:
+        if self.epoch <= epoch < self._objective.epochs - 1:
             self._told.setdefault(epoch, []).append(trial.constraints)
 
     def advance(self, rounds: int) -> bool:
@@ -203,23 +276,12 @@ class Multipliers:
             if told:  # an epoch of which nothing is known changes nothing
                 self.values = frozen(self._objective.updated(self.values, np.mean(told, axis=0)))
             self.epoch += 1
+        self.saturated = self.saturated or bool((self.values >= LARGEST).any())
         return not np.array_equal(before, self.values)
 
     def copy(self) -> Multipliers:
         """An independent copy."""
         other = Multipliers(self._objective)
-        other.epoch, other.values = self.epoch, self.values
+        other.epoch, other.values, other.saturated = self.epoch, self.values, self.saturated
         other._told = {epoch: list(told) for epoch, told in self._told.items()}
         return other
-
-
-def _saturated(multipliers: Array) -> Array:
-    if (multipliers > LARGEST).any():
-        warnings.warn(
-            NoRegretWarning(
-                f"A multiplier has reached {LARGEST:g} and stays there. Usually the constraints cannot be met anywhere "
-                "that was tried, or nothing is kept between epochs: see whether any trial satisfied them."
-            ),
-            stacklevel=2,
-        )
-    return np.asarray(np.minimum(multipliers, LARGEST))
