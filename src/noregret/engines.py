@@ -87,7 +87,12 @@ class Engine(ABC):
     @property
     @abstractmethod
     def posterior(self) -> Posterior:
-        """The posterior of f - prior_mean."""
+        """The posterior of f - prior_mean: its variance, after all that was queried."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> Posterior:
+        """The posterior of f - prior_mean after what was learned: the one that the mean is of."""
 
     @abstractmethod
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
@@ -176,6 +181,11 @@ class ArmEngine(Engine):
     def posterior(self) -> ArmPosterior | DriftingPosterior:
         """The posterior over the table, of all that was queried."""
         return self._queried
+
+    @property
+    def answers(self) -> ArmPosterior | DriftingPosterior:
+        """The posterior over the table, of what was learned."""
+        return self._posterior
 
     def _cell(self, trial: Trial) -> int:
         if trial.arm is None:
@@ -307,6 +317,11 @@ class PointEngine(Engine):
     def posterior(self) -> PointPosterior:
         """The posterior over (context, point), of all that was queried."""
         return self._queried
+
+    @property
+    def answers(self) -> PointPosterior:
+        """The posterior over (context, point), of what was learned."""
+        return self._posterior
 
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
         """Take in trials, all at once."""

@@ -16,9 +16,9 @@ from .errors import InvalidInput
 from .kernels import Kernel
 from .parts.confidence import Confidence
 from .parts.explore import Explore, NoExploration, UniformExploration
-from .parts.memory import Discount, Forever, Memory, RestartOnChange, SlidingWindow
+from .parts.memory import Discount, Forever, Memory, RestartOnChange
 from .parts.objective import Constrained, Objective, RewardAlone
-from .parts.pending import Hallucinated, Ignored, Pending
+from .parts.pending import Censored, Hallucinated, Ignored, Pending
 from .parts.refit import Refit, rescaled
 from .parts.scores import Score
 from .parts.search import PointSearch
@@ -118,9 +118,15 @@ class Policy:
 
     @property
     def valid_for(self) -> str:
-        """What the bounds are proved for (see `Envelope`): nothing where the kernel, the memory or f itself moves."""
-        plain = self.refit is None and not isinstance(self.memory, SlidingWindow | Discount)
-        return self.confidence.valid_for if plain and not isinstance(self.pending, Hallucinated) else "none"
+        """What the bounds are proved for (see `Envelope`).
+
+        Nothing where kernel, memory or f itself moves (a restart spends delta anew), or where unanswered trials count
+        as something: the theorems are for rewards. Only the width for censored rewards is for those.
+        """
+        proved = self.confidence.valid_for
+        if self.refit is not None or not isinstance(self.memory, Forever) or isinstance(self.pending, Hallucinated):
+            return "none"
+        return "none" if isinstance(self.pending, Censored) and proved != "rho_m f" else proved
 
     @property
     def by_round(self) -> bool:
