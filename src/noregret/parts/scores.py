@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -30,6 +30,8 @@ LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 class Score(ABC):  # noqa: B024 - the two families below have nothing in common but their use
     """A number for each candidate, larger is better."""
+
+    in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
 
 
 class PointwiseScore(Score):
@@ -101,6 +103,8 @@ class Improvement(PointwiseScore):
 
     incumbent: str = "mean"
     margin: float = 0.0
+
+    in_rewards: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         one_of("incumbent", self.incumbent, ["mean", "reward"])
