@@ -61,6 +61,8 @@ def test_theorem_3_as_printed():
 def test_the_other_widths():
     assert KernelUcb(eta=0.6, regularization=4.0).width(7, progress()) == pytest.approx(0.3)
     assert PointwiseBayes(delta=0.1).width(7, progress()) == pytest.approx(norm.ppf(0.95))
+    assert PointwiseBayes(delta=1e-200).width(7, progress()) == pytest.approx(-norm.ppf(0.5e-200))
+    assert math.isfinite(PointwiseBayes(delta=5e-324).width(7, progress()))
 
 
 def test_what_is_proved_says_so():
@@ -85,6 +87,7 @@ def test_what_is_proved_says_so():
 
 def test_lambda_is_the_papers():
     assert nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=400).regularization == 1.005
+    assert nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=10**400).regularization == 1.0
     assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0).regularization == 1.0
     assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, regularization=0.01).regularization == 0.01
     assert nr.greedy_mean(ARMS, KERNEL, noise=0.1).regularization == pytest.approx(0.01)
@@ -107,6 +110,14 @@ def test_lambda_is_the_papers():
         (lambda: nr.gp_ucb(nr.Box([0], [1]), nr.Matern(1.5, 0.2), noise=0.1), "nu > 2"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, refit=nr.Refit()), "refitted"),
         (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, lipschitz=5.0), "discretisation of a box"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=2.0), "`guess_norm` must be True or False"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1e300), "`norm_bound` is 1e"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=np.ones(2)), "`horizon` must be a whole"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=np.ones(2)), "`width`"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, pending=np.ones(2)), "`pending`"),
+        (lambda: nr.expected_improvement(ARMS, KERNEL, noise=0.1, incumbent=np.ones(2)), "`incumbent`"),
+        (lambda: nr.expected_improvement(ARMS, KERNEL, noise=0.1, margin=1e300), "`margin` is 1e"),
+        (lambda: nr.kernel_ucb(ARMS, KERNEL, noise=0.1, eta=1e300), "`eta` is 1e"),
     ],
 )
 def test_bad_input_names_the_assumption(make, message):
