@@ -398,6 +398,18 @@ def test_a_path_can_be_maximized():
     assert found.value >= path(grid).max() - 1e-6
 
 
+def test_a_kernel_that_cannot_be_refitted_stays_as_it_is():
+    """Two distinct points say nothing about a lengthscale, nor about the variance of f in reward units."""
+    arms = nr.Arms.grid(0.0, 1.0, 20)
+    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.05, scale=4.0), noise=0.1, refit=nr.Refit(every=3))
+    study = nr.Study(policy)
+    for arm, reward in ((3, 5000.0), (3, 5100.0), (6, 5050.0)):
+        study.add(arms.points[arm], reward)
+    mean, std = study.predict()
+    assert std[19] == pytest.approx(2.0, abs=1e-6)
+    assert 5000.0 < mean[19] < 5100.0
+
+
 def test_refits_learn_the_kernel_and_nothing_is_certified():
     policy = nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, [3.0]), noise=0.5, refit=Refit(every=10))
     study = nr.Study(policy, seed=0)

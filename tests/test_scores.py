@@ -64,6 +64,19 @@ def test_partials_are_derivatives(score, mean, std):
     assert by_std[0] == pytest.approx((up - down)[0] / (2 * step), rel=1e-6, abs=1e-6)
 
 
+def test_slopes_far_from_the_incumbent():
+    """Phi / h = |z| + 2 / |z| - ... and phi / h = z^2 + 3 - ...: no difference of two huge logarithms may blur them."""
+    for z in (-9.9e3, -1.01e4, -1e8, -1e12):
+        by_mean, by_std = ExpectedImprovement().partials(envelope(z, 1.0), 0.0)
+        assert by_mean[0] == pytest.approx(-z, rel=1e-6)
+        assert by_std[0] == pytest.approx(z**2, rel=1e-6)
+    for std in (0.0, 1.0, 1e100):
+        for score in (ExpectedImprovement(), ProbabilityOfImprovement()):
+            far = envelope([-1e100, 1e100], [std, std])
+            assert np.isfinite(score(far, 0.0)).all()
+            assert np.isfinite(score.partials(far, 0.0)).all()
+
+
 def test_probability_of_improvement_ranks_as_the_probability():
     rng = np.random.default_rng(0)
     mean, std = rng.normal(size=50), rng.uniform(0.1, 2, 50)

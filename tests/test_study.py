@@ -191,16 +191,29 @@ def test_what_a_caller_does_to_the_parameters_does_not_reach_the_record():
     assert set(study.best().parameters) == {"x"}
 
 
-def test_decisions_do_not_depend_on_the_units_or_the_level_of_rewards():
+@pytest.mark.parametrize("rule", ["gp_ucb", "expected_improvement", "probability_of_improvement"])
+def test_decisions_do_not_depend_on_the_units_or_the_level_of_rewards(rule):
     def arms(level, unit):
         kernel = nr.SquaredExponential(0.2, scale=unit**2)
-        study = nr.Study(nr.gp_ucb(ARMS, kernel, noise=0.1 * unit, prior_mean=level), seed=3)
+        study = nr.Study(getattr(nr, rule)(ARMS, kernel, noise=0.1 * unit, prior_mean=level), seed=3)
         for _ in range(30):
             trial = study.ask()
             study.tell(trial, level + unit * float(np.sin(6 * trial.point[0])))
         return [trial.arm for trial in study.trials]
 
     assert arms(0.0, 1.0) == arms(1e6, 1.0) == arms(0.0, 1e-6) == arms(1.0, 1e-6)
+    assert arms(0.0, 1.0) == arms(0.0, 2.0**20) == arms(0.0, 2.0**40)
+
+
+def test_a_box_is_searched_whatever_the_level_of_rewards():
+    """At a level of 2^34 a difference of 1 is less than 1e-10 of it, and far more than its rounding."""
+    points = []
+    for level in (0.0, 2.0**34):
+        study = nr.Study(nr.greedy_mean(nr.Box([0.0], [1.0]), nr.Matern(), noise=0.1, prior_mean=level), seed=3)
+        for x, reward in ((0.1, 0.0), (0.4, 1.0), (0.9, -1.0)):
+            study.add([x], level + reward)
+        points.append(study.ask().point[0])
+    assert points[0] == pytest.approx(points[1], abs=1e-4)
 
 
 def test_bounds_are_called_valid_only_where_the_theorem_holds():

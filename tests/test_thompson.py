@@ -102,6 +102,8 @@ def test_neighbours_on_a_grid():
     near = neighbours_on_grid(np.array([0.26, 1.0]), np.zeros(2), np.ones(2), 5)
     np.testing.assert_allclose(near, [[0.25, 1.0], [0.5, 1.0]])
     assert neighbours_on_grid(np.full(12, 0.3), np.zeros(12), np.ones(12), 3).shape == (1, 12)
+    here = np.array([0.3])
+    np.testing.assert_array_equal(neighbours_on_grid(here, np.zeros(1), np.ones(1), 1e308 * 10), here[None])
 
 
 def test_thompson_with_contexts_and_on_spaces():
@@ -126,3 +128,23 @@ def test_thompson_with_contexts_and_on_spaces():
         if t >= 25:
             late.append(abs(trial.point[0] - z[0]))
     assert np.mean(late) < 0.15  # a third if it played at random
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        nr.SquaredExponential(0.2).on(0) * nr.SquaredExponential(0.2).on(1),
+        nr.Matern(2.5, lengthscale=0.2).on(1) * nr.SquaredExponential(0.2).on(0),
+        nr.SquaredExponential([0.3, 0.3]) * nr.Matern(2.5, lengthscale=[0.3, 0.3]),
+    ],
+)
+def test_a_path_of_a_product_varies_alike_in_every_direction(kernel):
+    """The covariance over space of single paths, along both diagonals; spread about 0.04, by waves and points."""
+    here = np.random.default_rng(1).uniform(0.0, 200.0, (4000, 2))
+    for seed in range(2):
+        path = sample_path(PointPosterior(kernel, 2, 1.0), np.random.default_rng(seed))
+        values = path(here)
+        for step in ([0.3, 0.3], [0.3, -0.3]):
+            seen = float(np.mean(values * path(here + step)))
+            wanted = kernel(np.zeros((1, 2)), np.array([step]))[0, 0]
+            assert abs(seen - wanted) < 0.15

@@ -12,6 +12,7 @@ from noregret.parts.confidence import PointwiseBayes, Progress
 from noregret.parts.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from noregret.parts.rkhs import BoundedNoise, KernelUcb, SelfNormalized
 from noregret.posterior import FeaturePosterior, PlayedPosterior, PointPosterior, posterior_on_arms
+from noregret.state import State
 
 from .reference import rkhs_norm_of_mean
 
@@ -60,6 +61,8 @@ def test_theorem_3_as_printed():
 def test_the_other_widths():
     assert KernelUcb(eta=0.6, regularization=4.0).width(7, progress()) == pytest.approx(0.3)
     assert PointwiseBayes(delta=0.1).width(7, progress()) == pytest.approx(norm.ppf(0.95))
+    assert PointwiseBayes(delta=1e-200).width(7, progress()) == pytest.approx(-norm.ppf(0.5e-200))
+    assert math.isfinite(PointwiseBayes(delta=5e-324).width(7, progress()))
 
 
 def test_what_is_proved_says_so():
@@ -84,6 +87,7 @@ def test_what_is_proved_says_so():
 
 def test_lambda_is_the_papers():
     assert nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=400).regularization == 1.005
+    assert nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=10**400).regularization == 1.0
     assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0).regularization == 1.0
     assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, regularization=0.01).regularization == 0.01
     assert nr.greedy_mean(ARMS, KERNEL, noise=0.1).regularization == pytest.approx(0.01)
@@ -106,6 +110,14 @@ def test_lambda_is_the_papers():
         (lambda: nr.gp_ucb(nr.Box([0], [1]), nr.Matern(1.5, 0.2), noise=0.1), "nu > 2"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, refit=nr.Refit()), "refitted"),
         (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, lipschitz=5.0), "discretisation of a box"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=2.0), "`guess_norm` must be True or False"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1e300), "`norm_bound` is 1e"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=np.ones(2)), "`horizon` must be a whole"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=np.ones(2)), "`width`"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, pending=np.ones(2)), "`pending`"),
+        (lambda: nr.expected_improvement(ARMS, KERNEL, noise=0.1, incumbent=np.ones(2)), "`incumbent`"),
+        (lambda: nr.expected_improvement(ARMS, KERNEL, noise=0.1, margin=1e300), "`margin` is 1e"),
+        (lambda: nr.kernel_ucb(ARMS, KERNEL, noise=0.1, eta=1e300), "`eta` is 1e"),
     ],
 )
 def test_bad_input_names_the_assumption(make, message):
@@ -168,3 +180,53 @@ def test_a_right_guess_is_kept():
             study.tell(trial, float(f[trial.arm] + 0.5 * rng.normal()))
         doubled += len(study.norm_bounds) > 1
     assert doubled <= 22
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"memory": nr.RestartEvery(10)},  # delta is spent anew in every period
+        {"memory": nr.SlidingWindow(10)},
+        {"pending": "hallucinate"},
+        {"pending": nr.Censored.within(5, minimum=0.0)},  # the targets are not rewards
+        {"refit": nr.Refit()},
+    ],
+)
+def test_nothing_is_proved_for_rules_that_the_theorems_do_not_know(more):
+    for policy in (
+        nr.gp_ucb(ARMS, KERNEL, noise=0.1, **more),
+        nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, **more),
+    ):
+        assert policy.confidence.valid_for == "f"
+        assert policy.valid_for == "none"
+        assert State(policy, seed=0).bounds().valid_for == "none"
+
+
+def test_the_censored_width_is_for_censored_targets():
+    policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, norm_bound=1.0, reward_bound=1.0, window=5, minimum=0.0)
+    assert policy.valid_for == "rho_m f"
+
+
+@pytest.mark.parametrize("domain", [ARMS, nr.Box([0.0], [1.0])])
+def test_a_guess_is_held_against_the_answers_whatever_is_pending(domain):
+    """With every trial answered at once, hallucinating changes nothing, and the guess must grow alike."""
+    guesses = []
+    for pending in ("ignore", "hallucinate"):
+        study = nr.Study(nr.igp_ucb(domain, KERNEL, noise=0.1, guess_norm=True, pending=pending), seed=1)
+        for _ in range(6):
+            study.tell(study.ask(), 20.0)
+        guesses.append(study.norm_bounds)
+    assert guesses[0] == guesses[1]
+    assert guesses[0][-1][1] > 1.0
+
+
+def test_a_picture_shows_bounds_only_where_they_are_proved():
+    from noregret.plots import _draw_slice, _new_figure, _slices
+
+    space = nr.Space(x=nr.Float(0.0, 1.0))
+    for memory, label in ((None, "confidence bounds"), (nr.SlidingWindow(5), "mean ± 2 std")):
+        study = nr.Study(nr.igp_ucb(space, KERNEL, noise=0.1, norm_bound=1.0, memory=memory))
+        study.tell(study.ask(), 0.5)
+        ax = _new_figure(3.0, 2.0).subplots()
+        _draw_slice(ax, study, _slices(space, study.best())[0], 1.0)
+        assert label in ax.get_legend_handles_labels()[1]

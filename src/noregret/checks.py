@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable
-from numbers import Integral, Real
-from typing import Any, SupportsIndex
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -52,12 +53,26 @@ def _as_float(name: str, value: object, why: str) -> float:
 
 def integer(name: str, value: object, *, low: int, why: str = "") -> int:
     """`value` as an int of at least `low`, or an error that names it."""
-    if type(value) is not int and (isinstance(value, bool) or not isinstance(value, Integral | SupportsIndex)):
-        raise InvalidInput(f"`{name}` must be a whole number, not {value!r} ({type(value).__name__}). {why}".rstrip())
-    result = int(value)
+    result = value if type(value) is int else _as_int(name, value, why)
     if result < low:
         raise InvalidInput(f"`{name}` is {result}: it must be at least {low}. {why}".rstrip())
     return result
+
+
+def _as_int(name: str, value: object, why: str) -> int:
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # type: ignore[arg-type]  # arrays of one number have it, others raise
+    except TypeError:
+        pass
+    raise InvalidInput(f"`{name}` must be a whole number, not {value!r} ({type(value).__name__}). {why}".rstrip())
+
+
+def flag(name: str, value: object, *, why: str = "") -> bool:
+    """`value` if it is True or False, or an error that names it."""
+    if not isinstance(value, bool | np.bool_):
+        raise InvalidInput(f"`{name}` must be True or False, not {value!r} ({type(value).__name__}). {why}".rstrip())
+    return bool(value)
 
 
 def finite_array(name: str, value: npt.ArrayLike, *, hint: str = "") -> Array:
@@ -97,9 +112,9 @@ def points_array(name: str, value: npt.ArrayLike, *, dimension: int | None = Non
 def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "") -> str:
     """`value` if it is one of the options, or an error that lists them."""
     known = list(options)
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise InvalidInput(f"`{name}` is {value!r}: it must be one of {', '.join(map(repr, known))}. {why}".rstrip())
-    return str(value)
+    return value
 
 
 def frozen(array: Array) -> Array:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, Self, final
 
 import numpy as np
@@ -78,6 +79,11 @@ class Question(NamedTuple):
     best_reward: float | None
     randomness: Randomness
 
+    def centred(self) -> Question:
+        """The same question about rewards less the centre of the bounds, which would only cost digits."""
+        best = None if self.best_reward is None else self.best_reward - self.bounds.center
+        return self._replace(bounds=replace(self.bounds, center=0.0), best_reward=best)
+
 
 class Engine(ABC):
     """A posterior over a domain, and the choice of a point in it."""
@@ -87,7 +93,12 @@ class Engine(ABC):
     @property
     @abstractmethod
     def posterior(self) -> Posterior:
-        """The posterior of f - prior_mean."""
+        """The posterior of f - prior_mean: its variance, after all that was queried."""
+
+    @property
+    @abstractmethod
+    def answers(self) -> Posterior:
+        """The posterior of f - prior_mean after what was learned: the one that the mean is of."""
 
     @abstractmethod
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
@@ -177,6 +188,11 @@ class ArmEngine(Engine):
         """The posterior over the table, of all that was queried."""
         return self._queried
 
+    @property
+    def answers(self) -> ArmPosterior | DriftingPosterior:
+        """The posterior over the table, of what was learned."""
+        return self._posterior
+
     def _cell(self, trial: Trial) -> int:
         if trial.arm is None:
             raise InvalidInput(f"Trial {trial.number} has no arm, but the policy plays arms.")
@@ -247,11 +263,13 @@ class ArmEngine(Engine):
 
     def choose(self, question: Question) -> Decision:
         """The best arm, ties broken at random."""
+        question = question.centred()
         scores = self._scores(question)
         if self._failed:
             _none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
-        arm = best_arm(scores, self._posterior.prior.size, question.randomness)
+        size = _size(self.setting.score, question, self._posterior.prior.size)
+        arm = best_arm(scores, size, question.randomness)
         return Decision(self._arms.points[arm], arm, explored=False)
 
     def anywhere(self, randomness: Randomness) -> Decision:
@@ -306,6 +324,11 @@ class PointEngine(Engine):
     def posterior(self) -> PointPosterior:
         """The posterior over (context, point), of all that was queried."""
         return self._queried
+
+    @property
+    def answers(self) -> PointPosterior:
+        """The posterior over (context, point), of what was learned."""
+        return self._posterior
 
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
         """Take in trials, all at once."""
@@ -366,6 +389,7 @@ class PointEngine(Engine):
 
     def choose(self, question: Question) -> Decision:
         """The best arm, or the best point that the search finds."""
+        question = question.centred()
         domain = self.setting.domain
         surface = self._surface(question)
         if isinstance(domain, Arms):
@@ -400,8 +424,8 @@ class PointEngine(Engine):
     def _choose_arm(self, domain: Arms, surface: Surface, question: Question) -> Decision:
         scores = surface.values(domain.points)
         _none_left(bool(np.isneginf(scores).all()))
-        size = float(np.sqrt(self.setting.kernel.diagonal(_rows(question.context, domain.points)).max()))
-        arm = best_arm(scores, size, question.randomness)
+        prior = float(np.sqrt(self.setting.kernel.diagonal(_rows(question.context, domain.points)).max()))
+        arm = best_arm(scores, _size(self.setting.score, question, prior), question.randomness)
         return Decision(domain.points[arm], arm, explored=False)
 
     def _surface(self, question: Question) -> Surface:
@@ -536,6 +560,13 @@ def _incumbent(score: PointwiseScore, question: Question, means: Array | Callabl
         return question.bounds.center if question.best_reward is None else question.best_reward
     known = means() if callable(means) else means
     return float(known.max()) if len(known) else question.bounds.center
+
+
+def _size(score: Score, question: Question, prior_std: float) -> float:
+    """What differences of scores are measured against: the prior standard deviation, or 1 for pure numbers."""
+    if not score.in_rewards:
+        return 1.0
+    return prior_std * question.bounds.unit if isinstance(score, PointwiseScore) else prior_std
 
 
 def row_of(trial: Trial) -> Array:

@@ -177,7 +177,7 @@ def _on_slice(points: Array, best: Array, columns: slice) -> npt.NDArray[np.bool
 def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
     mean, std = study.predict(along.points)
     policy = study.policy
-    certified = isinstance(policy, Policy) and policy.confidence.valid_for == "f" and policy.refit is None
+    certified = isinstance(policy, Policy) and policy.valid_for == "f"
     half = (study.width if certified else 2.0) * std
     band = "confidence bounds" if certified else "mean ± 2 std"
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(along.values)}

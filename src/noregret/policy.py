@@ -18,7 +18,7 @@ from .parts.confidence import Confidence, Window
 from .parts.explore import Explore, NoExploration, UniformExploration
 from .parts.memory import Discount, Forever, Memory, RestartOnChange
 from .parts.objective import Constrained, Objective, RewardAlone
-from .parts.pending import Hallucinated, Ignored, Pending
+from .parts.pending import Censored, Hallucinated, Ignored, Pending
 from .parts.refit import Refit, rescaled
 from .parts.scores import Score
 from .parts.search import PointSearch
@@ -118,14 +118,18 @@ class Policy:
 
     @property
     def valid_for(self) -> str:
-        """What the bounds are proved for (see `Envelope`): nothing where the kernel, the memory or f itself moves.
+        """What the bounds are proved for (see `Envelope`).
 
-        (With restarts at fixed rounds each period's bounds hold with probability 1 - delta, not all of them at once.)
-        Under constraints, "f" is what is learned: the reward less what the multipliers of the epoch charge.
+        Nothing where kernel, memory or f itself moves (a restart spends delta anew), or where unanswered trials count
+        as something: the theorems are for rewards. Only the width for censored rewards is for those. Under constraints,
+        "f" is what is learned: the reward less what the multipliers of the epoch charge.
         """
-        plain = self.refit is None and isinstance(self.memory, Forever)
-        plain = plain and (not isinstance(self.objective, Constrained) or self.objective.proved)
-        return self.confidence.valid_for if plain and not isinstance(self.pending, Hallucinated) else "none"
+        proved = self.confidence.valid_for
+        if self.refit is not None or not isinstance(self.memory, Forever) or isinstance(self.pending, Hallucinated):
+            return "none"
+        if isinstance(self.objective, Constrained) and not self.objective.proved:
+            return "none"
+        return "none" if isinstance(self.pending, Censored) and proved != "rho_m f" else proved
 
     @property
     def constraints(self) -> int:

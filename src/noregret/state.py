@@ -122,7 +122,7 @@ class State:
         if self._multipliers is not None:
             self._weigh(waiting, self._multipliers)
         if self._guess is not None and waiting:
-            self._guess.check(self._rounds, self._engine.posterior)
+            self._guess.check(self._rounds, self._engine.answers)
         if self.policy.refit is not None:
             self._fit()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..checks import number
+from ..checks import flag, number
 from ..domain import Box, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -60,7 +60,7 @@ def igp_ucb(
         gain=chosen_gain(information_gain, domain, context, kernel),
         delta=delta,
         ridge_large=_is_large(ridge),
-        guessed=guess_norm,
+        guessed=bool(guess_norm),
     )
     score = UpperConfidenceBound()
     return build(
@@ -110,7 +110,7 @@ def gp_ts(
         parts=2,  # ln(2 / delta)
         delta=delta,
         ridge_large=_is_large(ridge),
-        guessed=guess_norm,
+        guessed=bool(guess_norm),
     )
     score = ThompsonSample(grid=None if lipschitz is None else _grid(lipschitz, bound, domain))
     return build(
@@ -158,7 +158,7 @@ def kernel_ucb(
 
 
 def _norm_bound(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
-    if guess_norm and refit is not None:
+    if flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.") and refit is not None:
         raise InvalidInput("A norm can be guessed for a kernel that is given, not for one that is refitted.")
     if norm_bound is None and not guess_norm:
         raise InvalidInput(

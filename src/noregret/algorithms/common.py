@@ -37,7 +37,7 @@ def ridge_for_horizon(regularization: float | None, horizon: int | None) -> floa
         integer("horizon", horizon, low=1, why="It is the number of rounds T of the theorem.")
     if regularization is not None:
         return regularization
-    return 1.0 if horizon is None else 1.0 + 2.0 / horizon
+    return 1.0 if horizon is None else 1.0 + 2 / horizon
 
 
 def bayes_width(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..checks import one_of
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -80,7 +81,7 @@ def gp_ucb(
     matched = ridge == noise**2
     check_model(domain, context, kernel)
     confidence: Confidence
-    if width == "rkhs":
+    if isinstance(width, str) and width == "rkhs":
         if norm_bound is None:
             raise InvalidInput(
                 "width='rkhs' is Theorem 3, which needs `norm_bound`: a bound on the norm of f in the kernel's RKHS. "
@@ -94,8 +95,8 @@ def gp_ucb(
                 "`norm_bound` belongs to Theorem 3: add width='rkhs' to use it, or leave it out; Theorems 1 and 2 are "
                 "for samples of the process and need none."
             )
-        if width not in (None, "finite", "compact"):
-            raise InvalidInput(f"`width` is {width!r}: it must be 'finite', 'compact' or 'rkhs' (Theorem 1, 2 or 3).")
+        if width is not None:
+            one_of("width", width, ["finite", "compact", "rkhs"], why="They are Theorems 1, 2 and 3.")
         confidence = bayes_width(
             domain, context, kernel, width=width, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched
         )

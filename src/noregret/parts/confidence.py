@@ -22,6 +22,8 @@ from ..information import GreedyDesign
 from ..posterior import Posterior
 from ..serialize import described
 
+LEAST_TAIL = 1e-300  # probabilities below it are taken for it
+
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
@@ -232,7 +234,7 @@ class PointwiseBayes(Confidence):
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """The normal quantile of 1 - delta / 2."""
-        return NormalDist().inv_cdf(1.0 - 0.5 * self.delta)
+        return -NormalDist().inv_cdf(max(0.5 * self.delta, LEAST_TAIL))  # 1 - delta / 2 would round a small delta away
 
 
 @final

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..checks import Array, integer, one_of
 from ..errors import InvalidInput, NoRegretWarning
-from ..fitting import Standardization, fit
+from ..fitting import FEWEST, Standardization, fit
 from ..kernels import Active, Kernel, Product
 from ..kernels.stationary import Stationary
 from ..serialize import described
@@ -72,9 +72,11 @@ class Refit:
         """The kernel and noise for rows `(n, d)` with these rewards `(n,)`, in a box of these sides `(d,)`.
 
         Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
-        noise stay as they are.
+        noise stay as they are, and only the mean is fitted.
         """
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
+        if len(np.unique(rows, axis=0)) < FEWEST:  # the kernel that stays is in reward units
+            scale = Standardization(scale.mean, 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
             found = fit(

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import final
 
-from ..checks import integer, number
+from ..checks import LARGEST_REWARD, integer, number
 from ..posterior import Posterior
 from ..serialize import described
 from .confidence import Confidence, Progress, checked_delta, checked_scale
@@ -22,7 +22,7 @@ from .gains import Gain, RealisedGain
 
 def _checked_bound(value: object) -> float:
     why = "It bounds the norm of f in the kernel's RKHS, in the units of the reward."
-    return number("norm_bound", value, low=0.0, open_low=True, why=why)
+    return number("norm_bound", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
 
 @final
@@ -50,7 +50,7 @@ class SelfNormalized(Confidence):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
-        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0))
+        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
         integer("parts", self.parts, low=1)
         object.__setattr__(self, "delta", checked_delta(self.delta))
 
@@ -115,7 +115,9 @@ class KernelUcb(Confidence):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", number("eta", self.eta, low=0.0))
+        object.__setattr__(self, "eta", number("eta", self.eta, low=0.0, high=LARGEST_REWARD))
+        ridge = number("regularization", self.regularization, low=0.0, open_low=True)
+        object.__setattr__(self, "regularization", ridge)
         object.__setattr__(self, "delta", checked_delta(self.delta))
 
     @property

@@ -14,22 +14,25 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
-from ..checks import Array, number, one_of
+from ..checks import LARGEST_REWARD, Array, number, one_of
 from ..errors import InvalidInput
 from ..serialize import described
 from .confidence import Envelope
 
 LEAST_STD = 1e-100  # where nothing is uncertain, z is huge and finite
 FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
+MOST = 1e100  # |z| beyond which it is cut off: its square must not overflow
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class Score(ABC):  # noqa: B024 - the two families below have nothing in common but their use
     """A number for each candidate, larger is better."""
+
+    in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
 
 
 class PointwiseScore(Score):
@@ -102,9 +105,11 @@ class Improvement(PointwiseScore):
     incumbent: str = "mean"
     margin: float = 0.0
 
+    in_rewards: ClassVar[bool] = False
+
     def __post_init__(self) -> None:
         one_of("incumbent", self.incumbent, ["mean", "reward"])
-        object.__setattr__(self, "margin", number("margin", self.margin, low=0.0))
+        object.__setattr__(self, "margin", number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
 
 
 @final
@@ -125,10 +130,11 @@ class ExpectedImprovement(Improvement):
     def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
         """Phi(z) / EI and phi(z) / EI."""
         z, std = _standardized(envelope, incumbent, self.margin)
-        log_h = _log_h(z)
-        by_mean = np.exp(_log_distribution(z) - log_h) / std
-        by_std = np.exp(-0.5 * z**2 - LOG_SQRT_2PI - log_h) / std
-        return by_mean, by_std
+        near = np.maximum(z, FAR_OUT)  # beyond, the logarithms are so large that their difference would be rounding
+        log_h = _log_h(near)
+        by_mean = np.where(z > FAR_OUT, np.exp(_log_distribution(near) - log_h), -z)
+        by_std = np.where(z > FAR_OUT, np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_h), z**2)
+        return by_mean / std, by_std / std
 
 
 @final
@@ -178,7 +184,7 @@ def _standardized(envelope: Envelope, incumbent: float | None, margin: float) ->
             "reward, or pass the incumbent."
         )
     std = np.maximum(envelope.std, LEAST_STD)
-    return (envelope.mean - incumbent - margin) / std, std
+    return np.clip((envelope.mean - incumbent - margin) / std, -MOST, MOST), std
 
 
 def _log_distribution(z: Array) -> Array:

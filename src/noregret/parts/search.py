@@ -34,6 +34,7 @@ REACH = 3.0  # spacings within which a start must be able to climb above the bes
 COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
+FINEST = 2.0**52  # grid points along a side beyond which every float is one
 MOST_CORNERS = 10  # dimensions up to which all corners of a grid cell are looked at, not the nearest alone
 FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
 
@@ -335,6 +336,8 @@ def neighbours_on_grid(point: Array, lower: Array, upper: Array, count: float) -
         upper: opposite corner.
         count: grid points along each side; rounded up, at least 2.
     """
+    if count >= FINEST:
+        return point[None]
     steps = max(float(np.ceil(count)), 2.0) - 1.0
     place = np.clip((point - lower) / (upper - lower), 0.0, 1.0) * steps
     corners = np.array(list(itertools.product((0, 1), repeat=len(point)))) if len(point) <= MOST_CORNERS else None

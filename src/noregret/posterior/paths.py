@@ -15,6 +15,7 @@ frequencies of a product of stationary kernels are sums of its factors' frequenc
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, final
 
 import numpy as np
@@ -93,10 +94,9 @@ def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: i
         if isinstance(kernel, Linear):
             slopes[list(columns)] += np.sqrt(kernel.scale) * rng.standard_normal(len(columns))
             continue
-        frequencies, scale = np.zeros((waves, posterior.dimension)), 1.0
-        for factor, own in _factors(kernel, columns):
-            frequencies[:, list(own)] += _spectrum(factor, len(own), waves, rng)
-            scale *= factor.scale
+        factors = _factors(kernel, columns)
+        frequencies = _frequencies(factors, posterior.dimension, waves, rng)
+        scale = math.prod(factor.scale for factor, _ in factors)
         amplitudes = np.sqrt(scale / waves) * rng.standard_normal((2, waves))
         parts.append(_Waves(frequencies, *amplitudes))
     return Path(posterior, parts, slopes, rng)
@@ -123,13 +123,31 @@ def _factors(kernel: Kernel, columns: tuple[int, ...]) -> list[tuple[SquaredExpo
     )
 
 
-def _spectrum(kernel: SquaredExponential | Matern, d: int, count: int, rng: np.random.Generator) -> Array:
-    """Frequencies `(count, d)`: normal for the squared exponential, multivariate t with 2 nu degrees for Matern."""
-    from scipy.special import gammaincinv, ndtri
+def _frequencies(
+    factors: list[tuple[SquaredExponential | Matern, tuple[int, ...]]], d: int, count: int, rng: np.random.Generator
+) -> Array:
+    """Frequencies `(count, d)` of a product: sums of its factors' frequencies."""
     from scipy.stats import qmc
 
-    unit = qmc.Sobol(d + 1, scramble=True, rng=rng).random_base2((count - 1).bit_length())[:count]
+    # One sequence for all factors: two sequences, however scrambled, share their first digits, and the frequencies of
+    # two factors would come with each other's signs.
+    wanted = [len(own) + 1 for _, own in factors]
+    unit = qmc.Sobol(sum(wanted), scramble=True, rng=rng).random_base2((count - 1).bit_length())[:count]
     unit = np.clip(unit, 1e-12, 1.0 - 1e-12)
+    frequencies = np.zeros((count, d))
+    for (factor, own), part in zip(factors, np.split(unit, np.cumsum(wanted)[:-1], axis=1), strict=True):
+        frequencies[:, list(own)] += _spectrum(factor, part)
+    return frequencies
+
+
+def _spectrum(kernel: SquaredExponential | Matern, unit: Array) -> Array:
+    """Frequencies `(m, d)` of one kernel from uniform numbers `(m, d + 1)`.
+
+    Normal for the squared exponential, multivariate t with 2 nu degrees of freedom for Matern.
+    """
+    from scipy.special import gammaincinv, ndtri
+
+    d = unit.shape[1] - 1
     frequencies = ndtri(unit[:, :d]) / np.asarray(kernel.lengthscale)
     if isinstance(kernel, Matern):
         # chi^2 with 2 nu degrees of freedom, divided by 2 nu, is a gamma variable of shape nu and mean 1.
