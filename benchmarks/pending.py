@@ -2,9 +2,11 @@
 
     python benchmarks/pending.py
 
-For every treatment of unanswered trials, UCB and Thompson sampling: two runs of the same policy on the same function,
-one with answers at once, one with answers after 20 further questions (so that 20 are pending in every round but the
-first), taking turns round by round. Printed is the median time of a round (ask and tell) of either, and their ratio.
+For every treatment of unanswered trials, UCB and Thompson sampling: one run whose answers come after 20 further
+questions (so that 20 are pending in every round but the first), and beside it the same points with answers at once,
+round by round in turns. A round is to decide and to take in the question and the answer that is due. Printed are the
+median times and their ratio. The points must be the same, because what a round costs grows with the number of distinct
+arms played, and policies that spread out play more of them; how many there were is printed as well.
 """
 
 import os
@@ -13,7 +15,6 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import argparse
-import statistics
 import time
 from collections import deque
 from dataclasses import replace
@@ -21,28 +22,53 @@ from dataclasses import replace
 import numpy as np
 
 import noregret as nr
+from noregret.record import Event, Trial
+from noregret.state import State
 
 NOISE = 0.1
 PENDING = 20
 
 
 class Runner:
-    """A study whose answers come after so many further questions."""
+    """A state whose answers come after so many further questions."""
 
-    def __init__(self, policy, delay, f):
-        self.study, self.delay, self.f = nr.Study(policy, seed=0), delay, f
-        self.waiting = deque()
-        self.noise = np.random.default_rng(0)
+    def __init__(self, policy, delay):
+        self.state, self.delay, self.order, self.waiting = State(policy, seed=0), delay, 0, deque()
 
-    def round(self):
-        """Seconds that one question and the answer that is due take."""
+    def decide(self):
+        """The next decision, and the seconds it took."""
         start = time.perf_counter()
-        trial = self.study.ask()
-        self.waiting.append(trial)
+        return self.state.decide(), time.perf_counter() - start
+
+    def play(self, number, decision, reward):
+        """Ask for a point, tell what is due; returns the seconds that took."""
+        trial = Trial(number, decision.point, decision.arm, None, self._next(), 0.0)
+        self.waiting.append(trial.answered(reward=reward, order=0, time=0.0))
+        events = [Event(trial.asked_order, "asked", trial)]
         if len(self.waiting) > self.delay:
-            known = self.waiting.popleft()
-            self.study.tell(known, self.f[known.arm] + NOISE * self.noise.standard_normal())
+            due = self.waiting.popleft()
+            events.append(Event(self._next(), "told", replace(due, told_order=self.order)))
+        start = time.perf_counter()
+        for event in events:
+            self.state.receive([event])
         return time.perf_counter() - start
+
+    def _next(self):
+        self.order += 1
+        return self.order
+
+
+def rounds_of(policy, f, rounds):
+    """Seconds of each round without and with pending trials, `(rounds, 2)`."""
+    without, waiting, rng, seconds = Runner(policy, 0), Runner(policy, PENDING), np.random.default_rng(0), []
+    for number in range(rounds):
+        _, first = without.decide()
+        decision, second = waiting.decide()
+        reward = f[decision.arm] + NOISE * rng.standard_normal()
+        first += without.play(number, decision, reward)
+        second += waiting.play(number, decision, reward)
+        seconds.append((first, second))
+    return np.array(seconds), waiting.state
 
 
 def policies(arms, kernel):
@@ -68,11 +94,11 @@ def main(rounds, arms_count):
         print(f"{title}, {arms_count} arms, T = {rounds}, {PENDING} pending against none")
         ratios = []
         for name, policy in policies(arms, kernel):
-            without, waiting = Runner(policy, 0, f), Runner(policy, PENDING, f)
-            pairs = [(without.round(), waiting.round()) for _ in range(rounds)][min(2 * PENDING, rounds // 2) :]
-            none, some = (statistics.median(column) for column in zip(*pairs, strict=True))
+            seconds, state = rounds_of(policy, f, rounds)
+            none, some = np.median(seconds[min(2 * PENDING, rounds // 2) :], axis=0)
             ratios.append(some / none)
-            print(f"  {name:28} {none * 1e6:6.0f} us, {some * 1e6:6.0f} us: ratio {ratios[-1]:.2f}")
+            distinct = np.count_nonzero(state._engine._posterior.plays)
+            print(f"  {name:28} {none * 1e6:6.0f} us, {some * 1e6:6.0f} us: ratio {ratios[-1]:.2f} ({distinct} arms)")
         print(f"  largest ratio: {max(ratios):.2f}")
 
 

@@ -1,6 +1,7 @@
 """The examples that are scripts; the one that is a file for `noregret tune` is run in test_tune.py."""
 
 import runpy
+import subprocess
 import sys
 from pathlib import Path
 
@@ -42,3 +43,21 @@ def test_pictures_of_changes(tmp_path):
     plane.add([0.5, 0.5], 1.0)
     with pytest.raises(nr.InvalidInput, match="one dimension"):
         plots.changes(plane, tmp_path / "plane.png")
+
+
+def test_workers_share_a_study_and_answer_in_any_order(tmp_path):
+    storage = f"sqlite:///{tmp_path}/workers.db"
+    command = [sys.executable, str(EXAMPLES / "workers.py"), "--storage", storage, "--rows", "150", "--workers", "2"]
+    for trials in ("6", "9"):
+        done = subprocess.run([*command, "--trials", trials], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+    assert "best: {'C': " in done.stdout
+    study = nr.Study.open(storage=storage, name="digits")
+    answered = [trial for trial in study.trials if trial.reward is not None]
+    assert 9 <= len(answered) == len(study.trials) <= 10  # both workers may have seen that one more was wanted
+    assert all(0.0 < trial.reward <= 1.0 for trial in answered)
+    assert len({trial.arm for trial in answered}) == len(answered)  # nobody was sent where another one was
+    study.ask()
+    abandoned = subprocess.run([*command, "--trials", "9"], capture_output=True, text=True, check=False)
+    assert abandoned.returncode == 0, abandoned.stderr
+    assert study.trials[len(answered)].reason == "its worker was stopped"

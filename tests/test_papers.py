@@ -44,9 +44,20 @@ def folder(tmp_path, monkeypatch):
         "metr_la_week/metr_la_week": dict(
             speed_mph=60 + table(2016, 6), sensor_id=np.array(list("abcdef")), latlon=np.ones((6, 2))
         ),
+        **{
+            f"verma_tables/{name}": dict(
+                axes=np.tile(np.linspace(0, 1, 3), (2, 1)), correct=rng.integers(60, 90, size=(*sizes, 9)), cases=100
+            )
+            for name, sizes in (("svm", ()), ("lr", ()), ("cnn", ()), ("growing", (3,)))
+        },
+        "tst_svm/tst_svm": dict(
+            accuracy=rng.uniform(size=(4, 9)),
+            hyperparameters=rng.uniform(size=(9, 6)),
+            meta_features=rng.uniform(size=(4, 22)),
+        ),
     }
     for name, arrays in sets.items():
-        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         np.savez(tmp_path / f"{name}.npz", **{key: np.asarray(value) for key, value in arrays.items()})
     monkeypatch.setenv("NOREGRET_DATA", str(tmp_path))
     return tmp_path
@@ -103,6 +114,7 @@ def test_names_and_sizes_of_the_papers():
     assert {
         *(f"srinivas-{part}" for part in ("1", "3", "5a", "5b", "5c")),
         *(f"chowdhury-{number}{part}" for number in "1234" for part in "ab"),
+        *(f"verma-{name}" for name in ("1a", "1b", "1c", "1d", "5a", "5b", "2a", "2h", "3a", "3d", "4a", "4d")),
     } <= set(FIGURES)
     assert (FIGURES["srinivas-5a"].trials, FIGURES["srinivas-5a"].rounds) == (30, 1000)
     assert FIGURES["srinivas-5b"].trials == 2000

@@ -126,8 +126,10 @@ def _svm_counts(data: Path | None, report: Report, grid: int, shares: Sequence[f
     for i, share in enumerate(shares):
         some = learn[: max(round(share * len(learn)), 2)]
         for j, (u, v) in enumerate(np.stack(np.meshgrid(_unit(grid), _unit(grid), indexing="ij"), -1).reshape(-1, 2)):
-            model = SVC(C=1e-4 + u * (100.0 - 1e-4), gamma=1e-4 + v * (10.0 - 1e-4)).fit(X[some], y[some])
-            correct[i, j] = int((model.predict(X[validate]) == y[validate]).sum())
+            model = SVC(C=1e-4 + u * (100.0 - 1e-4), gamma=1e-4 + v * (10.0 - 1e-4))
+            both = len(np.unique(y[some])) > 1  # few rows may all be of one class
+            predicted = model.fit(X[some], y[some]).predict(X[validate]) if both else y[some[0]]
+            correct[i, j] = int((predicted == y[validate]).sum())
             report(i * grid * grid + j + 1, correct.size)
     return correct, len(validate)
 
