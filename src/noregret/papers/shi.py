@@ -143,7 +143,7 @@ def tradeoff(job: Job) -> Result:
     """Mean regret and CV of Algorithm 2 "with different L and S", T = 340."""
     setting = test_problem(noisy=False)
     env = setting.problem.environment(noise=NOISE)
-    lengths = [S for S in EPOCHS if job.rounds >= S]
+    lengths = [S for S in EPOCHS if job.rounds >= S] or [job.rounds]
     policies = {str(S): ours(setting.problem.domain, noisy=False, epoch=S, rounds=job.rounds) for S in lengths}
     ends = compare(
         job,
