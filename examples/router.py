@@ -36,15 +36,24 @@ def picture(study, path):
     utility = np.array([trial.reward for trial in trials])
     kappa = multipliers_by_hour(study)
 
-    def panel(y_label, **lines):
-        lines = {name.replace("_", " "): line[None] for name, line in lines.items()}
-        return Curves(x=hours, lines=lines, x_label="hour", y_label=y_label, band="none")
+    def panel(y_label, lines):
+        rows = {name: line[None] for name, line in lines.items()}
+        return Curves(x=hours, lines=rows, x_label="hour", y_label=y_label, band="none")
 
     plots.panels(
         [
-            panel("utility", average=np.cumsum(utility) / hours, best_within_budget=np.full(len(hours), WORLD.best)),
-            panel("cumulative violation", V_t=metrics.violation(g), overspending_alone=metrics.strong_violation(g)),
-            panel("price of electricity", multiplier=kappa),
+            panel(
+                "average utility",
+                {"so far": np.cumsum(utility) / hours, "best within the budget": np.full(len(hours), WORLD.best)},
+            ),
+            panel(
+                "cumulative violation",
+                {
+                    "V_t: hours make up for each other": metrics.violation(g),
+                    "overspending": metrics.strong_violation(g),
+                },
+            ),
+            panel("price of electricity", {"multiplier": kappa}),
         ],
         path,
         title=f"{study.policy.algorithm}: {len(trials)} hours, {EPOCHS} epochs of {EPOCH}",
