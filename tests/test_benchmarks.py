@@ -9,6 +9,7 @@ import pytest
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 NEEDS_PEER = {"boxes.py"}  # BoTorch, which is too large for a test run
 SMALL = {
+    "constraints.py": ["--rounds", "24", "--epoch", "6", "--side", "9", "--seeds", "1"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1"],
     "replay.py": ["--studies", "2"],
@@ -19,6 +20,7 @@ SMALL = {
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
+    "constraints.py": "same: yes",
     "arms.py": "same arms: yes",
     "replay.py": "2 of 2 studies identical",
     "coverage.py": "regret at most",

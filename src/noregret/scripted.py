@@ -108,7 +108,8 @@ class ScriptedState:
         for event in events:
             number = event.trial.number
             if event.kind == "asked":
-                if len(self._numbers) < len(self._due()):
+                points = self._due()  # the script may go on here, and ask for others
+                if len(self._numbers) < len(points):
                     self._numbers.append(number)
             elif number in self._numbers:
                 self._answers[number] = event.trial

@@ -164,7 +164,7 @@ class _Simulation:
         if env.constraint_count:
             self.g[t] = env.constraint(trial)
             self.seen_g[t] += self.g[t]
-            known = self.study.multipliers
+            known = self.study.last_multipliers
             if len(known) == env.constraint_count:
                 self.multipliers[t] = known
         if env.delay is None:

@@ -274,6 +274,11 @@ class Study:
             return self._look().multipliers.copy()
 
     @property
+    def last_multipliers(self) -> Array:
+        """The multipliers under which the last question was decided, `(m,)`; the first ones before any."""
+        return self._state.multipliers.copy()
+
+    @property
     def saturated(self) -> bool:
         """Whether a multiplier or a penalty has grown so large (1e6) that it was cut off, as of the last question."""
         return self._state.saturated

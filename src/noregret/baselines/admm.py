@@ -24,6 +24,7 @@ import numpy as np
 
 from ..checks import Array, frozen, integer, number
 from ..domain import Box
+from ..errors import InvalidInput
 from ..fitting import fit
 from ..kernels import Kernel, Matern
 from ..posterior import PointPosterior
@@ -60,7 +61,12 @@ class Admmbo(ScriptedPolicy):
         for name in ("constraints", "start", "steps", "candidates"):
             integer(name, getattr(self, name), low=1)
         for name in ("first", "more"):
-            f, c = getattr(self, name)
+            pair = getattr(self, name)
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise InvalidInput(
+                    f"`{name}` is {pair!r}: it must be two numbers of trials, (optimality, feasibility)."
+                )
+            f, c = pair
             object.__setattr__(self, name, (integer(name, f, low=1), integer(name, c, low=1)))
         for name in ("rho", "price"):
             object.__setattr__(self, name, number(name, getattr(self, name), low=0.0, open_low=True))
