@@ -1,9 +1,9 @@
-"""Several workers tune one model at once: each asks, evaluates and tells when it is done, in whatever order.
+"""Several workers tune one model at once: each asks, evaluates, and tells when it is done, in any order.
 
     python examples/workers.py --workers 4 --trials 24
 
 The workers are processes that share nothing but an SQLite file. Every question is decided knowing which trials are
-still under way (`gp_bucb` takes their variance as known and spreads out), and no one waits for the others. Kill them and
+The workers are processes that share nothing but an SQLite file. Every question is decided knowing which trials are
 run the command again: the study goes on where it was; what was under way is given up first.
 """
 

@@ -75,7 +75,7 @@ class Refit:
         noise stay as they are, and only the mean is fitted.
         """
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
-        if len(np.unique(rows, axis=0)) < FEWEST:  # the kernel that stays is in reward units
+        if self.standardize and len(np.unique(rows, axis=0)) < FEWEST:  # the kernel that stays is in reward units
             scale = Standardization(scale.mean, 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
@@ -87,7 +87,7 @@ class Refit:
                 prior=None if self.prior == "none" else self.prior,
                 restarts=self.restarts,
                 seed=seed,
-                fit_mean=True,
+                fit_mean=self.standardize,
                 bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel) else None,
             )
         # A search sees good rewards more and more often: their average is not where the function lies elsewhere.
