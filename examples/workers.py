@@ -3,7 +3,7 @@
     python examples/workers.py --workers 4 --trials 24
 
 The workers are processes that share nothing but an SQLite file. Every question is decided knowing which trials are
-The workers are processes that share nothing but an SQLite file. Every question is decided knowing which trials are
+still under way (`gp_bucb` takes their variance as known and spreads out); no one waits for the others. Kill them and
 run the command again: the study goes on where it was; what was under way is given up first.
 """
 

@@ -1,0 +1,283 @@
+"""Boxes and spaces of parameters, and any domain under continuous contexts."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from ..checks import Array, frozen
+from ..domain import Arms, Box, Space
+from ..errors import InvalidInput
+from ..parts.maximizers import best_arm
+from ..parts.scores import PointwiseScore, ThompsonSample
+from ..parts.search import Found, Surface, neighbours_on_grid, real_columns
+from ..posterior import Gradients, PointPosterior, Standing, sample_path
+from ..randomness import Randomness
+from ..record import Trial
+from .base import (
+    Decision,
+    Engine,
+    Question,
+    Setting,
+    incumbent_of,
+    none_left,
+    nothing_left,
+    row_of,
+    rows_of,
+    size_of_scores,
+)
+
+MOST_DRAWS = 1000  # of a uniform point that has not failed
+NEARLY = 0.01  # share of the diagonal within which a point that has only failed is not tried again
+
+
+@final
+class PointEngine(Engine):
+    """Boxes and spaces of parameters, and any domain under continuous contexts. Rows are (context, point)."""
+
+    def __init__(self, setting: Setting, *, seed: int) -> None:
+        self.setting = setting
+        self._seed = seed
+        width = 0 if setting.context is None else setting.context.dimension
+        if setting.drift is not None:
+            raise InvalidInput("Forgetting in time (`Discount`) needs arms: elsewhere give the time as a context.")
+        self._posterior = PointPosterior(setting.kernel, width + setting.domain.dimension, setting.regularization)
+        # Its targets are all 0: the variance of f, and draws of f - mu, come from here.
+        self._queried = self._posterior.copy() if setting.hallucinate else self._posterior
+        self._failed: list[Array] = []
+        self._standing: Standing | None = None
+        self._standing_queried: Standing | None = None
+        self._candidates: Array | None = None
+        self.found: Found | None = None  # how the last search ended
+
+    @property
+    def posterior(self) -> PointPosterior:
+        """The posterior over (context, point), of all that was queried."""
+        return self._queried
+
+    @property
+    def answers(self) -> PointPosterior:
+        """The posterior over (context, point), of what was learned."""
+        return self._posterior
+
+    def learn(self, trials: list[Trial], targets: list[float]) -> None:
+        """Take in trials, all at once."""
+        self._posterior.extend(np.array([row_of(trial) for trial in trials]), targets)
+        if self._failed:
+            answered = {trial.point.tobytes() for trial in trials if trial.reward is not None}
+            self._failed = [point for point in self._failed if point.tobytes() not in answered]
+
+    def revise(self, trial: Trial, old: float, new: float) -> None:
+        """Change what a trial counts as."""
+        if old != new:
+            self._posterior.revise(row_of(trial), old, new)
+
+    def forget(self, trial: Trial, target: float) -> None:
+        """Take a trial back out."""
+        self._posterior.forget(row_of(trial), target)
+
+    def query(self, trial: Trial) -> None:
+        """Let a trial shrink the variance."""
+        self._queried.append(row_of(trial), 0.0)
+
+    def unquery(self, trial: Trial) -> None:
+        """Take that back."""
+        self._queried.forget(row_of(trial), 0.0)
+
+    def deviations(self, trials: list[Trial]) -> Array:
+        """Posterior std of f at trials."""
+        return self._queried.predict(np.array([row_of(trial) for trial in trials]))[1]
+
+    def fail(self, trial: Trial) -> None:
+        """Set the neighbourhood of a point aside."""
+        self._failed.append(trial.point)
+
+    def forgive(self) -> None:
+        """Set nothing aside any more."""
+        self._failed = []
+
+    def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
+        """Mean and std of f at points of the domain."""
+        return self._moments(rows_of(context, self._inside(points)))
+
+    def _moments(self, rows: Array) -> tuple[Array, Array]:
+        if self._queried is self._posterior:
+            return self._posterior.predict(rows)
+        return self._posterior.mean(rows), self._queried.predict(rows)[1]
+
+    def _inside(self, points: Any) -> Array:
+        domain = self.setting.domain
+        if points is not None:
+            return domain.inside("points", points)
+        if not isinstance(domain, Arms):
+            raise InvalidInput("This domain is continuous: say at which points, `(n, d)`, to predict.")
+        return domain.points
+
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean at answered trials."""
+        return self._posterior.mean(np.array([row_of(trial) for trial in trials]))
+
+    def choose(self, question: Question) -> Decision:
+        """The best arm, or the best point that the search finds."""
+        question = question.centred()
+        domain = self.setting.domain
+        surface = self._surface(question)
+        if isinstance(domain, Arms):
+            return self._choose_arm(domain, surface, question)
+        standing, scores = self._standing_scores(domain, surface, question)
+        none_left(bool(np.isneginf(scores).all()))
+        self.found = self.setting.search.maximize(
+            surface,
+            domain,
+            standing=standing,
+            scores=scores,
+            incumbents=self._incumbents(question),
+            rng=lambda: question.randomness.generator,
+        )
+        return Decision(frozen(self._placed(self.found.point, surface, question)), None, explored=False)
+
+    def anywhere(self, randomness: Randomness) -> Decision:
+        """A uniformly drawn point, or arm, away from what has failed."""
+        domain, rng = self.setting.domain, randomness.generator
+        for _ in range(MOST_DRAWS):
+            if isinstance(domain, Arms):
+                arm = int(rng.integers(len(domain)))
+                decision = Decision(domain.points[arm], arm, explored=True)
+            else:
+                point = rng.uniform(domain.lower, domain.upper)
+                point = domain.snap(point[None])[0] if isinstance(domain, Space) else point
+                decision = Decision(frozen(point), None, explored=True)
+            if not np.isneginf(self._without_failed(decision.point[None], np.zeros(1)))[0]:
+                return decision
+        raise nothing_left()
+
+    def _choose_arm(self, domain: Arms, surface: Surface, question: Question) -> Decision:
+        scores = surface.values(domain.points)
+        none_left(bool(np.isneginf(scores).all()))
+        prior = float(np.sqrt(self.setting.kernel.diagonal(rows_of(question.context, domain.points)).max()))
+        arm = best_arm(scores, size_of_scores(self.setting.score, question, prior), question.randomness)
+        return Decision(domain.points[arm], arm, explored=False)
+
+    def _surface(self, question: Question) -> Surface:
+        """What is maximised: the score, or a path drawn from the posterior."""
+        score, bounds, context = self.setting.score, question.bounds, question.context
+        if isinstance(score, ThompsonSample):
+            return self._path_surface(question)
+        if not isinstance(score, PointwiseScore):
+            raise InvalidInput(f"{score!r} is neither a PointwiseScore nor a ThompsonSample.")
+        incumbent = incumbent_of(score, question, lambda: self._means_of_observed(question))
+
+        def values(points: Array) -> Array:
+            envelope = bounds(*self._moments(rows_of(context, points)))
+            return self._without_failed(points, score(envelope, incumbent))
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            at = self._gradients(rows_of(context, points))
+            envelope = bounds(at.mean, at.std)
+            by_mean, by_std = score.partials(envelope, incumbent)
+            gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
+            scores = self._without_failed(points, score(envelope, incumbent))
+            return scores, bounds.unit * gradient[:, -points.shape[1] :]
+
+        return Surface(values, slopes)
+
+    def _gradients(self, rows: Array) -> Gradients:
+        at = self._queried.gradients(rows)
+        if self._queried is self._posterior:
+            return at
+        mean, slope = self._posterior.mean_gradient(rows)
+        return at._replace(mean=mean, mean_gradient=slope)
+
+    def _path_surface(self, question: Question) -> Surface:
+        """GP-TS: a draw from GP(mu, v_t^2 cov)."""
+        rng, context = question.randomness.generator, question.context
+        path = sample_path(self._queried, rng).widened(question.bounds.width)
+        # Of what is queried the mean is 0: then the mean of what is answered is still to be added.
+        apart = self._queried is not self._posterior
+
+        def values(points: Array) -> Array:
+            rows = rows_of(context, points)
+            drawn = path(rows)
+            return self._without_failed(points, drawn + self._posterior.mean(rows) if apart else drawn)
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            rows = rows_of(context, points)
+            drawn, gradients = path.slopes(rows)
+            if apart:
+                means, mean_gradients = self._posterior.mean_gradient(rows)
+                drawn, gradients = drawn + means, gradients + mean_gradients
+            return self._without_failed(points, drawn), gradients[:, -points.shape[1] :]
+
+        return Surface(values, slopes)
+
+    def _means_of_observed(self, question: Question) -> Array:
+        """Posterior means, reward units, of the points observed so far (under this context); of none before."""
+        bounds, context = question.bounds, question.context
+        if context is None or not self._posterior.rank:
+            return bounds.center + bounds.unit * self._posterior.observed_means()
+        points = self._posterior.points[:, len(context) :]
+        return bounds.center + bounds.unit * self._posterior.mean(rows_of(context, points))
+
+    def _placed(self, point: Array, surface: Surface, question: Question) -> Array:
+        """The point, or of the discretisation D_t, where one is wanted, the best next to it."""
+        score, domain = self.setting.score, self.setting.domain
+        if not isinstance(score, ThompsonSample) or score.grid is None or isinstance(domain, Arms):
+            return point.copy()
+        near = neighbours_on_grid(point, domain.lower, domain.upper, score.grid * question.round**2)
+        return np.asarray(near[int(surface.values(near).argmax())])
+
+    def _standing_scores(self, domain: Box | Space, surface: Surface, question: Question) -> tuple[Array, Array]:
+        score = self.setting.score
+        if self._candidates is None:
+            self._candidates = self.setting.search.standing(domain, self._seed)
+        if question.context is not None or not isinstance(score, PointwiseScore):
+            return self._candidates, surface.values(self._candidates)  # nothing can be kept from round to round
+        if self._standing is None:
+            self._standing = Standing(self._posterior, self._candidates)
+        incumbent = incumbent_of(score, question, lambda: self._means_of_observed(question))
+        mean, std = self._standing.predict()
+        if self._queried is not self._posterior:
+            if self._standing_queried is None:
+                self._standing_queried = Standing(self._queried, self._candidates)
+            std = self._standing_queried.predict()[1]
+        scores = score(question.bounds(mean, std), incumbent)
+        return self._candidates, self._without_failed(self._candidates, scores)
+
+    def _incumbents(self, question: Question) -> Array:
+        """The last point asked for, and the best one so far.
+
+        Best in posterior mean; where candidates are dense incumbents matter little, and the best average rewards, which
+        cost O(n) and not O(n^2), will do.
+        """
+        posterior, domain = self._posterior, self.setting.domain
+        width = 0 if question.context is None else len(question.context)
+        points = [] if question.last is None else [question.last]
+        if posterior.rank:
+            dense = isinstance(domain, Box | Space) and self.setting.search.dense(domain)
+            means = posterior.average if dense else posterior.observed_means()
+            points.append(posterior.points[int(means.argmax()), width:])
+        return np.array(points).reshape(len(points), self.setting.domain.dimension)
+
+    def _without_failed(self, points: Array, scores: Array) -> Array:
+        if not self._failed:
+            return scores
+        domain = self.setting.domain
+        if isinstance(domain, Arms):
+            real, unit = np.zeros(domain.dimension, dtype=bool), np.ones(domain.dimension)
+        else:
+            real, unit = real_columns(domain), domain.upper - domain.lower
+        for failed in self._failed:
+            offsets = np.abs(points - failed) / unit
+            near = np.linalg.norm(offsets[:, real], axis=1) <= NEARLY * np.sqrt(domain.dimension)
+            scores = np.where(near & (offsets[:, ~real] == 0.0).all(axis=1), -np.inf, scores)
+        return scores
+
+    def copy(self) -> PointEngine:
+        """An independent engine in the same state."""
+        other = PointEngine.__new__(PointEngine)
+        other.__dict__.update(self.__dict__)
+        other._posterior, other._failed = self._posterior.copy(), self._failed.copy()
+        other._queried = other._posterior if self._queried is self._posterior else self._queried.copy()
+        other._standing = other._standing_queried = None
+        return other
