@@ -164,8 +164,8 @@ def test_what_is_least_and_best_is_forgotten_with_the_rest():
         for arm, value in ((3, 1.0), (36, -2.0)):
             each.add(ARMS.points[arm], value)
     study.ask()
-    assert study._state._least == -2.0
-    assert study._state._best_reward == 1.0
+    assert study._state._ledger.least == -2.0
+    assert study._state._ledger.best_reward == 1.0
     fresh.ask()
     assert fresh._state._censored_value() == study._state._censored_value() == -2.0
 
@@ -280,7 +280,7 @@ def test_censored_trials_leave_a_window_too():
     np.testing.assert_allclose(study.predict(), expected, atol=1e-7)
     play(study, 6)
     study.ask()
-    assert sorted(study._state._entries) == list(range(10, 17))
+    assert sorted(study._state._ledger.entries) == list(range(10, 17))
 
 
 def test_fits_go_on_in_a_window():

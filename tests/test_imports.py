@@ -67,6 +67,7 @@ ORDER = [
     "engines.points",
     "engines",
     "policy",
+    "ledger",
     "state",
     "scripted",
     "baselines.oco",

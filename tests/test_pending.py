@@ -282,11 +282,11 @@ def test_every_answer_counts_in_batches_with_m_one_less_than_their_size(b):
             study.tell(trial, reward_of(trial))
         study.predict()
     # A whole batch is told before the next one: the first of it after b - 1 further questions.
-    assert study._state.settled()._dropped == set()
+    assert study._state.settled()._ledger.dropped == set()
     if short is not None:
         for trial in short.ask(count=b):
             short.tell(trial, reward_of(trial))
-        assert short._state.settled()._dropped == {0}
+        assert short._state.settled()._ledger.dropped == {0}
 
 
 def test_points_told_without_a_question_do_not_make_answers_late():
@@ -375,7 +375,7 @@ def test_an_answer_at_the_very_end_of_the_window_counts(start):
         trial = study.ask()
         clock.now += seconds + 0.001
         study.tell(trial, 1.0)
-        assert study._state.settled()._dropped == {1}
+        assert study._state.settled()._ledger.dropped == {1}
 
 
 def test_a_clock_that_runs_backwards_records_nothing():

@@ -67,6 +67,8 @@ class Question(NamedTuple):
 
     def centred(self) -> Question:
         """The same question about rewards less the centre of the bounds, which would only cost digits."""
+        if not self.bounds.center:
+            return self
         best = None if self.best_reward is None else self.best_reward - self.bounds.center
         return self._replace(bounds=replace(self.bounds, center=0.0), best_reward=best)
 

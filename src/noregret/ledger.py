@@ -1,0 +1,250 @@
+"""What counts, and as what: the trials that a policy learns from, in its engine.
+
+| symbol | name | meaning | unit |
+|---|---|---|---|
+| y_s | `trial.reward` | what was told | reward |
+| ytilde_s | target | what a trial counts as: answered, censored, penalised | of the posterior |
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .checks import Array
+from .engines import Engine, Setting, make_engine
+from .fitting import Standardization
+from .kernels import Kernel
+from .parts.memory import Discount
+from .parts.pending import Censored, Hallucinated, Ignored
+from .policy import Policy
+from .record import Trial
+
+
+class Entry(NamedTuple):
+    """A trial that counts."""
+
+    trial: Trial
+    target: float  # in the posterior's units
+
+
+class Ledger:
+    """Trials that count with their targets, and an engine that has learned exactly these.
+
+    The engine can be made afresh from the rest at any time (`begin`), which is what restarts and fits do.
+    """
+
+    def __init__(self, policy: Policy, *, seed: int) -> None:
+        self.policy = policy
+        self._seed = seed
+        # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
+        self._ignores, self._hallucinates = (isinstance(policy.pending, kind) for kind in (Ignored, Hallucinated))
+        self._plain = policy.pending == Ignored()
+        self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
+        self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
+        self.entries: dict[int, Entry] = {}  # what counts, in the order in which it came in
+        self.dropped: set[int] = set()  # trials that count as the worst for good: too late, or failed
+        self.failed: list[Trial] = []
+        self.least: float | None = None  # the smallest reward told
+        self.best_reward: float | None = None
+        self.begin(policy.kernel, policy.regularization, Standardization(policy.prior_mean, 1.0))
+
+    def begin(self, kernel: Kernel, regularization: float, scale: Standardization) -> None:
+        """A new engine, which learns everything that counts."""
+        policy, self.scale = self.policy, scale
+        self.engine: Engine = make_engine(
+            Setting(
+                policy.domain,
+                policy.context,
+                kernel,
+                regularization,
+                policy.score,
+                policy.search,
+                hallucinate=self._hallucinates,
+                drift=policy.memory.rate if isinstance(policy.memory, Discount) else None,
+            ),
+            seed=self._seed,
+        )
+        entries, self.entries, self.best_reward = self.entries, {}, None
+        if self._hallucinates:
+            for number in sorted(entries.keys() | self.open.keys()):
+                self.engine.query(entries[number].trial if number in entries else self.open[number])
+        if entries:
+            trials = [entry.trial for entry in entries.values()]
+            self._enter(trials, [self._target_now(trial) for trial in trials])
+        for trial in self.failed:
+            self._set_aside(trial)
+
+    def restart(self, first: int) -> None:
+        """Only trials from this one on count, under the policy's own kernel."""
+        self.open = {number: trial for number, trial in self.open.items() if number >= first}
+        self.entries = {number: entry for number, entry in self.entries.items() if number >= first}
+        self.failed = [trial for trial in self.failed if trial.number >= first]
+        self.least = min((reward for reward in self._rewards()), default=None)
+        policy = self.policy
+        self.begin(policy.kernel, policy.regularization, Standardization(policy.prior_mean, 1.0))
+
+    def copy(self) -> Ledger:
+        """An independent ledger in the same state."""
+        other = Ledger.__new__(Ledger)
+        other.__dict__.update(self.__dict__)
+        other.engine = self.engine.copy()
+        for name in ("open", "entries", "dropped", "failed"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+    # -- questions and outcomes ----------------------------------------------------------------------------------
+
+    def ask(self, trial: Trial) -> None:
+        """A trial has been asked for."""
+        if self._ignores:
+            return
+        self.open[trial.number] = trial
+        if self._hallucinates:
+            self.engine.query(trial)
+        else:
+            self._enter([trial], [self._lowest_target()])
+
+    def take(self, trials: list[Trial], asked_since: dict[int, int]) -> None:
+        """Outcomes of trials that count.
+
+        Args:
+            trials: by number.
+            asked_since: how many questions have been asked after that of each trial, where answers may be late.
+        """
+        pending, least = self.policy.pending, self.least
+        rewards = [trial.reward for trial in trials if trial.reward is not None]
+        if rewards:
+            self.least = min(rewards) if self.least is None else min(*rewards, self.least)
+        fresh = [entry for trial in trials if (entry := self._resolve(trial, asked_since)) is not None]
+        if fresh:
+            self._enter([entry.trial for entry in fresh], [entry.target for entry in fresh])
+        for trial in trials:
+            # After what was answered: a point that has been is not set aside, in whatever order.
+            if trial.reward is None:
+                self.failed.append(trial)
+                self._set_aside(trial)
+        if least != self.least and (self.dropped or isinstance(pending, Censored)):
+            self.retarget()
+
+    def _resolve(self, trial: Trial, asked_since: dict[int, int]) -> Entry | None:
+        """The trial and its target where it is still to be learned; what was pending of it is settled."""
+        target = self._target(trial)
+        if self._plain:
+            return None if target is None else Entry(trial, target)
+        pending = self.policy.pending
+        opened = self.open.pop(trial.number, None) is not None
+        if trial.reward is None and pending.failed == "worst":
+            self.dropped.add(trial.number)
+            if opened and isinstance(pending, Censored):
+                return None  # it counts as the worst already
+            target = self._lowest_target()
+        elif target is None:
+            if opened:
+                self._close(trial)
+            return None
+        if self._hallucinates and not opened:
+            self.engine.query(trial)
+        if not (opened and isinstance(pending, Censored)):
+            return Entry(trial, target)
+        if pending.in_time_to_count(trial, asked_since[trial.number]):
+            self._revise(trial, target)
+        else:
+            self.dropped.add(trial.number)
+        return None
+
+    def _enter(self, trials: list[Trial], targets: list[float]) -> None:
+        self.engine.learn(trials, targets)
+        for trial, target in zip(trials, targets, strict=True):
+            self.entries[trial.number] = Entry(trial, target)
+            self._compare(trial)
+
+    def _revise(self, trial: Trial, target: float) -> None:
+        self.engine.revise(trial, self.entries[trial.number].target, target)
+        self.entries[trial.number] = Entry(trial, target)
+        self._compare(trial)
+
+    def _compare(self, trial: Trial) -> None:
+        if trial.reward is not None and (self.best_reward is None or trial.reward > self.best_reward):
+            self.best_reward = trial.reward
+
+    def _close(self, trial: Trial) -> None:
+        """A trial that was pending teaches nothing after all."""
+        if self._hallucinates:
+            self.engine.unquery(trial)
+        else:
+            self.engine.forget(trial, self.entries.pop(trial.number).target)
+
+    def _set_aside(self, trial: Trial) -> None:
+        """A point that has only failed is not asked for again; where it was answered before, a failure is a hiccup."""
+        known = (entry.trial for entry in self.entries.values())
+        if not any(other.reward is not None and np.array_equal(other.point, trial.point) for other in known):
+            self.engine.fail(trial)
+
+    def forget_before(self, first: int) -> None:
+        """Trials before this one count no more; the others as they are."""
+        gone = [number for number in self.entries if number < first]
+        for number in gone:
+            trial, target = self.entries.pop(number)
+            self.engine.forget(trial, target)
+            if self._hallucinates:
+                self.engine.unquery(trial)
+        for number in [number for number in self.open if number < first]:
+            trial = self.open.pop(number)
+            if self._hallucinates:
+                self.engine.unquery(trial)
+        self.dropped.difference_update(gone)
+        self.best_reward = max(self._rewards(), default=None)
+        if any(trial.number < first for trial in self.failed):
+            self.failed = [trial for trial in self.failed if trial.number >= first]
+            self.engine.forgive()
+            for trial in self.failed:
+                self._set_aside(trial)
+
+    def _rewards(self) -> list[float]:
+        return [entry.trial.reward for entry in self.entries.values() if entry.trial.reward is not None]
+
+    # -- what trials count as ------------------------------------------------------------------------------------
+
+    def retarget(self) -> None:
+        """What trials count as has changed, for all of them."""
+        for number, (trial, old) in self.entries.items():
+            target = self._target_now(trial)
+            if target != old:
+                self.engine.revise(trial, old, target)
+                self.entries[number] = Entry(trial, target)
+
+    def is_answer(self, number: int) -> bool:
+        """Whether a trial counts by its own reward."""
+        return number not in self.open and number not in self.dropped
+
+    def lowest(self) -> float:
+        """What an unanswered trial counts as where it is censored, and a failed one as the worst; reward units."""
+        pending = self.policy.pending
+        if isinstance(pending, Censored) and pending.minimum is not None:
+            return pending.minimum
+        return self.policy.prior_mean if self.least is None else self.least
+
+    def value(self, trial: Trial) -> float:
+        """What a trial counts as, reward units."""
+        if trial.number in self.open and self._hallucinates:
+            return float(self.means([trial])[0])
+        value = self.policy.objective.target(trial, self.multipliers) if self.is_answer(trial.number) else None
+        return self.lowest() if value is None else value
+
+    def means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of what is learned, at trials, reward units, `(n,)`."""
+        return self.engine.answered_means(trials) * self.scale.std + self.scale.mean
+
+    def _target(self, trial: Trial) -> float | None:
+        """What an answered trial counts as, in the posterior's units; None where it teaches nothing."""
+        value = self.policy.objective.target(trial, self.multipliers)
+        return None if value is None else (value - self.scale.mean) / self.scale.std
+
+    def _lowest_target(self) -> float:
+        return (self.lowest() - self.scale.mean) / self.scale.std
+
+    def _target_now(self, trial: Trial) -> float:
+        target = self._target(trial) if self.is_answer(trial.number) else None
+        return self._lowest_target() if target is None else target
