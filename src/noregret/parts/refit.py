@@ -43,7 +43,7 @@ class Refit:
             censored or hallucinated values of unanswered ones included (as the code that Verma et al. 2022 released
             does).
         standardize: whether rewards are brought to mean 0 and standard deviation 1; otherwise they are taken as they
-            are, less the policy's prior mean (likewise); the prior "hvarfner" is for standardised ones.
+            are, less the policy's prior mean, which stays (likewise); the prior "hvarfner" is for standardised ones.
     """
 
     every: int = 10

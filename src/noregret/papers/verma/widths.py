@@ -21,8 +21,9 @@ from ...kernels import SquaredExponential
 from ...parts.pending import Censored, Hallucinated, Ignored, Pending
 from ...policy import Policy
 from ...simulation import Run
-from ..figure import Job, Result, kept_rounds
-from ..trials import World, compare
+from ...study import Study
+from ..figure import Job, Result, Statement, kept_rounds
+from ..trials import World, compare, in_processes
 from ..verdicts import below
 from .rules import PAPER
 
@@ -57,9 +58,7 @@ def panels(job: Job, delay: Delay, *, thompson: bool, noise: float = NOISE) -> t
     rules = policies(thompson=thompson, noise=noise)
 
     def world(trial: int, seed: int) -> World:  # noqa: ARG001 - all is in the seed
-        values = gp_sample(SquaredExponential(0.1), ARMS, seed=seed).values
-        f = ArmFunction(ARMS, (values - values.min()) / (values.max() - values.min()))
-        return Environment(f, domain=ARMS, noise=noise, delay=delay), rules
+        return Environment(_scaled(seed), domain=ARMS, noise=noise, delay=delay), rules
 
     runs = compare(job, world, _both)
     kind = "Thompson sampling" if thompson else "UCB"
@@ -68,6 +67,12 @@ def panels(job: Job, delay: Delay, *, thompson: bool, noise: float = NOISE) -> t
         for i, label in enumerate(("cumulative regret", "simple regret"))
     )
     return first, second
+
+
+def _scaled(seed: int) -> ArmFunction:
+    """A draw from the GP, scaled to [0, 1]."""
+    values = gp_sample(SquaredExponential(0.1), ARMS, seed=seed).values
+    return ArmFunction(ARMS, (values - values.min()) / (values.max() - values.min()))
 
 
 def _panel(lines: Mapping[str, Array], rounds: int, title: str, label: str) -> Curves:
@@ -98,9 +103,53 @@ def silent(job: Job) -> Result:
     """Rewards (noise 0.3) below 0.5 are never reported, the others after a geometric delay of mean 5; m = 20."""
     delay = SilentNo(0.5, other=GeometricDelay(5.0))
     shown = [panel for thompson in (False, True) for panel in panels(job, delay, thompson=thompson, noise=0.3)]
-    statements = [
+    return Result(tuple(shown), tuple(statement for panel in shown[::2] for statement in _censoring_is_better(panel)))
+
+
+def _censoring_is_better(panel: Curves) -> list[Statement]:
+    return [
         below(f"{panel.title}: censoring is better than {what}.", panel, ["censored"], [other])
-        for panel in shown[::2]
         for what, other in (("ignoring", "ignored"), ("hallucinating", "hallucinated"))
     ]
-    return Result(tuple(shown), tuple(statements))
+
+
+@PAPER.figure(
+    "clicks", "not in the paper: three treatments at one width, where the only answer is yes",
+    trials=TRIALS, rounds=400, quick=(6, 200),
+)  # fmt: skip
+def clicks(job: Job) -> Result:
+    """The answer is yes (1), after a geometric delay of mean 5, with probability f(x) <= 0.6; else there is none."""
+    shown = []
+    for thompson in (False, True):
+        base = policies(thompson=thompson, noise=0.5)  # the standard deviation of yes or no
+        rules = {name: replace(policy, prior_mean=0.3) for name, policy in base.items()}
+
+        def one(trial: int, rules: Mapping[str, Policy] = rules) -> dict[str, Array]:
+            seed = job.seed_of(trial)
+            f = 0.6 * _scaled(seed).values
+            return {
+                name: _clicked(policy, f, job.rounds, seed)[kept_rounds(job.rounds) - 1]
+                for name, policy in rules.items()
+            }
+
+        results = in_processes(job, one, job.trials)
+        lines = {name: np.stack([result[name] for result in results]) for name in rules}
+        label = "cumulative regret"
+        shown.append(_panel(lines, job.rounds, f"{'Thompson sampling' if thompson else 'UCB'}, {label}", label))
+    return Result(tuple(shown), tuple(statement for panel in shown for statement in _censoring_is_better(panel)))
+
+
+def _clicked(policy: Policy, f: Array, rounds: int, seed: int) -> Array:
+    """Cumulative regret where f is the probability of the one answer that there is, `(T,)`."""
+    study, rng, regret = Study(policy, seed=seed), np.random.default_rng([seed, 1]), np.zeros(rounds)
+    chance, delays = rng.uniform(size=rounds), rng.geometric(1.0 / 6.0, size=rounds) - 1
+    due: dict[int, list[int]] = {}
+    for t in range(rounds):
+        trial = study.ask()
+        arm = int(trial.arm or 0)
+        regret[t] = f.max() - f[arm]
+        if chance[t] < f[arm]:
+            due.setdefault(t + int(delays[t]), []).append(t)
+        for number in due.pop(t, []):
+            study.tell(number, 1.0)
+    return np.cumsum(regret)
