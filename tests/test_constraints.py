@@ -416,6 +416,33 @@ def test_multipliers_that_are_not_used_are_not_kept():
     assert not multipliers._told
 
 
+def test_a_file_cannot_tell_constraint_values(tmp_path):
+    from noregret.tuning import config
+
+    file = tmp_path / "tune.toml"
+    file.write_text(
+        """
+trials = 3
+[parameters.x]
+type = "float"
+low = 0.0
+high = 1.0
+[objective]
+command = "echo 1"
+[policy]
+algorithm = "gp_ucb_noiseless_constraints"
+noise = 0.1
+norm_bound = 1.0
+epoch = 2
+epochs = 2
+[policy.kernel]
+type = "matern"
+"""
+    )
+    with pytest.raises(nr.InvalidInput, match="needs constraint values with every reward"):
+        config.load(file)
+
+
 # -- simulation and metrics --------------------------------------------------------------------------------------------
 
 

@@ -216,6 +216,11 @@ def _policy(table: Mapping[str, Any], domain: Domain, goal: str) -> Policy:
         {"pending": Ignored(failed="worst")} if "pending" in inspect.signature(make).parameters else {}
     )
     policy: Policy = _call(make, arguments, domain=domain, **pending)
+    if policy.constraints:
+        raise InvalidInput(
+            f"`algorithm` {policy.algorithm!r} needs constraint values with every reward, and what a file "
+            "describes gives one number. Tell them from Python: `study.tell(trial, reward, constraints=g)`."
+        )
     return policy
 
 
