@@ -306,14 +306,22 @@ def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
         ax.set_xscale("log")
     if "y" in panel.log:
         ax.set_yscale("log")
+        _above_the_lowest_mean(ax, panel)
     else:
         ax.set_ylim(bottom=None if min(panel.mean(name).min() for name in panel.lines) < 0.0 else 0.0)
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
     ax.set_xlabel(panel.x_label)
     if panel.log and panel.marks and len(panel.x) <= FEW:
         _plain_ticks(ax, panel)
-    if len(panel.x) <= 60 and "x" not in panel.log:
-        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    if "x" not in panel.log:  # few, so that large numbers do not touch
+        ax.xaxis.get_major_locator().set_params(nbins=6, integer=len(panel.x) <= 60)  # type: ignore[call-arg]
+
+
+def _above_the_lowest_mean(ax: Axes, panel: Curves) -> None:
+    """A band that reaches below zero would stretch a logarithmic axis without end."""
+    means = np.concatenate([panel.mean(name) for name in panel.lines])
+    if (means > 0.0).any() and panel.band != "none":
+        ax.set_ylim(bottom=0.8 * means[means > 0.0].min())
 
 
 def _plain_ticks(ax: Axes, panel: Curves) -> None:

@@ -44,7 +44,7 @@ from .verdicts import below, coincide
 
 PAPER = Paper("chowdhury", "Chowdhury and Gopalan 2017: IGP-UCB and GP-TS")
 
-T, TRIALS, QUICK = 30_000, 25, (4, 2000)
+T, TRIALS, QUICK = 30_000, 25, (10, 2000)
 SENSOR_T = 500  # the paper does not say
 DELTA = 0.1
 UNIT_INTERVAL = Box(np.zeros(1), np.ones(1))

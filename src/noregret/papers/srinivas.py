@@ -77,7 +77,7 @@ def _table_of_bounds(T: Array, d: int) -> Curves:
     lines = {name: np.array([[regret_bound(kernel, d, t) / t for t in T]]) for name, kernel in KERNELS.items()}
     return Curves(
         x=T, lines=lines, x_label="T", y_label="bound of R_T / T up to a constant", band="none", log="xy",
-        title=f"regret bound, averaged over rounds, in {d} dimension{'s' * (d > 1)}",
+        title=f"bound of the average regret, {d} dimension{'s' * (d > 1)}",
     )  # fmt: skip
 
 
@@ -99,8 +99,8 @@ def _measured_gains(rounds: int) -> Curves:
         design = GreedyDesign(kernel, arms, NOISE**2)
         lines[name] = np.array([[design.bound(int(t)) / information_gain_rate(kernel, 2, t) for t in T]])
     return Curves(
-        x=T.astype(np.float64), lines=lines, x_label="T", y_label="bound of gamma_T / rate", band="none", log="xy",
-        title="measured information gain over its rate (Theorem 5), d = 2",
+        x=T.astype(np.float64), lines=lines, x_label="T", y_label="greedy bound of gamma_T / its rate", band="none",
+        log="xy", title="information gain over its rate, 2 dimensions",
     )  # fmt: skip
 
 
