@@ -1,6 +1,5 @@
-"""`noregret papers` as a newcomer meets it: names of files, verdicts, data that are missing, pictures."""
+"""`noregret papers` as a newcomer meets it: names of files, verdicts, data that are missing."""
 
-import itertools
 import os
 import subprocess
 import sys
@@ -13,7 +12,7 @@ from noregret import environments as worlds
 from noregret import papers, plots
 from noregret.cli import main
 from noregret.curves import Curves, interval
-from noregret.papers import chowdhury, report, srinivas, trials, verdicts
+from noregret.papers import report, srinivas, trials, verdicts
 from noregret.papers.figure import Job, Result, Statement
 
 FIGURES = {figure.name: figure for paper in papers.papers() for figure in paper.figures}
@@ -23,11 +22,11 @@ def call(*arguments):
     return CliRunner().invoke(main, ["papers", *map(str, arguments)])
 
 
-def curves(band="error", log="", **ends):
+def curves(**ends):
     """Straight lines with these ends, one for each trial."""
     x = np.arange(1.0, 5.0)
     lines = {name: np.outer(values, x / 4.0) for name, values in ends.items()}
-    return Curves(x=x, lines=lines, x_label="rounds", y_label="regret", band=band, log=log)
+    return Curves(x=x, lines=lines, x_label="rounds", y_label="regret")
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
@@ -210,59 +209,3 @@ def test_no_progress_bar_in_a_log(arguments, tmp_path):
     )
     assert b"\r" not in done.stdout.replace(b"\r\n", b"\n")
     assert done.stderr == b""
-
-
-# -- pictures ----------------------------------------------------------------------------------------------------------
-
-
-def drawn(monkeypatch, make):
-    """The matplotlib figure that a function of `plots` saves."""
-    made, new = [], plots._new_figure
-
-    def keep(width, height):
-        made.append(new(width, height))
-        return made[-1]
-
-    monkeypatch.setattr(plots, "_new_figure", keep)
-    make()
-    return made[0]
-
-
-def test_two_trials_have_no_band(tmp_path, monkeypatch):
-    for count, bands in ((2, 0), (3, 2)):
-        shown = curves(a=np.arange(1.0, count + 1), b=np.arange(2.0, count + 2))
-        figure = drawn(monkeypatch, lambda shown=shown: plots.panels([shown], tmp_path / "x.png", note="small"))
-        assert len(figure.axes[0].collections) == bands
-        assert figure.legends[0].get_title().get_text() == ("shaded: ±2 standard errors" if bands else "")
-        assert figure.get_supxlabel() == "small"
-
-
-def test_lines_that_coincide_differ_in_style():
-    runs = {f"{name}, {chowdhury.NORM}": np.ones((3, 8)) for name in chowdhury.OF_BOUND}
-    panel = chowdhury.regret_panel(runs | {name: np.ones((3, 8)) for name in chowdhury.IMPROVEMENTS}, chowdhury.NORM, 8)
-    at = [list(panel.lines).index(name) for name in chowdhury.IMPROVEMENTS]
-    below, above = ((plots.COLORS[i], plots.STYLES[i], plots.WIDTHS[i]) for i in at)
-    assert below[0] != above[0]
-    assert below[1] == "-"
-    assert above[1] != "-"  # dashes on a broad line
-    assert below[2] > 1.5 * above[2]
-
-
-def test_synthetic_figures_have_a_logarithmic_axis(tmp_path, monkeypatch):
-    result = FIGURES["chowdhury-1a"].make(Job(trials=3, rounds=8))
-    assert [panel.log for panel in result.panels] == ["y", "y"]
-    figure = drawn(monkeypatch, lambda: plots.panels(result.panels, tmp_path / "x.png"))
-    lowest = min(panel.mean(name).min() for panel in result.panels for name in panel.lines)
-    assert min(ax.get_ylim()[0] for ax in figure.axes) == pytest.approx(0.8 * lowest)
-
-
-def test_labels_of_large_numbers_do_not_touch(tmp_path, monkeypatch):
-    x = np.linspace(1.0, 30_000.0, 300)
-    shown = [Curves(x=x, lines={"a": x[None]}, x_label="rounds", y_label="regret") for _ in range(2)]
-    figure = drawn(monkeypatch, lambda: plots.panels(shown, tmp_path / "x.png"))
-    figure.draw_without_rendering()
-    for ax in figure.axes:
-        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
-        inside = [box for box, tick in zip(boxes, ax.get_xticks(), strict=True) if 1.0 <= tick <= 30_000.0]
-        assert len(inside) >= 3
-        assert all(b.x0 - a.x1 > 8 for a, b in itertools.pairwise(inside))  # pixels
