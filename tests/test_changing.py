@@ -167,7 +167,7 @@ def test_what_is_least_and_best_is_forgotten_with_the_rest():
     assert study._state._ledger.least == -2.0
     assert study._state._ledger.best_reward == 1.0
     fresh.ask()
-    assert fresh._state._censored_value() == study._state._censored_value() == -2.0
+    assert fresh._state._ledger.lowest() == study._state._ledger.lowest() == -2.0
 
 
 def test_late_answers_of_trials_before_a_restart_are_recorded_and_do_not_count():

@@ -72,7 +72,7 @@ def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None)
 @click.option(
     "--data",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder of the data sets, instead of NOREGRET_DATA.",
+    help="Folder of the data sets that the list names, instead of NOREGRET_DATA.",
 )
 @click.option("--tabulate", metavar="TABLE", help="Instead, make a table that figures are computed from; see docs.")
 def papers(
@@ -87,9 +87,11 @@ def papers(
 ) -> None:
     """Make a figure of a paper again: FIGURE.csv, FIGURE.png and FIGURE.txt, and what holds of it.
 
-    Without FIGURE: the list of them. The result depends on --seed and the size alone, not on --jobs.
+    Without FIGURE: the list of them; with the name of a paper, such as srinivas: the list of its figures. A run that is
+    smaller than the figure (--quick, or few --trials) writes FIGURE-quick.csv and so on. The result depends on --seed
+    and the size alone, not on --jobs.
     """
-    from .papers import find, run
+    from .papers import run
 
     _stop_on_sigterm()
     try:
@@ -98,7 +100,10 @@ def papers(
         elif not figures:
             click.echo(run.listing())
             return
-        for figure in [find(name) for name in figures]:  # every name is looked up before the first is made
+        elif offered := run.offer(figures):
+            click.echo(offered)
+            return
+        for figure in run.wanted(figures, data):  # names and data are looked up before the first figure is made
             job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, data=data)
             run.run(figure, job, out)
     except KeyboardInterrupt:

@@ -13,7 +13,7 @@ from .checks import Array
 from .curves import Boxes, Curves, Panel
 from .domain import Arms, Domain, Space
 from .errors import InvalidInput, MissingExtra
-from .parameters import Choice, Parameter
+from .parameters import Choice, Int, Parameter
 from .policy import Policy
 from .record import Trial
 from .study import Study
@@ -24,12 +24,15 @@ if TYPE_CHECKING:
 
 OBSERVED, BEST, MODEL, FAILED = "#7a8793", "#d1495b", "#00798c", "#edae49"
 MAX_SLICES = 4
-MOST_IN_A_ROW, MOST_NAMES = 4, 10
+MOST_IN_A_ROW, MOST_NAMES, MOST_TICKS = 4, 10, 8
 SLICE_POINTS = 101  # along a real parameter of a continuous space
 
-COLORS = ("#00798c", "#d1495b", "#e09f3e", "#6a4c93", "#7a8793", "#1b3a4b", "#8ab17d", "#b56576")
-STYLES = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)))  # told apart in grey, and where lines coincide
+COLORS = ("#00798c", "#d1495b", "#e09f3e", "#b9a7d3", "#1b1b2f", "#7a8793", "#8ab17d", "#b56576")
+# Told apart in grey, and where lines coincide: the fifth lies on the fourth as dashes on a broad line.
+STYLES = ("-", "--", "-.", "-", (0, (3, 4)))
+WIDTHS = (1.6, 1.6, 1.6, 3.0, 1.6)
 FEW = 12  # points of a panel that each get a tick
+FEWEST = 3  # replicates with a band: of two it says next to nothing
 BANDS = {"error": "shaded: ±2 standard errors", "deviation": "shaded: ±1 standard deviation", "none": None}
 
 
@@ -74,10 +77,14 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     numbers = np.array([trial.number for trial in answered]) + 1
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
     ax.plot(numbers, sign * rewards, "o", ms=4, color=OBSERVED, label="observed")
-    ax.step(numbers, sign * np.maximum.accumulate(rewards), where="post", color=BEST, label="best so far")
+    best, end = np.maximum.accumulate(rewards), len(study.trials) + 0.5  # to the last trial: a single one is seen too
+    ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label="best so far")
     failed = [trial.number + 1 for trial in study.trials if trial.state == "failed"]
-    for position, number in enumerate(failed):
-        ax.axvline(number, color=FAILED, lw=1, label="failed" if position == 0 else None)
+    if failed:  # as ticks along the axis, however many there are
+        ax.plot(
+            failed, np.zeros(len(failed)), "|", ms=9, mew=1.5, color=FAILED, label="failed",
+            transform=ax.get_xaxis_transform(), clip_on=False,
+        )  # fmt: skip
     ax.set(xlabel="trial", ylabel=label, title="Observations")
     ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     ax.legend(frameon=False, fontsize=8)
@@ -185,6 +192,10 @@ def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
         xs = np.arange(len(along.values), dtype=np.float64)
         ax.errorbar(xs, sign * mean, yerr=half, fmt="s", color=MODEL, capsize=4, label=band)
         ax.set_xticks(xs, [str(value) for value in along.values])
+    elif isinstance(along.parameter, Int):
+        xs = np.array(along.values, dtype=np.float64)
+        ax.errorbar(xs, sign * mean, yerr=half, fmt="s", ms=4, color=MODEL, capsize=2, label=band)
+        _whole_ticks(ax, along.parameter, along.values)
     else:
         xs = np.array(along.values, dtype=np.float64)
         ax.fill_between(xs, sign * mean - half, sign * mean + half, color=MODEL, alpha=0.18, lw=0, label=band)
@@ -196,6 +207,19 @@ def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
     ax.plot(at, [sign * reward for _, reward in seen], "o", ms=4, color=OBSERVED, label="observed")
     ax.set(xlabel=along.name, title=f"Posterior along {along.name}")
     ax.legend(frameon=False, fontsize=8)
+
+
+def _whole_ticks(ax: Axes, parameter: Int, values: list[int]) -> None:
+    """Ticks at whole numbers only; on a logarithmic axis at some of the values."""
+    from matplotlib.ticker import NullLocator
+
+    if not parameter.log:
+        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+        return
+    ax.set_xscale("log")
+    every = -(-len(values) // MOST_TICKS)
+    ax.set_xticks(values[::every], [str(value) for value in values[::every]])
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
@@ -212,17 +236,18 @@ def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
     ]
 
 
-def panels(shown: Sequence[Panel], path: Path, *, title: str = "") -> None:
+def panels(shown: Sequence[Panel], path: Path, *, title: str = "", note: str = "") -> None:
     """Save a picture of panels side by side, more than four in two rows; a name has one colour in all of them.
 
     Args:
         shown: from left to right, then from top to bottom.
         path: of the PNG.
         title: above all panels.
+        note: a small line below them.
     """
     rows = 1 if len(shown) <= MOST_IN_A_ROW else 2
     columns = -(-len(shown) // rows)
-    figure = _new_figure(2.2 + 4.2 * columns, 3.7 * rows)
+    figure = _new_figure(2.2 + 4.2 * columns, 3.7 * rows + (0.2 if note else 0.0))
     axes: Any = figure.subplots(rows, columns, squeeze=False).reshape(-1)
     for ax in axes[len(shown) :]:
         ax.set_axis_off()
@@ -242,6 +267,8 @@ def panels(shown: Sequence[Panel], path: Path, *, title: str = "") -> None:
         ax.grid(alpha=0.25, lw=0.6)
     _legends(figure, axes, shown)
     figure.suptitle(title, fontsize=11, x=0.01, horizontalalignment="left")
+    if note:
+        figure.supxlabel(note, fontsize=8, color="0.35", x=0.01, horizontalalignment="left")
     figure.savefig(path, dpi=90)
 
 
@@ -251,32 +278,50 @@ def _legends(figure: Figure, axes: Any, shown: Sequence[Panel]) -> None:
     lines = [panel for panel in shown if isinstance(panel, Curves)]
     if len({(*panel.lines, panel.band) for panel in lines}) == 1:
         handles, labels = axes[shown.index(lines[0])].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside right center", title=BANDS[lines[0].band], **style)
+        figure.legend(handles, labels, loc="outside right center", title=_band_in_words(lines), **style)
         return
     for ax, panel in zip(axes, shown, strict=True):
         if isinstance(panel, Curves):
-            ax.legend(title=BANDS[panel.band], **style)
+            ax.legend(title=_band_in_words([panel]), **style)
+
+
+def _band(panel: Curves, name: str) -> Array | None:
+    """Half the height of the band around a line, `(n,)`; None where there are too few replicates."""
+    return panel.spread(name) if len(panel.lines[name]) >= FEWEST and panel.band != "none" else None
+
+
+def _band_in_words(panels: Sequence[Curves]) -> str | None:
+    drawn = any(_band(panel, name) is not None for panel in panels for name in panel.lines)
+    return BANDS[panels[0].band] if drawn else None
 
 
 def _draw_curves(ax: Axes, panel: Curves, place: dict[str, int]) -> None:
     for name in panel.lines:
-        i, mean, spread = place[name], panel.mean(name), panel.spread(name)
-        color, style = COLORS[i % len(COLORS)], STYLES[i % len(STYLES)]
-        ax.plot(panel.x, mean, color=color, ls=style, lw=1.6, label=name, marker="o" if panel.marks else None, ms=3)
-        if spread.any():
+        i, mean, spread = place[name], panel.mean(name), _band(panel, name)
+        color, style, width = COLORS[i % len(COLORS)], STYLES[i % len(STYLES)], WIDTHS[i % len(STYLES)]
+        ax.plot(panel.x, mean, color=color, ls=style, lw=width, label=name, marker="o" if panel.marks else None, ms=3)
+        if spread is not None and spread.any():
             ax.fill_between(panel.x, mean - spread, mean + spread, color=color, alpha=0.12, lw=0)
     if "x" in panel.log:
         ax.set_xscale("log")
     if "y" in panel.log:
         ax.set_yscale("log")
+        _above_the_lowest_mean(ax, panel)
     else:
         ax.set_ylim(bottom=None if min(panel.mean(name).min() for name in panel.lines) < 0.0 else 0.0)
     ax.set_xlim(float(panel.x[0]), float(panel.x[-1]))
     ax.set_xlabel(panel.x_label)
     if panel.log and panel.marks and len(panel.x) <= FEW:
         _plain_ticks(ax, panel)
-    if len(panel.x) <= 60 and "x" not in panel.log:
-        ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    if "x" not in panel.log:  # few, so that large numbers do not touch
+        ax.xaxis.get_major_locator().set_params(nbins=6, integer=len(panel.x) <= 60)  # type: ignore[call-arg]
+
+
+def _above_the_lowest_mean(ax: Axes, panel: Curves) -> None:
+    """A band that reaches below zero would stretch a logarithmic axis without end."""
+    means = np.concatenate([panel.mean(name) for name in panel.lines])
+    if (means > 0.0).any() and panel.band != "none":
+        ax.set_ylim(bottom=0.8 * means[means > 0.0].min())
 
 
 def _plain_ticks(ax: Axes, panel: Curves) -> None:

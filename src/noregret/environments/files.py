@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,21 @@ import numpy.typing as npt
 from ..errors import InvalidInput, MissingData
 
 VARIABLE = "NOREGRET_DATA"
+
+
+def located(names: Iterable[str], path: str | os.PathLike[str] | None) -> Path | None:
+    """The first of some files, or `path` itself, if that is a file; None where there is none.
+
+    Args:
+        names: such as "light_cmu/light_cmu.npz", the usual one first.
+        path: the file itself, the data set's folder, or the folder of all data sets; NOREGRET_DATA unless given.
+    """
+    given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
+    if not given:
+        return None
+    root, listed = Path(given).expanduser(), list(names)
+    places = [root, *(root / Path(name).name for name in listed), *(root / name for name in listed)]
+    return next((place for place in places if place.is_file()), None)
 
 
 def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None, *, origin: str) -> Path:
@@ -24,23 +39,24 @@ def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None,
         path: the file itself, the data set's folder, or the folder of all data sets; NOREGRET_DATA unless given.
         origin: where the data come from, for the error.
     """
+    names = [f"{folder}/{file}" for file in files]
+    file = located(names, path)
+    if file is not None:
+        return file
+    raise MissingData(
+        f"The data set `{folder}` was not found: {looked_for(names, path, 'no path was given')}. {origin} "
+        f"Give the folder that holds `{names[0]}` as `path` (on the command line: --data), or name it once and for "
+        f"all: export {VARIABLE}=/path/to/folder. What the file must hold is in docs/environments.md."
+    )
+
+
+def looked_for(names: Sequence[str], path: str | os.PathLike[str] | None, nowhere: str) -> str:
+    """Where files were looked for in vain, in words; `nowhere` says that no place was named."""
     given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
     if not given:
-        looked = f"no path was given and the environment variable {VARIABLE} is not set"
-    else:
-        root = Path(given).expanduser()
-        if root.is_file():
-            return root
-        for candidate in (place / file for place in (root, root / folder) for file in files):
-            if candidate.is_file():
-                return candidate
-        wanted = " or ".join(f"`{folder}/{file}`" for file in files)
-        looked = f"looked for {wanted} in `{root}`{f' (from {VARIABLE})' if path is None else ''}"
-    raise MissingData(
-        f"The data set `{folder}` was not found: {looked}. The library holds no data. {origin} "
-        f"Put the file into a folder, as `{folder}/{files[0]}`, and give that folder as `path`, or name it once "
-        f"and for all: export {VARIABLE}=/path/to/folder. What the file must hold is in docs/environments.md."
-    )
+        return f"{nowhere} and the environment variable {VARIABLE} is not set"
+    wanted = " or ".join(f"`{name}`" for name in names)
+    return f"looked for {wanted} in `{Path(given).expanduser()}`{f' (from {VARIABLE})' if path is None else ''}"
 
 
 def arrays(file: Path, names: Sequence[str]) -> list[npt.NDArray[np.generic]]:

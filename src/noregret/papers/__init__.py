@@ -22,10 +22,11 @@ def papers() -> list[Paper]:
 
 
 def find(name: str) -> Figure:
-    """The figure of that name, or an error that lists similar ones."""
+    """The figure of that name, in capitals or not, or an error that lists similar ones."""
     known = {figure.name: figure for paper in papers() for figure in paper.figures}
-    if name in known:
-        return known[name]
-    similar = get_close_matches(name.lower(), known, n=3) or [each for each in known if name.lower() in each][:3]
+    lower = name.lower()
+    if lower in known:
+        return known[lower]
+    similar = get_close_matches(lower, known, n=3) or [each for each in known if lower in each][:3]
     hint = f"Did you mean {' or '.join(similar)}?" if similar else "`noregret papers` lists them."
     raise InvalidInput(f"There is no figure {name!r}. {hint}")

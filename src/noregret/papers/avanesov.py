@@ -29,7 +29,7 @@ from ..simulation import Run, blas_threads, simulate
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .power import PowerFit, fit_power
 from .trials import in_processes
-from .verdicts import INDISTINGUISHABLE
+from .verdicts import INDISTINGUISHABLE, above, together
 
 PAPER = Paper("avanesov", "Avanesov: GP-UCB-CPD, a world that changes abruptly")
 
@@ -225,7 +225,7 @@ def before_the_change(curves: Curves, alarm: Array, change: int) -> tuple[Statem
         Statement(
             '"Before the first change-point GP-UCB performs best".',
             f"{_means(at)}; " + ", ".join(f"{name} - {UCB} = {gap}" for name, gap in gaps.items()),
-            all(gap.low > 0.0 for gap in gaps.values()),
+            together(above(gap) for gap in gaps.values()),
         ),
         Statement(
             '"GP-UCB-Oracle and GP-UCB-CPD accumulate approximately equal regret during this period": within '
@@ -249,24 +249,24 @@ def after_it(curves: Curves, changes: Sequence[int]) -> tuple[Statement, ...]:
     worse = interval(by_period[UCB][:, 1:].mean(axis=1) - by_period[UCB][:, 0])
     order = [ORACLE, CPD, UCB, NEVER]
     ends = {name: curves.lines[name][:, -1] for name in order}
-    steps = {f"{above} - {below}": interval(ends[above] - ends[below]) for below, above in itertools.pairwise(order)}
+    steps = {f"{upper} - {lower}": interval(ends[upper] - ends[lower]) for lower, upper in itertools.pairwise(order)}
     lead, second, margin = steps.values()
     share = margin.mean / float(ends[NEVER].mean())
     return (
         Statement(
             "After a change GP-UCB-CPD performs \"notably worse, than GP-UCB-Oracle for some period of time\": regret "
             "of a later period, on average.",
-            f"{CPD} - {ORACLE} = {late}", late.low > 0.0,
+            f"{CPD} - {ORACLE} = {late}", above(late),
         ),
         Statement(
             "GP-UCB's performance \"greatly deteriorates afterwards\": regret of a later period, on average, less that "
             "of the first.",
-            f"{worse}, the first {by_period[UCB][:, 0].mean():.3g}", worse.low > 0.0,
+            f"{worse}, the first {by_period[UCB][:, 0].mean():.3g}", above(worse),
         ),
         Statement(
             '"The lowest average regret is achieved by GP-UCB-Oracle. ... The second best is GP-UCB-CPD."',
             f"{_means(ends)}; " + ", ".join(f"{pair} = {gap}" for pair, gap in list(steps.items())[:2]),
-            lead.low > 0.0 and second.low > 0.0,
+            together([above(lead), above(second)]),
         ),
         Statement(
             "GP-UCB performs \"only marginally better than GP-UCB-NO-Detector\": by less than a fifth of the height.",

@@ -36,16 +36,18 @@ class Statement:
     Attributes:
         text: what the paper says, and how that is measured where it is not plain.
         measured: the numbers found.
-        holds: whether they agree with it.
+        holds: whether they agree with it; None where that is open, there being too few trials to tell.
     """
 
     text: str
     measured: str
-    holds: bool
+    holds: bool | None
 
     @property
     def verdict(self) -> str:
         """In words."""
+        if self.holds is None:
+            return "open"
         return "holds" if self.holds else "does not hold"
 
 
@@ -118,6 +120,7 @@ class Figure:
         trials: of the paper (or, where it does not say, ours).
         rounds: likewise.
         quick: (trials, rounds) of a first look.
+        data: files of the data folder, such as "light_cmu/light_cmu.npz", of which it needs one, the usual one first.
     """
 
     name: str
@@ -126,6 +129,15 @@ class Figure:
     trials: int
     rounds: int
     quick: tuple[int, int]
+    data: tuple[str, ...] = ()
+
+    def is_full(self, job: Job) -> bool:
+        """Whether a job is no smaller than the figure; where nothing is random (one trial) the rounds alone count."""
+        return job.rounds >= self.rounds and (self.trials == 1 or job.trials >= self.trials)
+
+    def stem(self, job: Job) -> str:
+        """What its files are called: a smaller run never takes the place of a full one."""
+        return self.name if self.is_full(job) else f"{self.name}-quick"
 
     def job(
         self,
@@ -157,13 +169,22 @@ class Paper:
         self.figures: list[Figure] = []
 
     def figure(
-        self, name: str, about: str, *, trials: int = 1, rounds: int = 1, quick: tuple[int, int] = (1, 1)
+        self,
+        name: str,
+        about: str,
+        *,
+        trials: int = 1,
+        rounds: int = 1,
+        quick: tuple[int, int] = (1, 1),
+        data: tuple[str, ...] = (),
     ) -> Callable[[Callable[[Job], Result]], Callable[[Job], Result]]:
         """Declare the decorated function as figure `name` of this paper."""
 
         def declare(make: Callable[[Job], Result]) -> Callable[[Job], Result]:
             full = f"{self.key}-{name}"
-            self.figures.append(Figure(name=full, about=about, make=make, trials=trials, rounds=rounds, quick=quick))
+            self.figures.append(
+                Figure(name=full, about=about, make=make, trials=trials, rounds=rounds, quick=quick, data=data)
+            )
             return make
 
         return declare

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,23 +28,33 @@ class Written:
 
 def text(figure: Figure, job: Job, result: Result) -> str:
     """Every statement with what was measured, and whether it holds."""
-    holding = sum(statement.holds for statement in result.statements)
-    lines = [f"{figure.name}: {figure.about}", f"  {size(figure, job)}"]
+    first_look = "" if figure.is_full(job) else ": verdicts of less are for a first look only"
+    lines = [f"{figure.name}: {figure.about}", f"  {size(figure, job)}{first_look}"]
     lines += [_wrapped(note, "  Note: ") for note in result.notes]
     for statement in result.statements:
         lines += [_wrapped(statement.text, "  - "), _wrapped(statement.measured, "    measured: ")]
         lines.append(f"    {statement.verdict}")
-    return "\n".join([*lines, f"{holding} of {len(result.statements)} statements hold."])
+    return "\n".join([*lines, _count(result)])
+
+
+def _count(result: Result) -> str:
+    """The last line."""
+    given = [statement.verdict for statement in result.statements]
+    holding, failing, unclear = (given.count(verdict) for verdict in ("holds", "does not hold", "open"))
+    too_few = " (too few trials to tell)" if unclear else ""
+    return f"{len(given)} statements: {holding} hold, {failing} do not hold, {unclear} open{too_few}."
 
 
 def size(figure: Figure, job: Job) -> str:
-    """How large this was made, and whether that is less than full size."""
+    """How large this was made, from what seed, and what full size is where that is more."""
     if figure.trials == 1:
-        return f"T up to {job.rounds}; nothing is random"
-    made = f"{job.trials} trials of {job.rounds} rounds, seed {job.seed}"
-    if job.trials >= figure.trials and job.rounds >= figure.rounds:
-        return made
-    return f"{made}; full size is {figure.trials} of {figure.rounds}: verdicts of less are for a first look only"
+        made, full = f"T up to {job.rounds}; nothing is random", f"T up to {figure.rounds}"
+    else:
+        made, full = (
+            f"{job.trials} trials of {job.rounds} rounds, seed {job.seed}",
+            f"{figure.trials} of {figure.rounds}",
+        )
+    return made if figure.is_full(job) else f"{made}; full size is {full}"
 
 
 def _wrapped(words: str, start: str) -> str:
@@ -51,23 +62,36 @@ def _wrapped(words: str, start: str) -> str:
     return textwrap.fill(words, WIDTH, initial_indent=start, subsequent_indent=indent, break_on_hyphens=False)
 
 
+def writable(folder: Path) -> None:
+    """Make a folder if need be, and see that files can be written into it: before hours are spent, not after."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def _unwritable(folder: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(f"The figure cannot be written to {folder}: {error}. Choose another place with --out.")
+
+
 def write(figure: Figure, job: Job, result: Result, folder: Path) -> Written:
     """Write `NAME.csv`, `NAME.txt` and `NAME.png` into a folder, which is made if need be.
 
-    The picture comes last and needs matplotlib: without it the other two are there all the same.
+    Files of a run that is smaller than the figure are called `NAME-quick`. The picture comes last and needs matplotlib:
+    without it the other two are there all the same.
     """
     from .. import plots
 
-    table, words, picture = (folder / f"{figure.name}.{kind}" for kind in ("csv", "txt", "png"))
+    table, words, picture = (folder / f"{figure.stem(job)}.{kind}" for kind in ("csv", "txt", "png"))
+    writable(folder)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         write_csv(table, result.panels)
         words.write_text(text(figure, job, result) + "\n", encoding="utf-8")
-        plots.panels(result.panels, picture, title=f"{figure.name}: {figure.about}")
+        plots.panels(result.panels, picture, title=f"{figure.name}: {figure.about}", note=size(figure, job))
     except MissingExtra as error:
         return Written(table, words, None, str(error))
     except OSError as error:
-        raise InvalidInput(
-            f"The figure could not be written to {folder}: {error}. Choose another place with --out."
-        ) from error
+        raise _unwritable(folder, error) from error
     return Written(table, words, picture)

@@ -15,6 +15,7 @@ from ..simulation import Run
 from .figure import Job
 from .trials import World, compare
 
+INTEL_LAB = ("intel_lab/intel_lab_30min.npz", "intel_lab/data.txt.gz", "intel_lab/data.txt")  # any of them
 STAND_IN = (
     "The data stand in for the paper's: temperatures of the Intel lab averaged over half-hours, {motes} motes on 5 "
     "days. Where the original log (`intel_lab/data.txt`) lies in the data folder, it is used."

@@ -24,7 +24,7 @@ from ..kernels import Empirical, Kernel, Linear, Matern, SquaredExponential
 from ..policy import Policy
 from ..rates import information_gain_rate
 from .figure import Job, Paper, Result, Statement, kept_rounds
-from .sensors import compare_on_network, intel_temperatures
+from .sensors import INTEL_LAB, compare_on_network, intel_temperatures
 from .trials import World, average_regret, compare
 from .verdicts import below, coincide
 
@@ -76,8 +76,8 @@ def rates(job: Job) -> Result:
 def _table_of_bounds(T: Array, d: int) -> Curves:
     lines = {name: np.array([[regret_bound(kernel, d, t) / t for t in T]]) for name, kernel in KERNELS.items()}
     return Curves(
-        x=T, lines=lines, x_label="T", y_label="bound of R_T / T, no constants", band="none", log="xy",
-        title=f"the table, d = {d}",
+        x=T, lines=lines, x_label="T", y_label="bound of R_T / T up to a constant", band="none", log="xy",
+        title=f"bound of the average regret, {d} dimension{'s' * (d > 1)}",
     )  # fmt: skip
 
 
@@ -99,8 +99,8 @@ def _measured_gains(rounds: int) -> Curves:
         design = GreedyDesign(kernel, arms, NOISE**2)
         lines[name] = np.array([[design.bound(int(t)) / information_gain_rate(kernel, 2, t) for t in T]])
     return Curves(
-        x=T.astype(np.float64), lines=lines, x_label="T", y_label="bound of gamma_T / rate of Theorem 5",
-        band="none", log="xy", title="greedy bound on a grid of [0, 1]²",
+        x=T.astype(np.float64), lines=lines, x_label="T", y_label="greedy bound of gamma_T / its rate", band="none",
+        log="xy", title="information gain over its rate, 2 dimensions",
     )  # fmt: skip
 
 
@@ -199,7 +199,7 @@ def average_regret_panel(runs: Mapping[str, Array], rounds: int, unit: str = "")
     return Curves(x=kept_rounds(rounds).astype(np.float64), lines=runs, x_label="iterations", y_label=label)
 
 
-@PAPER.figure("5a", "average regret on functions drawn from the prior", trials=30, rounds=1000, quick=(8, 200))
+@PAPER.figure("5a", "average regret on functions drawn from the prior", trials=30, rounds=1000, quick=(40, 300))
 def synthetic(job: Job) -> Result:
     """Squared exponential kernel, l = 0.2, "D = [0, 1] uniformly discretized into 1000 points", delta = 0.1."""
     kernel, arms = SquaredExponential(0.2), Arms.grid(0.0, 1.0, 1000)
@@ -228,7 +228,9 @@ def synthetic(job: Job) -> Result:
     )  # fmt: skip
 
 
-@PAPER.figure("5b", "average regret on temperatures (Intel lab)", trials=2000, rounds=50, quick=(80, 50))
+@PAPER.figure(
+    "5b", "average regret on temperatures (Intel lab)", trials=2000, rounds=50, quick=(80, 50), data=INTEL_LAB
+)
 def temperature(job: Job) -> Result:
     """Two thirds of the data for the covariance, the others to test on; "2000 choices of the objective"."""
     readings, notes = intel_temperatures(job.data, days=5)
@@ -249,7 +251,10 @@ def temperature(job: Job) -> Result:
     )  # fmt: skip
 
 
-@PAPER.figure("5c", "average regret on traffic speeds (slowest sensor)", trials=900, rounds=207, quick=(40, 100))
+@PAPER.figure(
+    "5c", "average regret on traffic speeds (slowest sensor)", trials=900, rounds=207, quick=(40, 100),
+    data=("metr_la_week/metr_la_week.npz",),
+)  # fmt: skip
 def traffic(job: Job) -> Result:
     """Find "the point of minimum speed" on working days from 6 to 11 AM; 900 runs."""
     rush_hours = metr_la(job.data).select(days=METR_LA_WORKING_DAYS, hours=(6, 11))

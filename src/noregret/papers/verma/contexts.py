@@ -28,6 +28,7 @@ from .tables import table
 VISITS = 30  # rounds for which a context stays
 DELAY, M = PoissonDelay(3.0), 6.0
 META_FEATURES = 6
+TST_SVM = ("tst_svm/tst_svm.npz",)
 Model = tuple[SquaredExponential, float]
 TST: Model = SquaredExponential(1.7, scale=1.0), 0.13  # kernel and standard deviation of the noise
 # The fit finds no dependence on context and C (lengthscales of 1,000): the side of the box is taken for both.
@@ -77,13 +78,13 @@ def growing(data: Path | None) -> tuple[Arms, Arms, Array]:
     return Arms.grid(0.0, 1.0, len(known.accuracy)), known.arms, known.accuracy
 
 
-@PAPER.figure("4a", "fifty tasks as contexts, UCB rules", trials=10, rounds=1500, quick=(2, 200))
+@PAPER.figure("4a", "fifty tasks as contexts, UCB rules", trials=10, rounds=1500, quick=(2, 200), data=TST_SVM)
 def tasks_ucb(job: Job) -> Result:
     """The context is six meta-features of a task."""
     return contextual(job, UCB, *tasks(job.data), TST)
 
 
-@PAPER.figure("4b", "fifty tasks as contexts, Thompson sampling", trials=10, rounds=1500, quick=(2, 200))
+@PAPER.figure("4b", "fifty tasks as contexts, Thompson sampling", trials=10, rounds=1500, quick=(2, 200), data=TST_SVM)
 def tasks_ts(job: Job) -> Result:
     """As figure 4a."""
     return contextual(job, TS, *tasks(job.data), TST)

@@ -1,0 +1,53 @@
+"""Pages of the documentation: what they point to is there, and nothing is left to be filled in."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+HOME = Path(__file__).parent.parent
+PAGES = sorted([HOME / "README.md", HOME / "CONTRIBUTING.md", HOME / "CHANGELOG.md", *HOME.glob("docs/**/*.md")])
+LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
+LEFT_OPEN = re.compile(r"^[\s|*_-]*[A-Z]{4,}[\s|*_.-]*$|\b(?:TODO|FIXME|TBD|XXX)\b", re.M)
+
+
+def prose(text):
+    """A page without its code, in which brackets are no links and words in capitals no gaps."""
+    return re.sub(r"`[^`\n]*`", "", re.sub(r"^(```+|~~~+).*?^\1", "", text, flags=re.M | re.S))
+
+
+def anchors(page):
+    """Of a page's headings, as GitHub makes them."""
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^(```+).*?^\1", "", page.read_text(encoding="utf-8"), flags=re.M | re.S), re.M
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def broken(page, text):
+    """Relative links of a page that lead nowhere."""
+    wrong = []
+    for target in LINK.findall(prose(text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        if not file.exists() or (anchor and file.suffix == ".md" and anchor not in anchors(file)):
+            wrong.append(target)
+    return wrong
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(HOME)))
+def test_links_lead_somewhere_and_nothing_is_left_open(page):
+    text = page.read_text(encoding="utf-8")
+    assert broken(page, text) == []
+    assert LEFT_OPEN.findall(prose(text)) == []
+
+
+def test_what_these_tests_would_find():
+    page = HOME / "docs" / "tune.md"
+    text = "[a](nowhere.md), ![b](../pictures/none.png), [c](studies.md), [d](https://x.org), [e](#nothing-here)"
+    assert broken(page, text) == ["nowhere.md", "../pictures/none.png", "#nothing-here"]
+    for gap in ("TABLE", "| TABLE |", "so far. TODO: more", "OPTIMUM"):
+        assert LEFT_OPEN.search(prose(f"before\n\n{gap}\n\nafter"))
+    assert not LEFT_OPEN.search(prose("A TABLE of GP-UCB\n\n```\nTABLE\n```\n`TODO`"))

@@ -1,0 +1,126 @@
+"""What pictures show: of papers' figures, and of a tuned study."""
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgba
+
+import noregret as nr
+from noregret import papers, plots
+from noregret.curves import Curves
+from noregret.papers import chowdhury
+from noregret.papers.figure import Job
+
+
+def drawn(monkeypatch, make):
+    """The matplotlib figure that a function of `plots` saves."""
+    made, new = [], plots._new_figure
+
+    def keep(width, height):
+        made.append(new(width, height))
+        return made[-1]
+
+    monkeypatch.setattr(plots, "_new_figure", keep)
+    make()
+    return made[0]
+
+
+def test_two_trials_have_no_band(tmp_path, monkeypatch):
+    for count, bands in ((2, 0), (3, 2)):
+        lines = {"a": np.ones((count, 4)) * np.arange(count)[:, None], "b": np.eye(count, 4)}
+        shown = Curves(x=np.arange(4.0), lines=lines, x_label="rounds", y_label="regret")
+        figure = drawn(monkeypatch, lambda shown=shown: plots.panels([shown], tmp_path / "x.png", note="small"))
+        assert len(figure.axes[0].collections) == bands
+        assert figure.legends[0].get_title().get_text() == ("shaded: ±2 standard errors" if bands else "")
+        assert figure.get_supxlabel() == "small"
+
+
+def test_lines_that_coincide_differ_in_style():
+    runs = {f"{name}, {chowdhury.NORM}": np.ones((3, 8)) for name in chowdhury.OF_BOUND}
+    panel = chowdhury.regret_panel(runs | {name: np.ones((3, 8)) for name in chowdhury.IMPROVEMENTS}, chowdhury.NORM, 8)
+    at = [list(panel.lines).index(name) for name in chowdhury.IMPROVEMENTS]
+    below, above = ((plots.COLORS[i], plots.STYLES[i], plots.WIDTHS[i]) for i in at)
+    assert below[0] != above[0]
+    assert below[1] == "-"
+    assert above[1] != "-"  # dashes on a broad line
+    assert below[2] > 1.5 * above[2]
+
+
+def test_synthetic_figures_have_a_logarithmic_axis(tmp_path, monkeypatch):
+    result = papers.find("chowdhury-1a").make(Job(trials=3, rounds=8))
+    assert [panel.log for panel in result.panels] == ["y", "y"]
+    figure = drawn(monkeypatch, lambda: plots.panels(result.panels, tmp_path / "x.png"))
+    lowest = min(panel.mean(name).min() for panel in result.panels for name in panel.lines)
+    assert min(ax.get_ylim()[0] for ax in figure.axes) == pytest.approx(0.8 * lowest)
+
+
+def test_labels_of_large_numbers_do_not_touch(tmp_path, monkeypatch):
+    x = np.linspace(1.0, 30_000.0, 300)
+    shown = [Curves(x=x, lines={"a": x[None]}, x_label="rounds", y_label="regret") for _ in range(2)]
+    figure = drawn(monkeypatch, lambda: plots.panels(shown, tmp_path / "x.png"))
+    figure.draw_without_rendering()
+    for ax in figure.axes:
+        boxes = [label.get_window_extent() for label in ax.get_xticklabels()]
+        inside = [box for box, tick in zip(boxes, ax.get_xticks(), strict=True) if 1.0 <= tick <= 30_000.0]
+        assert len(inside) >= 3
+        assert all(b.x0 - a.x1 > 8 for a, b in itertools.pairwise(inside))  # pixels
+
+
+# -- tuning ------------------------------------------------------------------------------------------------------------
+
+
+def tuned(space, rewards):
+    """A study on a grid whose trials end with these rewards, None where one failed."""
+    policy = nr.gp_ucb(space.grid(6), nr.SquaredExponential(0.4), noise=0.1)
+    study = nr.Study(policy, seed=0)
+    for reward in rewards:
+        trial = study.ask()
+        study.fail(trial, "it crashed") if reward is None else study.tell(trial, reward)
+    return study
+
+
+def of_color(ax, color):
+    return [line for line in ax.get_lines() if to_rgba(line.get_color()) == to_rgba(color)]
+
+
+def test_one_success_among_failures_is_seen(tmp_path, monkeypatch):
+    study = tuned(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)), [None] * 9 + [2.0] + [None] * 4)
+    ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[0]
+    (best,) = of_color(ax, plots.BEST)
+    x, y = best.get_data()
+    assert (x[0], x[-1]) == (10, 14.5)  # from the success to the last trial
+    assert set(y) == {2.0}
+    (failed,) = of_color(ax, plots.FAILED)  # one row of ticks, not a line from bottom to top each
+    numbers, heights = failed.get_data()
+    np.testing.assert_array_equal(numbers, [*range(1, 10), *range(11, 15)])
+    assert set(heights) == {0.0}
+    assert failed.get_transform() == ax.get_xaxis_transform()
+    assert failed.get_marker() == "|"
+
+
+def test_best_so_far_of_the_last_trial_alone(tmp_path, monkeypatch):
+    study = tuned(nr.Space(x=nr.Float(0, 1)), [None, 2.0])
+    ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[0]
+    (best,) = of_color(ax, plots.BEST)
+    assert np.ptp(best.get_xdata()) > 0.0
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_whole_numbers_have_whole_ticks_and_no_joined_line(log, tmp_path, monkeypatch):
+    study = tuned(nr.Space(depth=nr.Int(1, 4, log=log)), [1.0, 2.0, 1.5])
+    figure = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png"))
+    ax = figure.axes[1]
+    figure.draw_without_rendering()
+    low, high = ax.get_xlim()
+    ticks = [tick for tick in (*ax.get_xticks(), *ax.get_xticks(minor=True)) if low <= tick <= high]
+    assert len(ticks) >= 2
+    assert all(float(tick).is_integer() for tick in ticks)
+    assert all(line.get_linestyle() == "None" for line in ax.get_lines())
+    assert not any(type(drawing).__name__ == "FillBetweenPolyCollection" for drawing in ax.collections)
+
+
+def test_real_numbers_keep_their_line(tmp_path, monkeypatch):
+    study = tuned(nr.Space(x=nr.Float(0, 1)), [1.0, 2.0, 1.5])
+    ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[1]
+    assert any(line.get_linestyle() == "-" for line in of_color(ax, plots.MODEL))
