@@ -33,6 +33,7 @@ from ..simulation import simulate
 from ..study import AnyPolicy
 from .figure import Job, Paper, Result, Statement
 from .trials import compare, in_processes
+from .verdicts import above, together
 
 PAPER = Paper("shi", "Shi and Eryilmaz 2022: long-term constraints")
 
@@ -178,7 +179,7 @@ def _monotone(text: str, values: Mapping[int, Array], *, grows: bool) -> Stateme
     steps = [interval(sign * (values[b] - values[a])) for a, b in itertools.pairwise(numbers)]
     measured = ", ".join(f"S = {S}: {short(float(each.mean()))}" for S, each in values.items())
     smallest = min(steps, key=lambda step: step.low, default=Interval(0.0, 0.0, 0.0))
-    return Statement(text, f"{measured}; smallest step {smallest}", all(step.low > 0.0 for step in steps))
+    return Statement(text, f"{measured}; smallest step {smallest}", together(above(step) for step in steps))
 
 
 # -- figures 2, 4, 6, 8: boxes -----------------------------------------------------------------------------------------
@@ -255,7 +256,7 @@ def _falls(text: str, values: Array, *, enough: float = -math.inf) -> Statement:
     drop = interval(early - values[:, -1])
     measured = f"{short(float(early.mean()))} at {_early(values) + 1}, {short(float(values[:, -1].mean()))} at the end"
     low_enough = interval(values[:, -1]).high <= enough
-    return Statement(text, f"{measured}; drop {drop}", drop.low > 0.0 or low_enough)
+    return Statement(text, f"{measured}; drop {drop}", True if low_enough else above(drop))
 
 
 def _stays(text: str, values: Array) -> Statement:
@@ -270,7 +271,7 @@ def _stays(text: str, values: Array) -> Statement:
 def _above(text: str, difference: Array, base: float = 0.0) -> Statement:
     gap = interval(difference)
     measured = f"mean {short(gap.mean + base)}; difference {gap}" if base else f"difference {gap}"
-    return Statement(text, measured, gap.low > 0.0)
+    return Statement(text, measured, above(gap))
 
 
 def _slower(V: Mapping[str, Array]) -> Statement:
@@ -332,7 +333,7 @@ def means(job: Job, setting: Setting) -> Result:
                 '"The time-averaged CV of our method first increases and then decreases".',
                 f"{short(float(V[mine][:, 0].mean()))} at first, largest at t = {peak + 1}: "
                 f"{short(float(V[mine][:, peak].mean()))}, {short(float(V[mine][:, -1].mean()))} at the end",
-                rise.low > 0.0 and interval(V[mine][:, peak] - V[mine][:, -1]).low > 0.0,
+                together([above(rise), above(interval(V[mine][:, peak] - V[mine][:, -1]))]),
             )
         )
     return Result(panels, tuple(statements), notes(setting, shown))

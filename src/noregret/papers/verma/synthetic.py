@@ -21,7 +21,7 @@ from ...parts.refit import Refit
 from ...policy import Policy
 from ..figure import Job, Result, Statement
 from ..trials import World, compare
-from ..verdicts import below, ends, gap
+from ..verdicts import below, ends, gap, together, within
 from .rules import FIXED, MEAN, PAPER, STOCHASTIC, TS, UCB, known_regret, rules, simple_panel, smaller, window
 
 TRIALS, ROUNDS, QUICK = 30, 100, (6, 100)
@@ -74,7 +74,7 @@ def _larger_is_worse(curves: Curves) -> Statement:
     average = replace(curves, x=curves.x[-1:], lines=averaged)
     steps = [below("", average, [a], [b]) for a, b in itertools.pairwise(averaged)]
     text = f'{curves.title}: "larger delays ... result in worse performances": simple regret averaged over all rounds.'
-    return Statement(text, "; ".join(step.measured for step in steps), all(step.holds for step in steps))
+    return Statement(text, "; ".join(step.measured for step in steps), together(step.holds for step in steps))
 
 
 def _comparable(curves: Curves, a: str, b: str, *, by: float = 0.01) -> Statement:
@@ -84,7 +84,7 @@ def _comparable(curves: Curves, a: str, b: str, *, by: float = 0.01) -> Statemen
         f'{curves.title}: "m = 20 = 2 mu and m = 40 produce comparable performances": the difference at the end, its '
         f"interval included, is within {by:g}.",
         f"{ends(curves, [a, b])}; {b} - {a} = {apart}",
-        max(abs(apart.low), abs(apart.high)) <= by,
+        within(apart, by),
     )
 
 
