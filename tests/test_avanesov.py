@@ -115,3 +115,13 @@ def test_when_a_run_has_restarted_since_the_last_change():
     policy = nr.gp_ucb(env.domain, nr.SquaredExponential(0.3), noise=0.1, memory=nr.RestartAt((2, 8)))
     run = nr.simulate(policy, env, 10, seed=0)
     np.testing.assert_array_equal(avanesov.restarted(run, [6]), [0, 0, 1, 1, 1, 1, 0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"detector": "oracle", "change_points": 3}, {"detector": "oracle", "change_points": 2.5}, {"alpha": np.ones(2)}],
+)
+def test_odd_arguments_are_refused_by_name(more):
+    name = list(more)[-1]
+    with pytest.raises(nr.InvalidInput, match=name):
+        nr.gp_ucb_cpd(nr.Arms.grid(0, 1, 11), nr.Matern(2.5), noise=0.1, horizon=50, **more)

@@ -1,5 +1,6 @@
 """Widths against their printed formulas, what they assume, and the norm bound found by doubling."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -205,6 +206,31 @@ def test_nothing_is_proved_for_rules_that_the_theorems_do_not_know(more):
 def test_the_censored_width_is_for_censored_targets():
     policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, norm_bound=1.0, reward_bound=1.0, window=5, minimum=0.0)
     assert policy.valid_for == "rho_m f"
+
+
+@pytest.mark.parametrize("more", [{"late": "accept"}, {"minimum": None}, {"prior_mean": 0.5}])
+def test_theorem_1_is_for_late_answers_dropped_and_a_prior_mean_at_a_known_minimum(more):
+    assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=5, **more).valid_for == "none"
+    assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=5, minimum=0.5).valid_for == "rho_m f"
+
+
+@pytest.mark.parametrize("pending", [nr.parts.pending.Ignored(), nr.Censored.within(6, minimum=0.0)])
+def test_the_censored_width_is_for_the_censoring_of_its_window(pending):
+    policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=5)
+    assert dataclasses.replace(policy, pending=pending).valid_for == "none"
+
+
+@pytest.mark.parametrize("value", ["x", [1], {}, 1 + 2j, 0.0, float("nan")])
+def test_an_odd_ridge_is_refused_by_name(value):
+    shi = {"noise": 0.1, "norm_bound": 1.0, "epoch": 5, "epochs": 3}
+    for make, given in (
+        (nr.gp_ucb_sdf, {"noise": 0.1, "window": 3}),
+        (nr.igp_ucb, {"noise": 0.1, "norm_bound": 1.0}),
+        (nr.gp_ucb_noiseless_constraints, shi),
+        (nr.gp_ucb_noisy_constraints, shi),
+    ):
+        with pytest.raises(nr.InvalidInput, match="regularization"):
+            make(ARMS, KERNEL, regularization=value, **given)
 
 
 @pytest.mark.parametrize("domain", [ARMS, nr.Box([0.0], [1.0])])

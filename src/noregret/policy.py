@@ -129,7 +129,20 @@ class Policy:
             return "none"
         if isinstance(self.objective, Constrained) and not self.objective.proved:
             return "none"
-        return "none" if isinstance(self.pending, Censored) and proved != "rho_m f" else proved
+        if isinstance(self.pending, Censored) or proved == "rho_m f":
+            return proved if proved == "rho_m f" and self._censored_as_proved() else "none"
+        return proved
+
+    def _censored_as_proved(self) -> bool:
+        """Whether targets are eq. 1's of Verma et al.: a prior mean at a fixed minimum, late answers never counted."""
+        pending, window = self.pending, self.window
+        return (
+            isinstance(pending, Censored)
+            and pending.minimum == self.prior_mean
+            and pending.late == "drop"
+            and window is not None
+            and (pending.window, pending.in_time) == (window.length, window.in_time)
+        )
 
     @property
     def constraints(self) -> int:

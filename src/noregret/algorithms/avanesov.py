@@ -78,10 +78,11 @@ def gp_ucb_cpd(
             f"{kernel!r} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of a "
             "Matern kernel it is nu) and, for the detector, `threshold`."
         )
+    infinite = isinstance(alpha, float) and alpha == math.inf
     width = 0 if context is None else context.dimension
     confidence = DriftBayes(
         horizon=horizon,
-        alpha=None if alpha == math.inf else alpha,
+        alpha=None if infinite else alpha,
         dimension=width + domain.dimension,
         constant=constant,
         log_power=log_power,
@@ -92,7 +93,7 @@ def gp_ucb_cpd(
     if detector == "oracle":
         if change_points is None:
             raise InvalidInput('detector="oracle" needs `change_points`: the rounds at which another function begins.')
-        memory = RestartAt(tuple(change_points))
+        memory = RestartAt(change_points)  # type: ignore[arg-type]  # it makes a tuple of any sequence
         if memory.rounds and memory.rounds[-1] >= horizon:
             raise InvalidInput(
                 f"`change_points` has {memory.rounds[-1]}, beyond the last of {horizon} rounds (counted from 0)."

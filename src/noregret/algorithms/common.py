@@ -36,7 +36,7 @@ def ridge_for_horizon(regularization: float | None, horizon: int | None) -> floa
     if horizon is not None:
         integer("horizon", horizon, low=1, why="It is the number of rounds T of the theorem.")
     if regularization is not None:
-        return regularization
+        return number("regularization", regularization, low=0.0, open_low=True)
     return 1.0 if horizon is None else 1.0 + 2 / horizon
 
 

@@ -50,11 +50,11 @@ def gp_ucb_sdf(
         window: m: an answer counts that comes before more than m further trials have been asked for; or a `timedelta`.
             For batches of b, b - 1; for random delays twice their mean is a good choice.
         minimum: the smallest value of f, as which an unanswered trial counts; None where it is not known (then the
-            smallest reward told so far takes its place).
+            smallest reward told so far takes its place, and nothing is proved).
         reward_bound: B_y, a bound on how far a reward is above the minimum, reward units.
         norm_bound: B_f, a bound on the norm of f - minimum in the kernel's RKHS, reward units.
         beta: a constant in place of beta_t; the paper's experiments take 1. Then nothing is proved.
-        late: "drop", as in the paper: a later answer never counts; "accept": it does.
+        late: "drop", as in the paper: a later answer never counts; "accept": it does, and then nothing is proved.
         horizon: T; sets lambda = 1 + 2/T.
         information_gain: see `igp_ucb`.
         delta: failure probability. The bounds hold for rho_m f, rho_m the probability of an answer within the window.

@@ -95,7 +95,7 @@ def bandit_oco(
         step=step,
         spread=SPREAD * shortest if spread is None else spread,
         damping=step if damping is None else damping,
-        start=None if start is None else tuple(start),
+        start=start,  # type: ignore[arg-type]  # made a tuple there
     )
 
 

@@ -154,7 +154,7 @@ def default_ridge(alpha: float | None, dimension: int, size: float, *, distance:
 
 
 def _alpha(value: float) -> float:
-    return value if value == math.inf else number("alpha", value, low=0.0, open_low=True)
+    return value if isinstance(value, float) and value == math.inf else number("alpha", value, low=0.0, open_low=True)
 
 
 def _log(horizon: int) -> float:

@@ -58,7 +58,7 @@ class CensoredWidth(Confidence):
 
     @property
     def valid_for(self) -> str:
-        """What Theorem 1 covers is "rho_m f", not f itself."""
+        """What Theorem 1 covers is "rho_m f", not f itself; `Policy.valid_for` asks for its censoring too."""
         return "rho_m f" if self.beta is None and self.gain.proved and self.ridge_large else "none"
 
     def width(self, t: int, progress: Progress) -> float:

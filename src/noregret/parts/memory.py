@@ -7,8 +7,11 @@ earlier one, whenever its answer comes; the round t of every schedule is counted
 from __future__ import annotations
 
 from abc import ABC
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
+
+import numpy as np
 
 from ..change import ChangeDetector, PowerLaw
 from ..checks import integer, number
@@ -50,6 +53,8 @@ class RestartAt(Memory):
 
     def __post_init__(self) -> None:
         why = "They are rounds, counted from 0, at which another function begins."
+        if not isinstance(self.rounds, Sequence | np.ndarray):
+            raise InvalidInput(f"`change_points` is {self.rounds!r}: it must be a list of rounds. {why}")
         rounds = tuple(integer("change_points", round_, low=1, why=why) for round_ in self.rounds)
         if list(rounds) != sorted(set(rounds)):
             raise InvalidInput(f"`change_points` are {list(rounds)}: they must be in ascending order, each once.")
