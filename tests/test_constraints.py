@@ -1,5 +1,6 @@
 """Long-term constraints: identities, multipliers, what is learned, and what happens to bad input."""
 
+import dataclasses
 import math
 import sqlite3
 import subprocess
@@ -552,3 +553,22 @@ def test_the_router_runs_and_goes_on_where_it_was(tmp_path):
     assert "hour   4" in outputs[0]
     assert "resumed after 4 hours" in outputs[1]
     assert (tmp_path / "router.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_looking_between_answers_leaves_no_trace_in_a_fit():
+    """A fit made for a look must not serve when later answers have changed the multipliers of the same epoch."""
+    arms, kernel = nr.Arms.grid(0, 1, 9), nr.Matern(2.5, lengthscale=0.3)
+    plain = nr.gp_ucb_noisy_constraints(arms, kernel, noise=0.1, norm_bound=1.0, epoch=4, epochs=3, step=2.0)
+    policy = dataclasses.replace(plain, refit=nr.Refit(every=3))
+    means = []
+    for look in (False, True):
+        study = nr.Study(policy, seed=0)
+        trials = study.ask(count=4)
+        for trial, reward in zip(trials[:3], (0.1, 0.9, 0.4), strict=True):
+            study.tell(trial, reward, constraints=[0.5 - trial.point[0]])
+        if look:
+            study.predict()
+        study.tell(trials[3], 0.2, constraints=[3.0])
+        study.ask()
+        means.append(study.predict()[0])
+    np.testing.assert_array_equal(*means)
