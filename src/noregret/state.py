@@ -50,7 +50,9 @@ class State:
         self._shown = -1  # the latest uniform round that the detector has seen
         self._restarts: list[Restart] = []
         self._ticked = 0  # rounds that have passed in a posterior that drifts
-        self._fits: dict[tuple[int | bytes, ...], Refitted] = {}  # shared by copies: each is a pure function of its key
+        self._fits: dict[
+            tuple[tuple[int, ...], bytes], Refitted
+        ] = {}  # shared by copies: each is a pure function of its key
         self._fitted = 0  # fits that were due so far, since the last restart
         self._left = 0  # what fits would have seen and no longer counts, since the last restart
         self._last_fit = math.inf  # fits before this one are not made: another follows in the same replay
@@ -241,7 +243,7 @@ class State:
         first = seen[: max(due * refit.every - self._left, 0)]
         if due < self._last_fit or not first:
             return
-        key = (*(trial.number for trial in first), ledger.multipliers.tobytes())
+        key = (tuple(trial.number for trial in first), ledger.multipliers.tobytes())
         if refit.outputs == "own" or key not in self._fits:
             self._fits[key] = refit(
                 self.policy.kernel,
