@@ -18,7 +18,7 @@ from .engines import Decision, Engine, Question, row_of, table
 from .information import GreedyDesign
 from .kernels import Kernel
 from .ledger import Ledger
-from .parts.confidence import Bounds, Envelope, Progress
+from .parts.confidence import Bounds, Envelope, Progress, Window
 from .parts.explore import NoExploration
 from .parts.memory import Discount, Forever, Restart, RestartOnChange, SlidingWindow
 from .parts.objective import Constrained, Multipliers, averages
@@ -101,9 +101,15 @@ class State:
             self._uniform.append(trial.number)
         if window is not None:
             self._asked.append(trial)
-            while not window.in_time and len(self._asked) > window.length:
+            while self._asked and self._is_past(window, trial):
                 self._asked.popleft()
         self._ledger.ask(trial)
+
+    def _is_past(self, window: Window, latest: Trial) -> bool:
+        """Whether the first of the trials kept is in no window from now on."""
+        if window.in_time:
+            return self._asked[0].asked_at < latest.asked_at - window.length
+        return len(self._asked) > window.length
 
     def _settle(self) -> None:
         """Take in the outcomes that wait, and whatever else is due before a decision."""
