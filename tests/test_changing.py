@@ -294,8 +294,8 @@ def test_fits_go_on_in_a_window():
     assert study._state.kernel != kernel
     state = study._state
     assert state._fitted == 7
-    assert max(max(key) for key in state._fits) == 35  # 35 answers of 36 trials, one of them pending
-    assert all(len(key) <= 12 for key in state._fits)
+    assert max(max(numbers) for numbers, _ in state._fits) == 35  # 35 answers of 36 trials, one of them pending
+    assert all(len(numbers) <= 12 for numbers, _ in state._fits)
 
 
 def test_forced_rounds_are_a_share_of_the_window():

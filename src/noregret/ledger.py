@@ -40,6 +40,7 @@ class Ledger:
         self._seed = seed
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
         self._ignores, self._hallucinates = (isinstance(policy.pending, kind) for kind in (Ignored, Hallucinated))
+        self._censors = isinstance(policy.pending, Censored)
         self._plain = policy.pending == Ignored()
         self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
         self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
@@ -113,10 +114,10 @@ class Ledger:
             trials: by number.
             asked_since: how many questions have been asked after that of each trial, where answers may be late.
         """
-        pending, least = self.policy.pending, self.least
-        rewards = [trial.reward for trial in trials if trial.reward is not None]
-        if rewards:
-            self.least = min(rewards) if self.least is None else min(*rewards, self.least)
+        least = self.least
+        for trial in trials:
+            if trial.reward is not None and (self.least is None or trial.reward < self.least):
+                self.least = trial.reward
         fresh = [entry for trial in trials if (entry := self._resolve(trial, asked_since)) is not None]
         if fresh:
             self._enter([entry.trial for entry in fresh], [entry.target for entry in fresh])
@@ -125,7 +126,7 @@ class Ledger:
             if trial.reward is None:
                 self.failed.append(trial)
                 self._set_aside(trial)
-        if least != self.least and (self.dropped or isinstance(pending, Censored)):
+        if least != self.least and (self.dropped or self._censors):
             self.retarget()
 
     def _resolve(self, trial: Trial, asked_since: dict[int, int]) -> Entry | None:

@@ -9,6 +9,7 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,8 @@ from .parts.rkhs import NormGuess, SelfNormalized
 from .policy import Policy
 from .randomness import Randomness
 from .record import Event, Trial
+
+_number = attrgetter("number")
 
 
 class State:
@@ -81,7 +84,8 @@ class State:
     def receive(self, events: Iterable[Event]) -> None:
         """Take in what happened, in order."""
         events = list(events)
-        self._plan_fits(events)
+        if self.policy.refit is not None:
+            self._plan_fits(events)
         for event in events:
             if event.kind == "asked":
                 self._settle()
@@ -119,7 +123,7 @@ class State:
                 self._restart(due)
         waiting, self._waiting = self._waiting, []
         if waiting:
-            waiting.sort(key=lambda trial: trial.number)
+            waiting.sort(key=_number)
             self._take_in(waiting)
             self._look_for_changes(waiting)
         if self._window is not None:
@@ -140,7 +144,8 @@ class State:
 
     def _take_in(self, waiting: list[Trial]) -> None:
         """Those of the outcomes that count; where f drifts each in its own round, or as if it were of this one."""
-        counted = [trial for trial in waiting if trial.number >= self._first_counted()]
+        first = self._first_counted()
+        counted = [trial for trial in waiting if trial.number >= first]
         if not self._drifts:
             self._ledger.take(counted, self._asked_since(counted))
             return
@@ -170,12 +175,13 @@ class State:
 
     def _look_for_changes(self, trials: list[Trial]) -> None:
         """Show the detector the uniform rounds that were answered, in the order in which the answers came in."""
-        if self._detector is None:
+        detector = self._detector
+        if detector is None:
             return
         for trial in trials:
             if trial.reward is None or not trial.explored or trial.number < self._since:
                 continue
-            found = self._detector.add(trial.point, trial.reward - self.policy.prior_mean)
+            found = detector.add(trial.point, trial.reward - self.policy.prior_mean)
             self._shown = max(trial.number, self._shown)
             if found:
                 # After the latest round of the test, which is not this one where this answer came late.
@@ -295,7 +301,7 @@ class State:
         )
         # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
         width = policy.confidence.width(self._rounds - self._since + 1, progress)
-        valid_for = "none" if policy.pending.failed == "worst" and self._ledger.failed else self._valid_for
+        valid_for = "none" if self._ledger.failed and policy.pending.failed == "worst" else self._valid_for
         return Bounds(width, valid_for, scale.mean, scale.std)
 
     def _noise_factor(self) -> float:

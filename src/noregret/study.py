@@ -80,6 +80,8 @@ class Study:
         self.name = name
         self.about = dict(about or {})
         self._clock = clock
+        self._censored = policy.pending if isinstance(policy.pending, Censored) else None
+        self._timed = self._censored is not None and self._censored.in_time
         self._lock = threading.RLock()
         self._storage: SqlStorage | None = None
         self._record = Record()
@@ -422,8 +424,8 @@ class Study:
             "not reach the model."
         )
         reward = number("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
-        if isinstance(self.policy, Policy) and isinstance(self.policy.pending, Censored):
-            self.policy.pending.check(reward, self.policy.noise)
+        if self._censored is not None and isinstance(self.policy, Policy):
+            self._censored.check(reward, self.policy.noise)
         return reward
 
     def _constraints(self, values: Any) -> Array | None:
@@ -445,10 +447,11 @@ class Study:
     def _now(self) -> float:
         """The time; where waiting is measured by it, it must not go back."""
         now = float(self._clock())
-        pending = self.policy.pending
-        if isinstance(pending, Censored) and pending.in_time and not math.isfinite(now):
+        if not self._timed:
+            return now
+        if not math.isfinite(now):
             raise NoRegretError(f"The clock says {now}, and this policy measures by it how long it waits for answers.")
-        if isinstance(pending, Censored) and pending.in_time and len(self._record):
+        if len(self._record):
             last = self._record[-1].asked_at
             if now < last:
                 raise NoRegretError(

@@ -11,7 +11,7 @@ from ..checks import Array, IndexArray
 from ..domain import Arms
 from ..errors import InvalidInput
 from ..parts.maximizers import best_arm
-from ..parts.scores import PointwiseScore
+from ..parts.scores import Improvement, PointwiseScore
 from ..posterior import ArmPosterior, DriftingPosterior, posterior_on_arms
 from ..randomness import Randomness
 from ..record import Trial
@@ -37,6 +37,9 @@ class ArmEngine(Engine):
         # Its targets are all 0: the variance of f, and draws of f - mu, come from here.
         self._queried = self._posterior.copy() if setting.hallucinate else self._posterior
         self._failed: set[int] = set()
+        score = setting.score
+        self._pointwise = score if isinstance(score, PointwiseScore) else None
+        self._improves = isinstance(score, Improvement)
 
     @property
     def posterior(self) -> ArmPosterior | DriftingPosterior:
@@ -136,10 +139,10 @@ class ArmEngine(Engine):
 
     def _scores(self, question: Question) -> Array:
         """The score of every arm, a fresh array `(N,)`."""
-        score = self.setting.score
-        if isinstance(score, PointwiseScore):
+        score = self._pointwise
+        if score is not None:
             envelope = question.bounds(*self.predict(None, question.context))
-            return score(envelope, incumbent_of(score, question, envelope.mean))
+            return score(envelope, incumbent_of(score, question, envelope.mean) if self._improves else None)
         cells = None if self._contexts is None else self._cells(question.context)
         mean, _ = self._posterior.predict(cells)
         deviation = self._queried.sample(question.randomness.generator, cells)[0]
