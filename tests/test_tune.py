@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -319,7 +320,15 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
 
     def work(**environment):
         command = [sys.executable, "-c", "from noregret.cli import main; main()", "tune", str(path)]
-        return subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, check=False)
+        return subprocess.run(
+            command,
+            env={**os.environ, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+            # A test run in the background of a shell is deaf to SIGINT, and so would be what it starts.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
 
     interrupted = work(STOP_AT="4", STOP_BY="SIGINT")
     assert interrupted.returncode == 130, interrupted.stderr
