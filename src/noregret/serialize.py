@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import fields
+from importlib import import_module
 from typing import Any, TypeVar
 
 import numpy as np
@@ -70,6 +71,9 @@ def from_plain(data: Any) -> Any:
     name = data.get("type")
     if name == "infinity" and values.keys() == {"sign"}:
         return math.copysign(math.inf, values["sign"])
+    if name not in _DECODERS:
+        for module in ("algorithms", "baselines"):  # parts are loaded when they are first used
+            import_module(f"{__package__}.{module}")
     if name not in _DECODERS:
         raise InvalidInput(
             f"Unknown type {name!r} in a description; known are {', '.join(sorted(_DECODERS))}. "

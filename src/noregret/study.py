@@ -222,6 +222,8 @@ class Study:
     def best(self) -> Trial:
         """The answered trial of the highest posterior mean (the earliest, where several are at that point).
 
+        After a restart of the memory, of the trials since.
+
         Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
         counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
         """
@@ -230,6 +232,11 @@ class Study:
             answered = [trial for trial in self._record if trial.reward is not None]
             if not answered:
                 raise TrialError("No trial has been answered yet, so there is no best one.")
+            if state.restarts:  # of what was before the mean says nothing any more
+                since = state.restarts[-1].round
+                answered = [trial for trial in answered if trial.number >= since]
+                if not answered:
+                    raise TrialError(f"No trial has been answered since the restart at round {since}, so none is best.")
             if self.policy.constraints:
                 answered = satisfying(answered)
             return answered[int(state.answered_means(answered).argmax())]

@@ -4,6 +4,8 @@ import functools
 import inspect
 import itertools
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -260,3 +262,18 @@ def test_no_noise_needs_a_ridge_where_the_noise_is_the_ridge():
     with pytest.raises(nr.InvalidInput, match="`regularization`"):
         nr.gp_ucb(ARMS, KERNEL, noise=0.0)
     assert nr.igp_ucb(ARMS, KERNEL, noise=0.0, norm_bound=1.0).regularization == 1.0
+
+
+def test_descriptions_are_read_in_a_fresh_process(tmp_path):
+    """Where nothing but the package has been imported: parts are loaded when they are first used."""
+    texts = [make().to_json() for make in POLICIES.values()]
+    (tmp_path / "policies.json").write_text(json.dumps(texts))
+    script = (
+        "import json, sys, noregret as nr\n"
+        "for text in json.load(open(sys.argv[1])):\n"
+        "    assert nr.Policy.from_json(text).to_json() == text\n"
+    )
+    for text in texts[:1] + texts[-3:]:  # each first in its process
+        (tmp_path / "one.json").write_text(json.dumps([text]))
+        subprocess.run([sys.executable, "-c", script, str(tmp_path / "one.json")], check=True)
+    subprocess.run([sys.executable, "-c", script, str(tmp_path / "policies.json")], check=True)
