@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+import noregret
+
 HOME = Path(__file__).parent.parent
 PAGES = sorted([HOME / "README.md", HOME / "CONTRIBUTING.md", HOME / "CHANGELOG.md", *HOME.glob("docs/**/*.md")])
 LINK = re.compile(r"!?\[[^\]]*\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
@@ -51,3 +53,16 @@ def test_what_these_tests_would_find():
     for gap in ("TABLE", "| TABLE |", "so far. TODO: more", "OPTIMUM"):
         assert LEFT_OPEN.search(prose(f"before\n\n{gap}\n\nafter"))
     assert not LEFT_OPEN.search(prose("A TABLE of GP-UCB\n\n```\nTABLE\n```\n`TODO`"))
+
+
+def test_the_reference_lists_every_public_name_once():
+    listed = re.findall(r"^\.\. auto\w+:: noregret\.(\w+)$", (HOME / "docs" / "reference.md").read_text(), re.M)
+    assert sorted(listed) == sorted(noregret.__all__)
+
+
+def test_every_page_is_in_the_table_of_contents_and_every_picture_in_the_gallery():
+    pages = {str(page.relative_to(HOME / "docs").with_suffix("")) for page in HOME.glob("docs/**/*.md")} - {"index"}
+    listed = re.findall(r"^[\w/-]+$", (HOME / "docs" / "index.md").read_text(), re.M)
+    assert sorted(listed) == sorted(pages)
+    shown = set(re.findall(r"\(pictures/([\w.-]+)\)", (HOME / "docs" / "gallery.md").read_text()))
+    assert shown == {picture.name for picture in HOME.glob("docs/pictures/*.png")}

@@ -1,0 +1,42 @@
+"""The documentation site: `sphinx-build -W --keep-going docs dist/site`.
+
+Its pages are those that are read on their own too; the reference is made from the docstrings.
+"""
+
+import re
+from importlib.metadata import version as installed
+
+project = "noregret"
+author = "the authors of noregret"
+release = version = installed("noregret")
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
+source_suffix = {".md": "markdown"}
+root_doc = "index"
+myst_heading_anchors = 4  # links to headings, as a repository's page shows them
+html_theme = "furo"
+html_title = f"noregret {release}"
+html_show_sourcelink = False
+
+autodoc_member_order = "bysource"
+autodoc_typehints = "signature"
+autodoc_class_signature = "separated"
+autodoc_default_options = {"members": True, "show-inheritance": True}
+napoleon_google_docstring = True
+napoleon_numpy_docstring = False
+napoleon_use_ivar = True
+
+
+def _plain(app, what, name, obj, options, lines):
+    """Docstrings are plain text with `code`: nothing in them is reStructuredText but the doctest blocks."""
+    for i, line in enumerate(lines):
+        if not line.lstrip().startswith((">>>", "...")):
+            words = re.split(r"(`[^`]+`)", line)
+            lines[i] = "".join(
+                f"`{w}`" if w.startswith("`") else re.sub(r"([|*\\])|(?<=\w)(_)(?!\w)", r"\\\g<0>", w) for w in words
+            )
+
+
+def setup(app):
+    """Called by Sphinx."""
+    app.connect("autodoc-process-docstring", _plain, priority=400)  # before napoleon reads the sections
