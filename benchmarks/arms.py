@@ -7,6 +7,7 @@
    each; the chosen arms must be equal. noregret's time is the whole `simulate` (study, record and all).
 2. T = 30,000 on 100 random arms: the time of the last 1,000 rounds over the first 1,000.
 3. `import noregret`, and a study made and asked, against `import numpy, scipy.linalg`, in fresh processes.
+4. `replicate` of many tiny runs (20 rounds on 20 arms) with jobs=2 against jobs=1, in pairs.
 """
 
 import os
@@ -121,13 +122,31 @@ def imports(repeats):
     print(f"   import and first decision {asked:.3f} s: ratio {asking:.2f}")
 
 
+def tiny_runs(count, repeats=5):
+    domain, kernel = nr.Arms.grid(0, 1, 20), nr.SquaredExponential(0.2)
+    env, policy = sample(kernel, domain, 0), nr.gp_ucb(domain, kernel, noise=NOISE)
+
+    def seconds(jobs):
+        start = time.perf_counter()
+        nr.replicate(lambda: policy, lambda: env, 20, seeds=range(count), jobs=jobs)
+        return time.perf_counter() - start
+
+    pairs = [(seconds(1), seconds(2)) for _ in range(repeats)]
+    alone = statistics.median(one for one, _ in pairs)
+    ratios = sorted(two / one for one, two in pairs)
+    print(f"4. {count} runs of 20 rounds: {alone:.2f} s with jobs=1")
+    print(f"   jobs=2 over jobs=1: {statistics.median(ratios):.2f} (median; {ratios[0]:.2f} to {ratios[-1]:.2f})")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=1000, help="rounds against scikit-learn (default 1,000)")
     parser.add_argument("--seeds", type=int, default=3, help="functions tried (default 3)")
     parser.add_argument("--long", type=int, default=30_000, help="rounds alone (default 30,000)")
     parser.add_argument("--imports", type=int, default=15, help="pairs of imports timed (default 15)")
+    parser.add_argument("--tiny", type=int, default=200, help="tiny replicates (default 200)")
     options = parser.parse_args()
     against_scikit_learn(options.rounds, options.seeds)
     many_rounds(options.long)
     imports(options.imports)
+    tiny_runs(options.tiny)

@@ -11,7 +11,7 @@ NEEDS_PEER = {"boxes.py"}  # BoTorch, which is too large for a test run
 SMALL = {
     "constraints.py": ["--rounds", "24", "--epoch", "6", "--side", "9", "--seeds", "1"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
-    "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1"],
+    "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1", "--tiny", "4"],
     "replay.py": ["--studies", "2"],
     "coverage.py": ["--runs", "2", "--rounds", "5", "--jobs", "1"],
     "pending.py": ["--rounds", "6", "--arms", "40"],

@@ -42,6 +42,14 @@ def test_a_run_smaller_than_the_figure_has_files_of_its_own():
     assert still.stem(still.job(quick=True)) == "srinivas-1-quick"
 
 
+@pytest.mark.parametrize("name", FIGURES)
+def test_a_quick_run_is_smaller_than_the_full_one(name):
+    figure = FIGURES[name]
+    full, quick = figure.job(), figure.job(quick=True)
+    assert quick.rounds <= full.rounds
+    assert quick.trials < full.trials or full.trials == 1  # where nothing is random there is but one
+
+
 def test_a_quick_run_leaves_the_full_one_alone(tmp_path):
     full = tmp_path / "srinivas-1.csv"
     full.write_text("hours of work")
@@ -125,10 +133,10 @@ def test_the_last_line_counts_all_three():
 
 
 def test_true_sentences_come_out_in_a_quick_run(tmp_path):
-    """Of 40 trials; the seed is fixed."""
+    """Of 40 trials of the quick run's rounds; the seed is fixed."""
     figure = FIGURES["srinivas-5a"]
-    job = figure.job(quick=True)
-    result = call("srinivas-5a", "--quick", "--out", tmp_path)
+    job = figure.job(quick=True, trials=40)
+    result = call("srinivas-5a", "--quick", "--trials", 40, "--out", tmp_path)
     assert result.exit_code == 0
     assert f"{job.trials} trials of {job.rounds} rounds, seed 0; full size is 30 of 1000" in result.output
     assert "4 statements: 4 hold, 0 do not hold, 0 open." in result.output

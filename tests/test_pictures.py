@@ -124,3 +124,58 @@ def test_real_numbers_keep_their_line(tmp_path, monkeypatch):
     study = tuned(nr.Space(x=nr.Float(0, 1)), [1.0, 2.0, 1.5])
     ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[1]
     assert any(line.get_linestyle() == "-" for line in of_color(ax, plots.MODEL))
+
+
+def played(policy, rounds=6, contexts=None):
+    """A study of a smooth reward of the point and, if there is one, the context."""
+    study = nr.Study(policy, seed=0)
+    for t in range(rounds):
+        trial = study.ask(None if contexts is None else contexts[t % len(contexts)])
+        shift = 0.0 if trial.context is None else trial.context[0]
+        study.tell(trial, float(np.cos(trial.point - shift).sum()))
+    return study
+
+
+def test_a_box_is_drawn_along_each_coordinate(tmp_path, monkeypatch):
+    box = nr.Box([-2.0, 1e4], [3.0, 1.1e4])
+    study = played(nr.gp_ucb(box, nr.SquaredExponential([1.0, 300.0]), noise=0.1))
+    figure = drawn(monkeypatch, lambda: plots.tuning(study, str(tmp_path / "x.png")))
+    best = study.best().point
+    assert [ax.get_xlabel() for ax in figure.axes] == ["trial", "point[0]", "point[1]"]
+    assert f"point [{best[0]:.4g}, {best[1]:.4g}]" in figure.get_suptitle()
+    for i, ax in enumerate(figure.axes[1:]):
+        line = next(line for line in of_color(ax, plots.MODEL) if len(line.get_xdata()) > 2)
+        x, mean = line.get_data()
+        assert (x[0], x[-1]) == (box.lower[i], box.upper[i])
+        points = np.repeat(best[None], len(x), axis=0)
+        points[:, i] = x
+        np.testing.assert_allclose(mean, study.predict(points)[0], atol=1e-9)
+        (seen,) = of_color(ax, plots.OBSERVED)
+        assert best[i] in seen.get_xdata()
+
+
+def test_arms_in_any_order_are_one_line(tmp_path, monkeypatch):
+    study = played(nr.gp_ucb(nr.Arms([3.0, 0.0, 1.0, 2.0]), nr.SquaredExponential(1.0), noise=0.1))
+    ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[1]
+    line = next(line for line in of_color(ax, plots.MODEL) if line.get_linestyle() == "-")
+    np.testing.assert_array_equal(line.get_xdata(), [0.0, 1.0, 2.0, 3.0])
+    np.testing.assert_allclose(line.get_ydata(), study.predict([0.0, 1.0, 2.0, 3.0])[0])
+
+
+def test_the_context_of_the_best_trial_is_the_one_drawn(tmp_path, monkeypatch):
+    kernel = nr.SquaredExponential([1.0, 1.0])
+    policy = nr.gp_ucb(nr.Box([0.0], [2.0]), kernel, noise=0.1, context=nr.Box([0.0], [1.0]), a=1.0, b=1.0)
+    study = played(policy, contexts=[[0.0], [1.0]])
+    figure = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png"))
+    context = study.best().context
+    assert f"under context [{context[0]:.4g}]" in figure.get_suptitle()
+    (seen,) = of_color(figure.axes[1], plots.OBSERVED)
+    assert len(seen.get_xdata()) == 3  # half of the trials had the other context
+
+
+def test_a_policy_without_a_posterior_is_drawn_without_one(tmp_path, monkeypatch):
+    policy = nr.admmbo(nr.Box([0.0], [1.0]), constraints=1)
+    study = nr.Study(policy)
+    study.tell(study.ask(), 1.0, constraints=[-1.0])
+    figure = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png"))
+    assert [ax.get_xlabel() for ax in figure.axes] == ["trial"]

@@ -1,3 +1,7 @@
+import math
+import os
+
+import loky
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,7 +9,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 import noregret as nr
-from noregret import metrics
+from noregret import metrics, simulation
 from noregret.environments import rkhs_function
 
 ARMS = nr.Arms.grid(0, 1, 40)
@@ -46,7 +50,8 @@ def test_noise_is_paired_across_policies():
     assert np.std(noise[0]) == pytest.approx(0.1, rel=0.5)
 
 
-def test_replicates_do_not_depend_on_the_number_of_processes():
+def test_replicates_do_not_depend_on_the_number_of_processes(monkeypatch):
+    monkeypatch.setattr(simulation, "START", 0.0)  # however little work it is
     runs = [
         nr.replicate(lambda seed: policy(scale=0.2 + 0.01 * seed), environment, 20, seeds=[3, 1, 2], jobs=jobs)
         for jobs in (1, 2, -1)
@@ -58,6 +63,37 @@ def test_replicates_do_not_depend_on_the_number_of_processes():
     assert runs[0].cumulative_regret.shape == (3, 20)
     alone = nr.simulate(policy(scale=0.21), environment(), 20, seed=1)
     np.testing.assert_array_equal(runs[0].arms[1], alone.arms)
+
+
+def test_processes_are_kept_for_the_next_call(monkeypatch):
+    """Each environment's rewards are the number of the process that made it."""
+    monkeypatch.setattr(simulation, "START", 0.0)
+
+    def made_here():
+        return nr.Environment(lambda x: np.full(len(x), os.getpid() * 1e-6), domain=ARMS, noise=0.0)
+
+    calls = [nr.replicate(policy, made_here, 2, seeds=range(9), jobs=2) for _ in range(2)]
+    first, second = ({round(value * 1e6) for value in run.rewards[1:].ravel()} for run in calls)
+    assert len(first | second) <= 2  # new processes would have other numbers
+    assert os.getpid() not in first | second
+
+
+def test_little_work_starts_no_processes(monkeypatch):
+    monkeypatch.setattr(simulation, "START", math.inf)
+    monkeypatch.setattr(loky, "get_reusable_executor", None)
+    run = nr.replicate(policy, environment, 3, seeds=range(4), jobs=2)
+    assert run.rewards.shape == (4, 3)
+
+
+def test_an_error_in_another_process_reaches_the_caller(monkeypatch):
+    monkeypatch.setattr(simulation, "START", 0.0)
+
+    def broken(seed):
+        return environment() if seed == 0 else None
+
+    with pytest.raises(nr.InvalidInput, match="an environment"):
+        nr.replicate(policy, broken, 2, seeds=range(4), jobs=2)
+    assert nr.replicate(policy, environment, 2, seeds=range(4), jobs=2).rewards.shape == (4, 2)
 
 
 def test_regret_falls():

@@ -11,9 +11,9 @@ import numpy.typing as npt
 
 from .checks import Array
 from .curves import Boxes, Curves, Panel
-from .domain import Arms, Domain, Space
+from .domain import Arms, Domain, Space, sides
 from .errors import InvalidInput, MissingExtra
-from .parameters import Choice, Int, Parameter
+from .parameters import Choice, Float, Int, Parameter
 from .policy import Policy
 from .record import Trial
 from .study import Study
@@ -44,11 +44,13 @@ def _new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def tuning(study: Study, path: Path, *, sign: float = 1.0, label: str = "reward") -> None:
-    """Save a picture of a study on named parameters.
+def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str = "reward") -> None:
+    """Save a picture of a study: what was observed, and what is known of each parameter.
 
-    Left, every observation and the best so far. Then the posterior along each parameter through the best point: mean,
-    confidence bounds of the policy (or two standard deviations, where nothing is proved), and what was observed there.
+    Left, every observation and the best so far. Then the posterior along each named parameter, or each coordinate of
+    the points, through the best point: mean, confidence bounds of the policy (or two standard deviations, where nothing
+    is proved), and what was observed there. Where the policy has contexts, under the best trial's; of policies without
+    a posterior (`noregret.scripted`), the left part alone.
 
     Args:
         study: with at least one answered trial.
@@ -57,18 +59,27 @@ def tuning(study: Study, path: Path, *, sign: float = 1.0, label: str = "reward"
         label: of the vertical axes.
     """
     best = study.best()
-    slices = _slices(study.policy.domain, best)[:MAX_SLICES]
+    slices = _slices(study.policy.domain, best)[:MAX_SLICES] if isinstance(study.policy, Policy) else []
     figure = _new_figure(4.6 * (1 + len(slices)), 3.8)
     axes: Any = figure.subplots(1, 1 + len(slices), squeeze=False)[0]
     _history(axes[0], study, sign, label)
     for ax, along in zip(axes[1:], slices, strict=True):
         _draw_slice(ax, study, along, sign)
-    point = ", ".join(f"{name}={_short(value)}" for name, value in (best.parameters or {}).items())
-    figure.suptitle(f"{study.name}: best {point}", fontsize=11)
+    where = "" if best.context is None else f" under context {_short(best.context)}"
+    figure.suptitle(f"{study.name}: best {_named(best)}{where}", fontsize=11)
     figure.savefig(path, dpi=150)
 
 
+def _named(trial: Trial) -> str:
+    """Where a trial is, in words."""
+    if trial.parameters is None:
+        return f"point {_short(trial.point)}"
+    return ", ".join(f"{name}={_short(value)}" for name, value in trial.parameters.items())
+
+
 def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return "[" + ", ".join(f"{part:.4g}" for part in value) + "]"
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
@@ -149,40 +160,63 @@ def _played(study: Study) -> tuple[str, Array]:
 
 
 class _Slice(NamedTuple):
-    """Points that differ from the best one in one parameter only."""
+    """Points that differ from the best one in one parameter, or one coordinate, only."""
 
     name: str
     parameter: Parameter
+    columns: slice  # of a point that belong to it
     values: list[Any]
     points: Array  # (n, d)
+    best: Trial
 
 
 def _slices(domain: Domain, best: Trial) -> list[_Slice]:
-    """One for each parameter that has several values."""
-    space = domain.space if isinstance(domain, Arms) else domain
-    if not isinstance(space, Space):
-        return []
+    """One for each parameter or coordinate that has several values there."""
     result = []
-    for (name, parameter), (_, columns) in zip(space.parameters.items(), space.columns(), strict=True):
+    for name, parameter, columns in _axes(domain):
         if isinstance(domain, Arms):
-            points = domain.points[_on_slice(domain.points, best.point, columns)]
+            points = domain.points[_on_slice(domain, domain.points, best.point, columns)]
+            if not isinstance(parameter, Choice):
+                points = points[np.argsort(points[:, columns.start])]
         else:
             values = parameter.values(SLICE_POINTS)
             points = np.repeat(best.point[None], len(values), axis=0)
-            points[:, columns] = [parameter.encode(value) for value in values]
+            points[:, columns] = [parameter.encode(value) if isinstance(domain, Space) else [value] for value in values]
         if len(points) > 1:
-            result.append(_Slice(name, parameter, [space.decode(point)[name] for point in points], points))
+            decoded = [_value(domain, point, name, columns) for point in points]
+            result.append(_Slice(name, parameter, columns, decoded, points, best))
     return result
 
 
-def _on_slice(points: Array, best: Array, columns: slice) -> npt.NDArray[np.bool_]:
+def _axes(domain: Domain) -> list[tuple[str, Parameter, slice]]:
+    """Named parameters with their columns of a point; else the coordinates."""
+    space = domain.space if isinstance(domain, Arms) else domain
+    if isinstance(space, Space):
+        return [(name, *of) for name, of in zip(space.parameters, space.columns(), strict=True)]
+    corners = domain.points if isinstance(domain, Arms) else np.stack([domain.lower, domain.upper])
+    names = ["point"] if domain.dimension == 1 else [f"point[{i}]" for i in range(domain.dimension)]
+    ends = zip(corners.min(axis=0).tolist(), corners.max(axis=0).tolist(), strict=True)
+    return [
+        (name, Float(low, high), slice(i, i + 1))
+        for i, (name, (low, high)) in enumerate(zip(names, ends, strict=True))
+        if low < high
+    ]
+
+
+def _value(domain: Domain, point: Array, name: str, columns: slice) -> Any:
+    """The value of a parameter or coordinate at a point."""
+    space = domain.space if isinstance(domain, Arms) else domain
+    return space.decode(point)[name] if isinstance(space, Space) else float(point[columns.start])
+
+
+def _on_slice(domain: Domain, points: Array, best: Array, columns: slice) -> npt.NDArray[np.bool_]:
     """Which points agree with the best one outside of some columns."""
-    others = np.delete(points - best, np.arange(len(best))[columns], axis=1)
+    others = np.delete((points - best) / sides(domain), np.arange(len(best))[columns], axis=1)
     return np.asarray((np.abs(others) <= 1e-9).all(axis=1))
 
 
 def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
-    mean, std = study.predict(along.points)
+    mean, std = study.predict(along.points, context=along.best.context)
     policy = study.policy
     certified = isinstance(policy, Policy) and policy.valid_for == "f"
     half = (study.width if certified else 2.0) * std
@@ -223,16 +257,15 @@ def _whole_ticks(ax: Axes, parameter: Int, values: list[int]) -> None:
 
 
 def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
-    """(value of the parameter, reward) of the answered trials on a slice."""
-    domain = study.policy.domain
-    space = domain.space if isinstance(domain, Arms) else domain
-    if not isinstance(space, Space):
-        return []
-    columns = dict(zip(space.parameters, (columns for _, columns in space.columns()), strict=True))[along.name]
+    """(value of the parameter, reward) of the answered trials on a slice, under the same context."""
+    domain, best = study.policy.domain, along.best
+    under = None if best.context is None else best.context.tobytes()
     return [
-        ((trial.parameters or {})[along.name], trial.reward)
+        (_value(domain, trial.point, along.name, along.columns), trial.reward)
         for trial in study.trials
-        if trial.reward is not None and _on_slice(trial.point[None], along.points[0], columns)[0]
+        if trial.reward is not None
+        and (trial.context is None or trial.context.tobytes() == under)
+        and _on_slice(domain, trial.point[None], best.point, along.columns)[0]
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import inspect
 import math
+import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
+
+START = 1.0  # seconds, about what it takes until processes have imported everything and the first result is back
+KEPT = 30.0  # seconds that idle processes are kept for the next call
 
 
 @dataclass(frozen=True)
@@ -222,7 +226,9 @@ def replicate(
         make_env: likewise for the environment.
         rounds: rounds of each run.
         seeds: one for each replicate.
-        jobs: processes; -1 for one on every processor. Functions made on the spot (lambdas) may be used.
+        jobs: processes; -1 for one on every processor. Functions made on the spot (lambdas) may be used. Little work is
+            done in this process, where it is over before others would have started; those that were started are kept
+            for half a minute, for the next call.
     """
     if isinstance(seeds, int) or len(seeds) == 0:
         raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {seeds!r}.")
@@ -246,11 +252,28 @@ def replicate(
 
 
 def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> list[T]:
+    """In as many processes, which are kept for the next call; here, as long as that is no slower than starting them."""
     import loky
 
     workers = min(loky.cpu_count() if jobs == -1 else jobs, len(seeds))
-    with loky.ProcessPoolExecutor(max_workers=workers) as pool:
-        return list(pool.map(one, seeds, chunksize=-(-len(seeds) // (4 * workers))))
+    done: list[T] = []
+    began = time.perf_counter()
+    for seed in seeds:
+        left = len(seeds) - len(done)
+        if done and (time.perf_counter() - began) / len(done) * left * (1.0 - 1.0 / workers) > START:
+            break
+        done.append(one(seed))
+    rest = seeds[len(done) :]
+    if not rest:
+        return done
+    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=KEPT), False
+    try:
+        done.extend(pool.map(one, rest, chunksize=-(-len(rest) // (4 * workers))))
+        whole = True
+    finally:
+        if not whole:  # an error or an interrupt does not wait for what is running
+            pool.shutdown(wait=True, kill_workers=True)
+    return done
 
 
 def _made(make: Callable[..., T], seed: int) -> T:

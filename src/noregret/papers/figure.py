@@ -119,7 +119,7 @@ class Figure:
         make: the function that makes it.
         trials: of the paper (or, where it does not say, ours).
         rounds: likewise.
-        quick: (trials, rounds) of a first look.
+        quick: (trials, rounds) of a first look: fewer trials than the full size, unless nothing is random (one trial).
         data: files of the data folder, such as "light_cmu/light_cmu.npz", of which it needs one, the usual one first.
     """
 

@@ -199,7 +199,7 @@ def average_regret_panel(runs: Mapping[str, Array], rounds: int, unit: str = "")
     return Curves(x=kept_rounds(rounds).astype(np.float64), lines=runs, x_label="iterations", y_label=label)
 
 
-@PAPER.figure("5a", "average regret on functions drawn from the prior", trials=30, rounds=1000, quick=(40, 300))
+@PAPER.figure("5a", "average regret on functions drawn from the prior", trials=30, rounds=1000, quick=(12, 300))
 def synthetic(job: Job) -> Result:
     """Squared exponential kernel, l = 0.2, "D = [0, 1] uniformly discretized into 1000 points", delta = 0.1."""
     kernel, arms = SquaredExponential(0.2), Arms.grid(0.0, 1.0, 1000)
