@@ -43,6 +43,7 @@ ORDER = [
     "change.calibration",
     "change",
     "regret_bounds",
+    "regret_bounds_delayed",
     "likelihood",
     "fitting",
     "parts",

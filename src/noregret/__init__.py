@@ -53,6 +53,12 @@ if TYPE_CHECKING:
     from .rates import information_gain_rate
     from .record import Trial
     from .regret_bounds import gp_ts_regret_bound, gp_ucb_regret_bound, igp_ucb_regret_bound
+    from .regret_bounds_delayed import (
+        conditional_gain_bound,
+        gp_bucb_regret_bound,
+        gp_ts_sdf_regret_bound,
+        gp_ucb_sdf_regret_bound,
+    )
     from .simulation import Run, replicate, simulate
     from .study import Study
 
@@ -101,6 +107,12 @@ _HOME = {
     "rates": ["information_gain_rate"],
     "record": ["Trial"],
     "regret_bounds": ["gp_ts_regret_bound", "gp_ucb_regret_bound", "igp_ucb_regret_bound"],
+    "regret_bounds_delayed": [
+        "conditional_gain_bound",
+        "gp_bucb_regret_bound",
+        "gp_ts_sdf_regret_bound",
+        "gp_ucb_sdf_regret_bound",
+    ],
     "simulation": ["Run", "replicate", "simulate"],
     "study": ["Study"],
 }
@@ -155,20 +167,24 @@ __all__ = [
     "asy_ts",
     "bandit_oco",
     "calibrate_threshold",
+    "conditional_gain_bound",
     "detect_change",
     "expected_improvement",
     "fit",
     "gp_bts",
     "gp_bucb",
+    "gp_bucb_regret_bound",
     "gp_ts",
     "gp_ts_regret_bound",
     "gp_ts_sdf",
+    "gp_ts_sdf_regret_bound",
     "gp_ucb",
     "gp_ucb_cpd",
     "gp_ucb_noiseless_constraints",
     "gp_ucb_noisy_constraints",
     "gp_ucb_regret_bound",
     "gp_ucb_sdf",
+    "gp_ucb_sdf_regret_bound",
     "greedy_mean",
     "greedy_variance",
     "igp_ucb",
