@@ -269,7 +269,7 @@ def test_width_is_that_of_the_paper():
         recent = study.predict(points(trials[-2:]))[1].sum()
         beta = 1.7 + (0.3 + 3.0) * math.sqrt(2.0 * (gamma + 1.0 + math.log(parts / 0.05)))
         assert study.width == pytest.approx(3.0 * recent + beta)
-    assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.3, window=2, regularization=0.5).valid_for == "none"
+    assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.3, window=2, regularization=0.5).valid_for == "rho_m f"
     assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.3, window=2, beta=1.0).valid_for == "none"
 
 

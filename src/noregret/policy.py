@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -15,8 +16,9 @@ from .engines import Decision
 from .errors import InvalidInput
 from .kernels import Kernel
 from .parts.confidence import Confidence, Window
-from .parts.explore import Explore, NoExploration, UniformExploration
-from .parts.memory import Discount, Forever, Memory, RestartOnChange
+from .parts.delayed import Inflated
+from .parts.explore import Explore, NoExploration, UncertaintySampling, UniformExploration
+from .parts.memory import Discount, Forever, Memory, RestartOnChange, SlidingWindow
 from .parts.objective import Constrained, Objective, RewardAlone
 from .parts.pending import Censored, Hallucinated, Ignored, Pending
 from .parts.refit import Refit, rescaled
@@ -50,7 +52,7 @@ class Policy:
         regularization: lambda, added to the kernel matrix, reward units squared.
         prior_mean: what a reward is expected to be before anything is seen, reward units.
         memory: which trials count.
-        explore: which rounds are forced uniform ones.
+        explore: which rounds are forced: uniform ones, or initial uncertainty sampling.
         pending: what a trial counts as before its answer is known.
         objective: which number is learned, the reward or one that charges for violated constraints.
         confidence: which bounds hold for f.
@@ -97,12 +99,18 @@ class Policy:
                 raise InvalidInput(
                     "Changes are detected without contexts: the paper has none, and neither has the test."
                 )
-            if isinstance(self.explore, NoExploration):
+            if not isinstance(self.explore, UniformExploration):
                 raise InvalidInput(
                     "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both; to "
                     "any other policy `policy.detecting_changes()` adds both.)"
                 )
             self.memory.detector(self.domain, self.kernel)  # has it all that it needs?
+        window = self.memory.rounds if isinstance(self.memory, SlidingWindow) else math.inf
+        if isinstance(self.explore, UncertaintySampling) and window <= self.explore.rounds:
+            raise InvalidInput(
+                f"A window of {window} rounds never gets beyond {self.explore.rounds} initial ones, so that every one "
+                "would be a round of uncertainty sampling: take a longer window or fewer of them."
+            )
         if isinstance(self.memory, Discount):
             finite = isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
             if not finite:
@@ -121,11 +129,14 @@ class Policy:
         """What the bounds are proved for (see `Envelope`).
 
         Nothing where kernel, memory or f itself moves (a restart spends delta anew), or where unanswered trials count
-        as something: the theorems are for rewards. Only the width for censored rewards is for those. Under constraints,
+        as something: the theorems are for rewards. Only the width for censored rewards is for those, and the inflated
+        one for a hallucinated variance. Under constraints,
         "f" is what is learned: the reward less what the multipliers of the epoch charge.
         """
         proved = self.confidence.valid_for
-        if self.refit is not None or not isinstance(self.memory, Forever) or isinstance(self.pending, Hallucinated):
+        if self.refit is not None or not isinstance(self.memory, Forever):
+            return "none"
+        if isinstance(self.pending, Hallucinated) and not isinstance(self.confidence, Inflated):
             return "none"
         if isinstance(self.objective, Constrained) and not self.objective.proved:
             return "none"

@@ -6,7 +6,8 @@
 | m | `window` | how many further questions an answer is waited for | rounds |
 | rho_m | `answer_probability` | probability of an answer within the window | (0, 1] |
 | beta_T | `beta` | width without the sum over the last m trials, at T (`CensoredWidth`) | scalar |
-| B_y, B_f | `reward_bound`, `norm_bound` | bounds of rewards above the minimum, and of the norm of f - minimum | reward units |
+| B_y | `reward_bound` | bound of rewards above the minimum | reward units |
+| B_f | `norm_bound` | bound of the RKHS norm of f - minimum | reward units |
 | gamma_T | `information_gain` | any upper bound of the maximum information gain after T rounds, nats | scalar |
 | lambda | `regularization` | ridge | reward units^2 |
 | C | `conditional_gain` | bound of what unanswered trials tell about f given the answered ones, nats | scalar |
@@ -76,11 +77,14 @@ def gp_ts_sdf_regret_bound(
     Args:
         rounds: T.
         beta: beta_T = B_f + (R + B_y) sqrt(2 (gamma_{T-1} + 1 + log(4 / delta))).
+        information_gain: gamma_T.
+        window: m; b - 1 for batches of b, which with rho_m = 1 is Proposition 2.
         norm_bound: B_f.
         log_size: log |Q|, of the number of arms.
+        reward_bound: B_y.
+        answer_probability: rho_m; see `gp_ucb_sdf_regret_bound`.
         delta: failure probability, the same as in `beta`.
-        information_gain, window, reward_bound, answer_probability, regularization: see `gp_ucb_sdf_regret_bound`;
-            Proposition 2 is window = b - 1 with rho_m = 1.
+        regularization: lambda; 1 + 2/T unless given.
 
     k(x, x) <= 1 is assumed. As in `gp_ts_regret_bound`, the proof divides by p - 1/t^2, which is negative for t <= 4.
     """
@@ -114,8 +118,11 @@ def gp_bucb_regret_bound(
     Args:
         rounds: T.
         width: beta_T^{1/2} of GP-UCB, before exp(C) multiplies it.
+        information_gain: gamma_T, or an upper bound of it.
+        noise: sigma; lambda is sigma^2.
         conditional_gain: C; for batches of b gamma_{b-1} will do, or `conditional_gain_bound`.
-        information_gain, noise, compact, prior_variance: see `gp_ucb_regret_bound`.
+        compact: for the width of Theorem 2, which adds 2.
+        prior_variance: the largest k(x, x).
     """
     gain = number("conditional_gain", conditional_gain, low=0.0, why="It is in nats.")
     bound = gp_ucb_regret_bound(

@@ -283,10 +283,13 @@ class State:
         """
         self._settle()
         randomness = Randomness(self._seed, self._rounds)
+        score = None
         if self._explores and self.policy.explore.due(len(self._uniform), self._rounds - self._first_counted()):
-            return self._engine.anywhere(randomness)
+            score = self.policy.explore.score
+            if score is None:
+                return self._engine.anywhere(randomness)
         t = self._rounds - self._since + 1
-        question = Question(t, self.bounds(now=now), context, self._last, self._ledger.best_reward, randomness)
+        question = Question(t, self.bounds(now=now), context, self._last, self._ledger.best_reward, randomness, score)
         return self._engine.choose(question)
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
@@ -298,6 +301,7 @@ class State:
             self._greedy_design,
             1.0 if self._multipliers is None else self._noise_factor(),
             None if self._recent is None else lambda: self._recent_deviations(now),
+            self._engine.answers,
         )
         # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
         width = policy.confidence.width(self._rounds - self._since + 1, progress)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from ..checks import integer
 from ..domain import Domain
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import Confidence, ConstantWidth
-from ..parts.delayed import CensoredWidth
+from ..parts.delayed import CensoredWidth, Inflated
+from ..parts.explore import UncertaintySampling
 from ..parts.memory import Memory
 from ..parts.pending import Censored
 from ..parts.refit import Refit
@@ -58,7 +62,8 @@ def gp_ucb_sdf(
         horizon: T; sets lambda = 1 + 2/T.
         information_gain: see `igp_ucb`.
         delta: failure probability. The bounds hold for rho_m f, rho_m the probability of an answer within the window.
-        regularization: lambda; 1 + 2/T unless given, 1 without a horizon.
+        regularization: lambda; 1 + 2/T unless given, 1 without a horizon. Below 1 the theorem's width has further
+            factors (`CensoredWidth`), which make it very wide; a constant `beta` has none.
         prior_mean: the minimum unless given, as the paper shifts rewards.
     """
     confidence, slots = _censoring(
@@ -141,6 +146,7 @@ def _censoring(
         parts=parts,
         delta=delta,
         ridge_large=ridge >= 1.0,
+        ridge=min(ridge, 1.0),
     )
     if prior_mean is None:
         prior_mean = 0.0 if minimum is None else minimum
@@ -153,6 +159,8 @@ def gp_bucb(
     *,
     noise: float,
     beta: float | None = None,
+    inflation: str | float | None = None,
+    initial: int = 0,
     context: Domain | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
@@ -168,12 +176,24 @@ def gp_bucb(
     Args:
         domain, kernel, noise, context, regularization, prior_mean, memory, search, refit: see `gp_ucb`.
         beta: a constant width, the multiplier of the standard deviation; the one of Srinivas et al.'s Theorem 1 or 2
-            unless given. The factor by which its theorem inflates it is left out, so that nothing is proved.
+            unless given.
+        inflation: the factor exp(C) by which the theorem of GP-BUCB widens that, C a bound in nats of what unanswered
+            trials tell about f given the answers. None leaves it out, and then nothing is proved. "realised" takes
+            what they tell; a number takes that C, or what they tell where it is more (`Inflated`). Delays must have
+            nothing to do with the rewards.
+        initial: T_init, rounds of uncertainty sampling at the beginning (and after each restart), which make C small.
         delta: of that theorem.
     """
     score = UpperConfidenceBound()
-    return _batch("gp_bucb", domain, kernel, score, "hallucinate", noise, beta, context, delta, regularization,
-                  prior_mean=prior_mean, memory=memory, search=search, refit=refit)  # fmt: skip
+    policy = _batch("gp_bucb", domain, kernel, score, "hallucinate", noise, beta, context, delta, regularization,
+                    prior_mean=prior_mean, memory=memory, search=search, refit=refit)  # fmt: skip
+    if inflation is not None:
+        least = 0.0 if inflation == "realised" else inflation
+        if isinstance(least, str):
+            raise InvalidInput(f"`inflation` is {inflation!r}: it must be 'realised', a number of nats, or None.")
+        policy = replace(policy, confidence=Inflated(base=policy.confidence, least=least))
+    initial = integer("initial", initial, low=0, why="It counts rounds of uncertainty sampling.")
+    return replace(policy, explore=UncertaintySampling(initial)) if initial else policy
 
 
 def gp_bts(

@@ -126,7 +126,7 @@ class ArmEngine(Engine):
         if self._failed:
             none_left(len(self._failed) == len(scores))
             scores[list(self._failed)] = -np.inf
-        size = size_of_scores(self.setting.score, question, self._posterior.prior.size)
+        size = size_of_scores(question.score or self.setting.score, question, self._posterior.prior.size)
         arm = best_arm(scores, size, question.randomness)
         return Decision(self._arms.points[arm], arm, explored=False)
 
@@ -139,7 +139,7 @@ class ArmEngine(Engine):
 
     def _scores(self, question: Question) -> Array:
         """The score of every arm, a fresh array `(N,)`."""
-        score = self._pointwise
+        score = self._pointwise if question.score is None else question.score
         if score is not None:
             envelope = question.bounds(*self.predict(None, question.context))
             return score(envelope, incumbent_of(score, question, envelope.mean) if self._improves else None)

@@ -56,6 +56,7 @@ class Question(NamedTuple):
         last: the point asked for before this one, or None.
         best_reward: the best reward that counts, or None before the first.
         randomness: of the trial.
+        score: what makes a point attractive in this round; None for the policy's own.
     """
 
     round: int
@@ -64,6 +65,7 @@ class Question(NamedTuple):
     last: Array | None
     best_reward: float | None
     randomness: Randomness
+    score: PointwiseScore | None = None
 
     def centred(self) -> Question:
         """The same question about rewards less the centre of the bounds, which would only cost digits."""

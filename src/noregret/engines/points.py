@@ -156,12 +156,14 @@ class PointEngine(Engine):
         scores = surface.values(domain.points)
         none_left(bool(np.isneginf(scores).all()))
         prior = float(np.sqrt(self.setting.kernel.diagonal(rows_of(question.context, domain.points)).max()))
-        arm = best_arm(scores, size_of_scores(self.setting.score, question, prior), question.randomness)
+        arm = best_arm(
+            scores, size_of_scores(question.score or self.setting.score, question, prior), question.randomness
+        )
         return Decision(domain.points[arm], arm, explored=False)
 
     def _surface(self, question: Question) -> Surface:
         """What is maximised: the score, or a path drawn from the posterior."""
-        score, bounds, context = self.setting.score, question.bounds, question.context
+        score, bounds, context = question.score or self.setting.score, question.bounds, question.context
         if isinstance(score, ThompsonSample):
             return self._path_surface(question)
         if not isinstance(score, PointwiseScore):
@@ -221,14 +223,14 @@ class PointEngine(Engine):
 
     def _placed(self, point: Array, surface: Surface, question: Question) -> Array:
         """The point, or of the discretisation D_t, where one is wanted, the best next to it."""
-        score, domain = self.setting.score, self.setting.domain
+        score, domain = question.score or self.setting.score, self.setting.domain
         if not isinstance(score, ThompsonSample) or score.grid is None or isinstance(domain, Arms):
             return point.copy()
         near = neighbours_on_grid(point, domain.lower, domain.upper, score.grid * question.round**2)
         return np.asarray(near[int(surface.values(near).argmax())])
 
     def _standing_scores(self, domain: Box | Space, surface: Surface, question: Question) -> tuple[Array, Array]:
-        score = self.setting.score
+        score = question.score or self.setting.score
         if self._candidates is None:
             self._candidates = self.setting.search.standing(domain, self._seed)
         if question.context is not None or not isinstance(score, PointwiseScore):

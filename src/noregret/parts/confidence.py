@@ -90,6 +90,7 @@ class Progress:
         design: the greedy experimental design of the domain, made when it is first called.
         noise_factor: how much larger the noise of what is learned is than that of a reward.
         recent: posterior std at the trials of `Confidence.recent`, reward units.
+        answers: the posterior of what was answered alone; None where it is the same.
     """
 
     posterior: Posterior
@@ -97,6 +98,7 @@ class Progress:
     design: Callable[[], GreedyDesign] | None = None
     noise_factor: float = 1.0
     recent: Callable[[], Array] | None = None
+    answers: Posterior | None = None
 
 
 class Window(NamedTuple):

@@ -1,4 +1,4 @@
-"""Whether a round is a forced uniform one."""
+"""Whether a round is forced: a uniform one, or one that is played for its uncertainty alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from ..checks import number
+from ..checks import integer, number
 from ..serialize import described
+from .scores import PointwiseScore, PosteriorDeviation
 
 
 class Explore(ABC):
@@ -16,7 +17,12 @@ class Explore(ABC):
 
     @abstractmethod
     def due(self, uniform: int, history: int) -> bool:
-        """Whether the next round is uniform, after `history` rounds since the last restart, `uniform` of them so."""
+        """Whether the next round is forced, after `history` rounds since the last restart, `uniform` of them so."""
+
+    @property
+    def score(self) -> PointwiseScore | None:
+        """What makes a point attractive in a forced round; None for a uniform draw."""
+        return None
 
 
 @final
@@ -49,3 +55,28 @@ class UniformExploration(Explore):
     def due(self, uniform: int, history: int) -> bool:
         """Line 6."""
         return self.xi > 0.0 and uniform <= self.xi * math.sqrt(history)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class UncertaintySampling(Explore):
+    """The first rounds play the largest posterior deviation (Desautels, Krause & Burdick 2014, initialisation).
+
+    Afterwards no trial can tell much more than any other did, which keeps small what trials tell that are waited for
+    (`conditional_gain_bound`). Needs no answers.
+    """
+
+    rounds: int
+
+    def __post_init__(self) -> None:
+        integer("rounds", self.rounds, low=1, why="It counts rounds of uncertainty sampling.")
+
+    def due(self, uniform: int, history: int) -> bool:  # noqa: ARG002 - however many were uniform
+        """The first rounds."""
+        return history < self.rounds
+
+    @property
+    def score(self) -> PointwiseScore:
+        """The posterior deviation."""
+        return PosteriorDeviation()

@@ -48,8 +48,8 @@ class Ignored(Pending):
 class Hallucinated(Pending):
     """An observation of the posterior mean: the variance shrinks, the mean stays as the answered trials have it.
 
-    GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). The width is not inflated as
-    their theorems ask, so bounds count as proved for nothing.
+    GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). Their theorems ask for a wider
+    width: without it (`gp_bucb(inflation=...)`) bounds count as proved for nothing.
     """
 
 

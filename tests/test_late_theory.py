@@ -1,0 +1,314 @@
+"""Theorems for late answers: widths, regret bounds, fillings and initial rounds, each from first principles."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.parts.confidence import ConstantWidth, FiniteBayes, Progress
+from noregret.parts.delayed import CensoredWidth, Inflated
+from noregret.parts.explore import UncertaintySampling
+from noregret.regret_bounds import ANTI_CONCENTRATION
+
+KERNEL = nr.SquaredExponential(0.15)
+ARMS = nr.Arms.grid(0, 1, 30)
+BOX = nr.Box([0.0], [1.0])
+NOISE = 0.3
+
+
+def play(study, rounds, delay=0, reward=lambda trial: math.sin(7 * trial.point[0])):
+    """Tell each answer after so many further questions."""
+    for number in range(rounds):
+        study.ask()
+        if number >= delay:
+            trial = study.trials[number - delay]
+            study.tell(trial, reward(trial))
+    return study
+
+
+def deviation(kernel, points, at, ridge):
+    """Posterior std of f, by a dense solve."""
+    at = np.atleast_2d(at)
+    if not len(points):
+        return np.sqrt(kernel.diagonal(at))
+    K = kernel(points, points) + ridge * np.eye(len(points))
+    k = kernel(points, at)
+    return np.sqrt(kernel.diagonal(at) - np.einsum("ij,ij->j", k, np.linalg.solve(K, k)))
+
+
+def gain(kernel, points, ridge):
+    return 0.5 * np.linalg.slogdet(np.eye(len(points)) + kernel(points, points) / ridge)[1] if len(points) else 0.0
+
+
+# -- regret bounds -----------------------------------------------------------------------------------------------------
+
+
+def test_regret_bounds_are_those_of_the_papers():
+    T, gamma, beta, m, By, rho, ridge = 100, 7.0, 3.0, 9, 1.5, 0.8, 2.0
+    C1 = math.sqrt(2 / math.log(1 + 1 / ridge))
+    ucb = nr.gp_ucb_sdf_regret_bound(
+        T, beta=beta, information_gain=gamma, window=m, reward_bound=By, answer_probability=rho, regularization=ridge
+    )
+    summed = C1 * beta * math.sqrt(T * gamma) + m * By * C1**2 * gamma
+    assert ucb == pytest.approx(2 / rho * summed)  # Theorem 2
+    B, Q, delta = 2.0, 50, 0.05
+    ts = nr.gp_ts_sdf_regret_bound(
+        T, beta=beta, information_gain=gamma, window=m, reward_bound=By, answer_probability=rho, regularization=ridge,
+        norm_bound=B, log_size=math.log(Q), delta=delta,
+    )  # fmt: skip
+    p, q = ANTI_CONCENTRATION, 1 + math.sqrt(2 * math.log(Q * T**2))
+    c = q * (m * By + beta)
+    expected = 11 / (rho * p) * q * summed + B * math.pi**2 / 3
+    assert ts == pytest.approx(expected + (4 * B + 11 * c) / (rho * p) * math.sqrt(2 * T * math.log(2 / delta)))
+    plain = nr.gp_ucb_regret_bound(T, width=beta, information_gain=gamma, noise=0.5)
+    hallucinated = nr.gp_bucb_regret_bound(T, width=beta, information_gain=gamma, noise=0.5, conditional_gain=0.7)
+    assert hallucinated == pytest.approx(math.exp(0.7) * plain)
+    compact = nr.gp_bucb_regret_bound(
+        T, width=beta, information_gain=gamma, noise=0.5, conditional_gain=0.7, compact=True
+    )
+    assert compact == pytest.approx(hallucinated + 2)
+
+
+def test_without_delays_the_bound_is_that_of_the_undelayed_rule():
+    """m = 0 and rho = 1: 2 beta_T times the sum of deviations, as of IGP-UCB for a ridge of one's own."""
+    known = {"information_gain": 7.0, "regularization": 1.5}
+    assert nr.gp_ucb_sdf_regret_bound(100, beta=3.0, window=0, **known) == pytest.approx(
+        nr.igp_ucb_regret_bound(100, width=3.0, **known)
+    )
+    assert nr.gp_bucb_regret_bound(9, width=2.0, information_gain=1.0, noise=0.1, conditional_gain=0.0) == (
+        nr.gp_ucb_regret_bound(9, width=2.0, information_gain=1.0, noise=0.1)
+    )
+
+
+def test_large_batches_cost_censoring_less_than_hallucination():
+    """Propositions 1 and 2 (m = b - 1, rho = 1) grow linearly in b where exp(gamma_{b-1}) grows with a power."""
+    ratios = []
+    for batch in (2, 20, 200):
+        gamma = nr.information_gain(KERNEL, ARMS, 1.0, bound="greedy", count=batch - 1)
+        censored = nr.gp_ucb_sdf_regret_bound(1000, beta=3.0, information_gain=20.0, window=batch - 1)
+        ratios.append(
+            nr.gp_bucb_regret_bound(1000, width=3.0, information_gain=20.0, noise=1.0, conditional_gain=gamma)
+            / censored
+        )
+    assert ratios[0] < ratios[1] < ratios[2]
+
+
+@pytest.mark.parametrize("ridge", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("m", [0, 4])
+def test_widths_times_deviations_are_below_their_bound(ridge, m):
+    """Eq. 12 and 13: what Theorem 2 bounds is 2 / rho_m times the sum of nu_t sigma_{t-1}(x_t), at any points."""
+    rng, T, By, beta = np.random.default_rng(3), 25, 1.5, 2.0
+    points = rng.uniform(size=(T, 1))
+    points[5:9] = points[5]
+    total = 0.0
+    for t in range(T):
+        before = points[:t]
+        recent = deviation(KERNEL, before, points[max(t - m, 0) : t], ridge).sum() if t and m else 0.0
+        total += (By * recent / min(ridge, 1.0) + beta) * deviation(KERNEL, before, points[t], ridge)[0]
+    bound = nr.gp_ucb_sdf_regret_bound(
+        T, beta=beta, information_gain=gain(KERNEL, points, ridge), window=m, reward_bound=By, regularization=ridge
+    )
+    assert 2 * total <= bound * (1 + 1e-9)
+
+
+def test_regret_bounds_refuse_nonsense():
+    right = {"beta": 1.0, "information_gain": 1.0, "window": 2}
+    for wrong in ({"answer_probability": 0.0}, {"answer_probability": 1.1}, {"window": -1}, {"regularization": 0.0}):
+        with pytest.raises(nr.InvalidInput, match=f"`{next(iter(wrong))}`"):
+            nr.gp_ucb_sdf_regret_bound(10, **{**right, **wrong})
+    with pytest.raises(nr.InvalidInput, match="`rounds`"):
+        nr.gp_ts_sdf_regret_bound(0, norm_bound=1.0, log_size=1.0, **right)
+    with pytest.raises(nr.InvalidInput, match="`conditional_gain`"):
+        nr.gp_bucb_regret_bound(10, width=1.0, information_gain=1.0, noise=0.1, conditional_gain=-1.0)
+    with pytest.raises(nr.InvalidInput, match="`initial`"):
+        nr.conditional_gain_bound(3, initial=0, information_gain=1.0)
+
+
+# -- censoring with a small ridge --------------------------------------------------------------------------------------
+
+
+def test_a_ridge_below_1_widens_the_theorem():
+    policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=-1.0, reward_bound=2.0, regularization=0.25)
+    study = play(nr.Study(policy, seed=1), 6, delay=2)
+    points = np.array([trial.point for trial in study.trials])
+    recent = deviation(KERNEL, points, points[-3:], 0.25).sum()
+    spread = math.sqrt(2 * (gain(KERNEL, points, 0.25) + 1 + math.log(2 / 0.1)))
+    assert study.width == pytest.approx(2.0 * recent / 0.25 + 1.0 + (NOISE + 2.0) / 0.5 * spread)
+    assert policy.valid_for == "rho_m f"
+    # From lambda = 1 on there is no factor; and what the papers' experiments set by hand has none.
+    for ridge in (1.0, 1.7):
+        assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, regularization=ridge).confidence.ridge == 1.0
+    constant = nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=-1.0, beta=1.0, regularization=0.25)
+    study = play(nr.Study(constant, seed=1), 6, delay=2)
+    points = np.array([trial.point for trial in study.trials])
+    assert study.width == pytest.approx(deviation(KERNEL, points, points[-3:], 0.25).sum() + 1.0)
+    assert constant.valid_for == "none"
+
+
+def test_the_factors_are_those_of_a_scaled_problem():
+    """k / lambda with a ridge of 1 is the same problem: mu is the same, sigma over and B_f times sqrt(lambda)."""
+    ridge, points = 0.25, np.array([[0.1], [0.15], [0.6]])
+    scaled = nr.SquaredExponential(0.15, scale=1 / ridge)
+    first = CensoredWidth(window=2, reward_bound=0.7, norm_bound=3.0, noise=NOISE, ridge=ridge)
+    second = replace(first, norm_bound=3.0 * math.sqrt(ridge), ridge=1.0)
+    widths = []
+    for width, kernel, lam in ((first, KERNEL, ridge), (second, scaled, 1.0)):
+        study = nr.Study(nr.greedy_mean(BOX, kernel, noise=math.sqrt(lam)))
+        for point in points:
+            study.add(point, 0.0)
+        posterior = study._state.settled()._engine.posterior
+        recent = deviation(kernel, points, points[-2:], lam)
+        widths.append(width.width(4, Progress(posterior, recent=lambda recent=recent: recent)))
+    # nu sigma is the same at every point: sigma' = sigma / sqrt(lambda).
+    assert widths[0] * math.sqrt(ridge) == pytest.approx(widths[1])
+    with pytest.raises(nr.InvalidInput, match="`ridge`"):
+        replace(first, ridge=1.5)
+
+
+# -- GP-BUCB's theorem -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+def test_inflated_bounds_hold_those_of_the_answered_trials(domain):
+    """exp(I(f; y_unanswered | y_answered)): a dense information gain, and never narrower than what is proved."""
+    policy = nr.gp_bucb(domain, KERNEL, noise=NOISE, inflation="realised")
+    study = play(nr.Study(policy, seed=2), 9, delay=4)
+    trials = study.trials
+    everything = np.array([trial.point for trial in trials])
+    answered = np.array([trial.point for trial in trials if trial.reward is not None])
+    extra = gain(KERNEL, everything, NOISE**2) - gain(KERNEL, answered, NOISE**2)
+    base = policy.confidence.base.width(len(trials) + 1, None)
+    assert study.width == pytest.approx(math.exp(extra) * base)
+    assert extra > 0.1
+    at = ARMS.points
+    bounds = study.bounds(at)
+    spread = base * deviation(KERNEL, answered, at, NOISE**2)
+    mean = study.predict(at)[0]
+    assert (bounds[0] <= mean - spread + 1e-9).all()
+    assert (bounds[1] >= mean + spread - 1e-9).all()
+
+
+def test_what_gp_bucb_proves():
+    make = lambda **more: nr.gp_bucb(ARMS, KERNEL, noise=NOISE, **more)  # noqa: E731
+    assert make().valid_for == "none"
+    assert make(inflation="realised").valid_for == make(inflation=0.5).valid_for == "f"
+    assert nr.gp_bucb(BOX, KERNEL, noise=NOISE, inflation="realised").valid_for == "played"
+    assert make(inflation="realised", beta=2.0).valid_for == "none"
+    assert make(inflation="realised", regularization=1.0).valid_for == "none"
+    assert make(inflation="realised", memory=nr.SlidingWindow(9)).valid_for == "none"
+    for wrong in ("realized", -0.1, math.nan):
+        with pytest.raises(nr.InvalidInput, match=r"`(inflation|least)`"):
+            make(inflation=wrong)
+    with pytest.raises(nr.InvalidInput, match="`base`"):
+        Inflated(base=2.0)
+
+
+def test_a_given_c_is_the_least_factor():
+    """The theorem asks that unanswered trials tell no more than C: where they do, the width follows them."""
+    constant = nr.gp_bucb(ARMS, KERNEL, noise=NOISE, beta=1.0, inflation=1.2)
+    study = nr.Study(constant, seed=0)
+    assert study.width == pytest.approx(math.exp(1.2))
+    points = np.array([trial.point for trial in study.ask(count=6)])
+    assert gain(KERNEL, points, NOISE**2) > 1.2
+    assert study.width == pytest.approx(math.exp(gain(KERNEL, points, NOISE**2)))
+
+
+def test_without_delays_inflation_changes_nothing():
+    plain = play(nr.Study(nr.gp_bucb(ARMS, KERNEL, noise=NOISE), seed=3), 25)
+    inflated = play(nr.Study(nr.gp_bucb(ARMS, KERNEL, noise=NOISE, inflation="realised"), seed=3), 25)
+    undelayed = play(nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE), seed=3), 25)
+    assert [t.arm for t in plain.trials] == [t.arm for t in inflated.trials] == [t.arm for t in undelayed.trials]
+    assert inflated.width == pytest.approx(undelayed.width, rel=1e-9)
+
+
+def test_inflated_bounds_hold_in_batches():
+    """f in the bounds, all arms and rounds, with probability 0.9 each: 5 failures of 12 have probability 0.004."""
+    failures = 0
+    policy = nr.gp_bucb(ARMS, KERNEL, noise=NOISE, inflation="realised", initial=6)
+    K = KERNEL(ARMS.points, ARMS.points) + 1e-10 * np.eye(len(ARMS))
+    for seed in range(12):
+        rng = np.random.default_rng([11, seed])
+        f = rng.multivariate_normal(np.zeros(len(ARMS)), K)
+        study, inside = nr.Study(policy, seed=seed), True
+        for _ in range(6):
+            trials = study.ask(count=5)
+            lower, upper = study.bounds()
+            inside &= bool(((lower <= f) & (f <= upper)).all())
+            for trial in trials:
+                study.tell(trial, f[trial.arm] + NOISE * rng.normal())
+        failures += not inside
+    assert failures < 5
+
+
+# -- uncertainty sampling ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
+@pytest.mark.parametrize("maker", [nr.gp_bucb, nr.gp_bts], ids=["UCB", "Thompson"])
+def test_first_rounds_take_the_largest_deviation(domain, maker):
+    """Whatever is answered meanwhile, and by a dense posterior; afterwards the policy's own score decides."""
+    policy = replace(maker(domain, KERNEL, noise=NOISE, beta=2.0), explore=UncertaintySampling(7))
+    study = play(nr.Study(policy, seed=4), 7, delay=3)
+    points = np.array([trial.point for trial in study.trials])
+    fine = np.linspace(0, 1, 1001)[:, None] if domain is BOX else ARMS.points
+    for t in range(7):
+        most = deviation(KERNEL, points[:t], fine, NOISE**2).max()
+        assert deviation(KERNEL, points[:t], points[t], NOISE**2)[0] >= most * (1 - 1e-6)
+    assert not any(trial.explored for trial in study.trials)
+    if maker is nr.gp_bucb and domain is ARMS:
+        lower, upper = study.bounds()
+        assert upper[study.ask().arm] == pytest.approx(upper.max())
+        assert np.ptp(upper - lower) > 0.1
+
+
+def test_initial_rounds_are_those_of_greedy_variance():
+    initial = play(nr.Study(nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=8), seed=5), 8)
+    greedy = play(nr.Study(nr.greedy_variance(ARMS, KERNEL, noise=NOISE), seed=5), 8)
+    assert [trial.arm for trial in initial.trials] == [trial.arm for trial in greedy.trials]
+    assert nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=0) == nr.gp_bucb(ARMS, KERNEL, noise=NOISE)
+
+
+@pytest.mark.parametrize("initial", [1, 5, 20])
+def test_after_uncertainty_sampling_batches_tell_little(initial):
+    study = play(nr.Study(nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=initial), seed=6), initial)
+    points = np.array([trial.point for trial in study.trials])
+    realised = gain(KERNEL, points, NOISE**2)
+    worst = 0.0
+    rng = np.random.default_rng(8)
+    for _ in range(50):
+        batch = ARMS.points[rng.integers(len(ARMS), size=5)]
+        worst = max(worst, gain(KERNEL, np.concatenate([points, batch]), NOISE**2) - realised)
+    bound = nr.conditional_gain_bound(6, initial=initial, information_gain=realised)
+    assert worst <= bound * (1 + 1e-9)
+    assert nr.conditional_gain_bound(1, initial=initial, information_gain=realised) == 0.0
+
+
+def test_restarts_begin_with_uncertainty_again():
+    policy = nr.gp_bucb(ARMS, KERNEL, noise=NOISE, beta=0.0, initial=3, memory=nr.RestartEvery(10))
+    arms = [trial.arm for trial in play(nr.Study(policy, seed=7), 13).trials]
+    widest = [
+        deviation(KERNEL, ARMS.points[arms[10:t]], ARMS.points, NOISE**2)[arms[t]]
+        == pytest.approx(deviation(KERNEL, ARMS.points[arms[10:t]], ARMS.points, NOISE**2).max())
+        for t in range(10, 13)
+    ]
+    assert all(widest)
+    with pytest.raises(nr.InvalidInput, match="longer window"):
+        nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=5, memory=nr.SlidingWindow(5))
+    with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
+        replace(policy, memory=nr.RestartOnChange())
+    assert isinstance(policy.detecting_changes().memory, nr.RestartOnChange)
+
+
+def test_descriptions_survive(tmp_path):
+    policy = nr.gp_bucb(ARMS, KERNEL, noise=NOISE, inflation=0.4, initial=4)
+    assert nr.Policy.from_json(policy.to_json()) == policy
+    assert isinstance(policy.confidence.base, FiniteBayes)
+    assert Inflated(base=ConstantWidth(value=1.0, delta=0.2)).delta == 0.2
+    url = f"sqlite:///{tmp_path}/study.db"
+    straight = play(nr.Study(policy, seed=9), 9, delay=2)
+    play(nr.Study(policy, seed=9, storage=url), 9, delay=2)
+    again = nr.Study(policy, seed=9, storage=url)
+    assert again.ask().arm == straight.ask().arm
+    assert again.width == straight.width
