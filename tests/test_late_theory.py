@@ -2,11 +2,23 @@
 
 import math
 from dataclasses import replace
+from datetime import timedelta
 
 import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.environments.delays import (
+    FixedDelay,
+    GeometricDelay,
+    HeavyTailedDelay,
+    NeverAnswered,
+    PoissonDelay,
+    SilentNo,
+    TimeDelay,
+    answer_probability,
+    make_delay,
+)
 from noregret.parts.confidence import ConstantWidth, FiniteBayes, Progress
 from noregret.parts.delayed import CensoredWidth, Inflated
 from noregret.parts.explore import UncertaintySampling
@@ -312,3 +324,51 @@ def test_descriptions_survive(tmp_path):
     again = nr.Study(policy, seed=9, storage=url)
     assert again.ask().arm == straight.ask().arm
     assert again.width == straight.width
+
+
+# -- rho_m -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("window", [0, 3, 7.5, math.inf])
+@pytest.mark.parametrize(
+    "delay",
+    [
+        FixedDelay(3.0),
+        PoissonDelay(4.0),
+        GeometricDelay(2.0),
+        HeavyTailedDelay(3.0, tail=0.8),
+        NeverAnswered(0.3),
+        NeverAnswered(0.3, other=PoissonDelay(4.0)),
+    ],
+    ids=repr,
+)
+def test_probabilities_are_the_frequencies(delay, window):
+    """Six standard errors of 4,000 draws: by chance less than once in 1e7 cases."""
+    rng = np.random.default_rng(1)
+    seen = np.mean([delay.draw(rng, np.zeros(1), 0.0) <= min(window, 1e300) for _ in range(4000)])
+    rho = delay.within(window)
+    assert abs(seen - rho) <= 6 * math.sqrt(rho * (1 - rho) / 4000)
+    if window < math.inf:
+        assert answer_probability(delay, window) == rho
+
+
+def test_the_slowest_point_decides():
+    delay = lambda rng, x: rng.geometric(1 / (1 + 6 * x[0])) - 1  # noqa: E731
+    exact = [GeometricDelay(6 * x).within(4) for x in (0.2, 0.5, 1.0)]
+    found = answer_probability(delay, 4, points=[[0.2], [1.0], [0.5]], draws=4000)
+    assert found == pytest.approx(min(exact), abs=6 * 0.5 / math.sqrt(4000))
+    assert found == answer_probability(delay, 4, points=[[0.2], [1.0], [0.5]], draws=4000)
+    assert answer_probability(lambda rng: rng.integers(4), 1, points=[[0.0]]) == pytest.approx(0.5, abs=0.1)
+    assert answer_probability(timedelta(hours=1), timedelta(hours=2)) == 1.0
+    assert answer_probability(timedelta(hours=1), timedelta(minutes=2)) == 0.0
+    assert answer_probability(9, 9) == 1.0
+    with pytest.raises(nr.InvalidInput, match="`points`"):
+        answer_probability(delay, 4)
+    with pytest.raises(nr.InvalidInput, match="both alike"):
+        answer_probability(delay, timedelta(hours=2))
+    for biased in (SilentNo(0.0), lambda rng, x, y: 0, NeverAnswered(0.1, other=SilentNo(0.0))):
+        with pytest.raises(nr.InvalidInput, match="depend on the reward"):
+            answer_probability(biased, 4, points=[[0.0]])
+    with pytest.raises(nr.InvalidInput, match="depend on the reward"):
+        answer_probability(TimeDelay(lambda rng, x, y: 1.0), timedelta(1), points=[[0.0]])
+    assert make_delay(2).within(1) == 0.0

@@ -17,8 +17,9 @@ from datetime import timedelta
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 
-from ..checks import Array, number
+from ..checks import Array, integer, number
 from ..errors import InvalidInput
 
 
@@ -30,6 +31,10 @@ class Delay(ABC):
     @abstractmethod
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
         """The delay of one trial, in rounds (or seconds); infinity for an answer that never comes."""
+
+    def within(self, window: float) -> float | None:  # noqa: ARG002 - most know none
+        """P(delay <= window), where it is known and the same for all points and rewards; None elsewhere."""
+        return None
 
 
 @final
@@ -46,6 +51,10 @@ class FixedDelay(Delay):
         """The number."""
         return self.rounds
 
+    def within(self, window: float) -> float:
+        """0 or 1."""
+        return float(self.rounds <= window)
+
 
 @final
 @dataclass(frozen=True)
@@ -61,6 +70,12 @@ class PoissonDelay(Delay):
         """A draw."""
         return float(rng.poisson(self.mean))
 
+    def within(self, window: float) -> float:
+        """The distribution function."""
+        from scipy.special import pdtr  # slow to import, and no simulation needs it
+
+        return float(pdtr(math.floor(window), self.mean)) if window < math.inf else 1.0
+
 
 @final
 @dataclass(frozen=True)
@@ -75,6 +90,10 @@ class GeometricDelay(Delay):
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
         """A draw."""
         return float(rng.geometric(1.0 / (1.0 + self.mean)) - 1)
+
+    def within(self, window: float) -> float:
+        """1 - (mean / (1 + mean))^{window + 1}, the window rounded down."""
+        return 1.0 - (self.mean / (1.0 + self.mean)) ** (math.floor(window) + 1) if window < math.inf else 1.0
 
 
 @final
@@ -92,6 +111,10 @@ class HeavyTailedDelay(Delay):
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
         """A draw."""
         return math.floor(self.scale * rng.pareto(self.tail))
+
+    def within(self, window: float) -> float:
+        """1 - P(delay >= window + 1), the window rounded down."""
+        return 1.0 - (1.0 + (math.floor(window) + 1) / self.scale) ** -self.tail if window < math.inf else 1.0
 
 
 @final
@@ -133,6 +156,11 @@ class NeverAnswered(Delay):
         later = 0.0 if self.other is None else self.other.draw(rng, point, reward)
         return math.inf if lost else later
 
+    def within(self, window: float) -> float | None:
+        """Not lost, and not too late."""
+        other = 1.0 if self.other is None else self.other.within(window)
+        return None if other is None else (1.0 - self.probability) * other
+
 
 @final
 class _Function(Delay):
@@ -146,6 +174,10 @@ class _Function(Delay):
         value = self._function(*(rng, point, reward)[: self._takes])
         return _amount("delay(...)", value)
 
+    @property
+    def sees_reward(self) -> bool:
+        return self._takes > 2
+
 
 @final
 class _Time(Delay):
@@ -158,6 +190,10 @@ class _Time(Delay):
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - always the same
         return self._seconds
+
+    def within(self, window: float) -> float:
+        """0 or 1."""
+        return float(self._seconds <= window)
 
 
 @final
@@ -183,6 +219,43 @@ def make_delay(delay: Any) -> Delay:
     if callable(delay):
         return _Function(delay)
     return FixedDelay(delay)
+
+
+def answer_probability(
+    delay: Any, window: float | timedelta, *, points: npt.ArrayLike | None = None, draws: int = 1000, seed: int = 0
+) -> float:
+    """rho_m = min_x P(delay at x <= m), of delays that may depend on the point (Verma, Dai & Low 2022, section 3.3).
+
+    Exact where the distribution is known. Of a function `delay(rng, point)` it is the least relative frequency over
+    the points, which is a little low (about sqrt(log(number of points) / draws)), as a bound should be.
+
+    Args:
+        delay: as `Environment` takes it.
+        window: m, in rounds; a `timedelta` for delays in time.
+        points: where to look, `(n, d)`: all arms, or a grid; only for functions of the point.
+        draws: how many delays are drawn at each.
+        seed: of the draws.
+
+    Delays that depend on the reward have no such probability, and the theorems are not about them: an error.
+    """
+    part, in_time = make_delay(delay), isinstance(window, timedelta)
+    if part.in_time != in_time:
+        kinds = ("a number of rounds", "a time")
+        raise InvalidInput(f"The window is {kinds[in_time]} and the delay is {kinds[part.in_time]}: give both alike.")
+    m = number("window", window.total_seconds() if isinstance(window, timedelta) else window, low=0.0)
+    known = part.within(m)
+    if known is not None:
+        return known
+    if not isinstance(part, _Function) or part.sees_reward:
+        raise InvalidInput(
+            "This delay may depend on the reward, so that an answer within the window has no probability of its own, "
+            "and the theorems are not about it. Give a delay without the reward, such as `lambda rng, point: ...`."
+        )
+    integer("draws", draws, low=1)
+    if points is None:
+        raise InvalidInput("This delay is a function of the point: say at which `points`, `(n, d)`, such as all arms.")
+    rng, where = np.random.default_rng(seed), np.atleast_2d(np.asarray(points, dtype=float))
+    return min(float(np.mean([part.draw(rng, x, math.nan) <= m for _ in range(draws)])) for x in where)
 
 
 def _amount(name: str, value: Any) -> float:
