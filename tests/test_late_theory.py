@@ -372,3 +372,50 @@ def test_the_slowest_point_decides():
     with pytest.raises(nr.InvalidInput, match="depend on the reward"):
         answer_probability(TimeDelay(lambda rng, x, y: 1.0), timedelta(1), points=[[0.0]])
     assert make_delay(2).within(1) == 0.0
+
+
+# -- an unknown horizon ------------------------------------------------------------------------------------------------
+
+
+def test_periods_double_and_each_has_its_own_ridge():
+    """Cuts at 16, 32, 64, ...; the posterior of each period is a dense one with lambda = 1 + 2/T, T its length."""
+    policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=2, minimum=-1.0, horizon="doubling")
+    assert policy.memory == nr.RestartDoubling(16, ridge=True)
+    study = play(nr.Study(policy, seed=1), 70)
+    assert study.restarts == [16, 32, 64]
+    trials = study.trials[64:]
+    X, y = np.array([t.point for t in trials]), np.array([t.reward for t in trials])
+    K = KERNEL(X, X) + (1 + 2 / 64) * np.eye(len(X))
+    mean, std = study.predict(ARMS.points)
+    np.testing.assert_allclose(mean, -1.0 + KERNEL(ARMS.points, X) @ np.linalg.solve(K, y + 1.0), atol=1e-9)
+    np.testing.assert_allclose(std, deviation(KERNEL, X, ARMS.points, 1 + 2 / 64), atol=1e-9)
+    assert policy.valid_for == "none"
+
+
+@pytest.mark.parametrize("first", [1, 3, 16])
+def test_cuts_are_at_doubled_rounds(first):
+    memory, cuts, since = nr.RestartDoubling(first), [], 0
+    for round_ in range(first * 20):
+        due = memory.cut(since, round_)
+        if due is not None:
+            since = due.round
+            cuts.append((round_, since))
+    assert cuts == [(n, n) for n in (first * 2**i for i in range(5))]
+    assert memory.cut(0, first * 20).round == first * 16  # several at once: the last
+    assert memory.regularization(first, 0.3) == 0.3
+    lengths = [nr.RestartDoubling(first, ridge=True).regularization(since, 0.3) for since in (0, first, 2 * first)]
+    assert lengths == [1 + 2 / first, 1 + 2 / first, 1 + 1 / first]
+
+
+def test_before_the_first_restart_doubling_changes_nothing():
+    short = [nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=2, minimum=-1.0, horizon=h) for h in (16, "doubling")]
+    fixed, doubling = (play(nr.Study(policy, seed=2), 15, delay=1) for policy in short)
+    assert [trial.arm for trial in fixed.trials] == [trial.arm for trial in doubling.trials]
+    assert fixed.width == doubling.width
+    for more in ({"memory": nr.SlidingWindow(3)}, {"regularization": 0.3}):
+        with pytest.raises(nr.InvalidInput, match="RestartDoubling"):
+            nr.gp_ts_sdf(ARMS, KERNEL, noise=NOISE, window=2, horizon="doubling", **more)
+    with pytest.raises(nr.InvalidInput, match="`horizon`"):
+        nr.gp_ts_sdf(ARMS, KERNEL, noise=NOISE, window=2, horizon="double")
+    with pytest.raises(nr.InvalidInput, match="`first`"):
+        nr.RestartDoubling(0)

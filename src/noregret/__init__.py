@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
-    from .parts.memory import Discount, RestartAt, RestartEvery, RestartOnChange, SlidingWindow
+    from .parts.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
     from .parts.pending import Censored, Hallucinated, Ignored
     from .parts.refit import Refit
     from .parts.search import PointSearch
@@ -99,7 +99,7 @@ _HOME = {
     "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Product", "SquaredExponential", "Sum"],
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
-    "parts.memory": ["Discount", "RestartAt", "RestartEvery", "RestartOnChange", "SlidingWindow"],
+    "parts.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "parts.pending": ["Censored", "Hallucinated", "Ignored"],
     "parts.refit": ["Refit"],
     "parts.search": ["PointSearch"],
@@ -150,6 +150,7 @@ __all__ = [
     "Product",
     "Refit",
     "RestartAt",
+    "RestartDoubling",
     "RestartEvery",
     "RestartOnChange",
     "Run",

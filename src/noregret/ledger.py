@@ -49,7 +49,8 @@ class Ledger:
         self.failed: list[Trial] = []
         self.least: float | None = None  # the smallest reward told
         self.best_reward: float | None = None
-        self.begin(policy.kernel, policy.regularization, Standardization(policy.prior_mean, 1.0))
+        ridge = policy.memory.regularization(0, policy.regularization)
+        self.begin(policy.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
     def begin(self, kernel: Kernel, regularization: float, scale: Standardization) -> None:
         """A new engine, which learns everything that counts."""
@@ -84,7 +85,8 @@ class Ledger:
         self.failed = [trial for trial in self.failed if trial.number >= first]
         self.least = min((reward for reward in self._rewards()), default=None)
         policy = self.policy
-        self.begin(policy.kernel, policy.regularization, Standardization(policy.prior_mean, 1.0))
+        ridge = policy.memory.regularization(first, policy.regularization)
+        self.begin(policy.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
     def copy(self) -> Ledger:
         """An independent ledger in the same state."""

@@ -6,14 +6,14 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from ..checks import integer
+from ..checks import integer, one_of
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import Confidence, ConstantWidth
 from ..parts.delayed import CensoredWidth, Inflated
 from ..parts.explore import UncertaintySampling
-from ..parts.memory import Memory
+from ..parts.memory import Memory, RestartDoubling
 from ..parts.pending import Censored
 from ..parts.refit import Refit
 from ..parts.scores import Score, ThompsonSample, UpperConfidenceBound
@@ -33,7 +33,7 @@ def gp_ucb_sdf(
     norm_bound: float = 1.0,
     beta: float | None = None,
     late: str = "drop",
-    horizon: int | None = None,
+    horizon: int | str | None = None,
     context: Domain | None = None,
     information_gain: str | float = "realised",
     delta: float = 0.1,
@@ -59,7 +59,8 @@ def gp_ucb_sdf(
         norm_bound: B_f, a bound on the norm of f - minimum in the kernel's RKHS, reward units.
         beta: a constant in place of beta_t; the paper's experiments take 1. Then nothing is proved.
         late: "drop", as in the paper: a later answer never counts; "accept": it does, and then nothing is proved.
-        horizon: T; sets lambda = 1 + 2/T.
+        horizon: T; sets lambda = 1 + 2/T. "doubling" starts afresh after 16, 32, 64, ... rounds, each time with the
+            lambda of the period to come (`RestartDoubling`); the default needs no T and forgets nothing.
         information_gain: see `igp_ucb`.
         delta: failure probability. The bounds hold for rho_m f, rho_m the probability of an answer within the window.
         regularization: lambda; 1 + 2/T unless given, 1 without a horizon. Below 1 the theorem's width has further
@@ -69,11 +70,11 @@ def gp_ucb_sdf(
     confidence, slots = _censoring(
         domain, kernel, noise=noise, window=window, minimum=minimum, reward_bound=reward_bound, norm_bound=norm_bound,
         beta=beta, late=late, context=context, information_gain=information_gain, delta=delta, parts=2, horizon=horizon,
-        regularization=regularization, prior_mean=prior_mean,
+        regularization=regularization, prior_mean=prior_mean, memory=memory,
     )  # fmt: skip
     return build(
         "gp_ucb_sdf", domain, kernel, confidence, UpperConfidenceBound(),
-        context=context, memory=memory, search=search, refit=refit, **slots,
+        context=context, search=search, refit=refit, **slots,
     )  # fmt: skip
 
 
@@ -88,7 +89,7 @@ def gp_ts_sdf(
     norm_bound: float = 1.0,
     beta: float | None = None,
     late: str = "drop",
-    horizon: int | None = None,
+    horizon: int | str | None = None,
     context: Domain | None = None,
     information_gain: str | float = "realised",
     delta: float = 0.1,
@@ -105,11 +106,11 @@ def gp_ts_sdf(
     confidence, slots = _censoring(
         domain, kernel, noise=noise, window=window, minimum=minimum, reward_bound=reward_bound, norm_bound=norm_bound,
         beta=beta, late=late, context=context, information_gain=information_gain, delta=delta, parts=4, horizon=horizon,
-        regularization=regularization, prior_mean=prior_mean,
+        regularization=regularization, prior_mean=prior_mean, memory=memory,
     )  # fmt: skip
     return build(
         "gp_ts_sdf", domain, kernel, confidence, ThompsonSample(),
-        context=context, memory=memory, search=search, refit=refit, **slots,
+        context=context, search=search, refit=refit, **slots,
     )  # fmt: skip
 
 
@@ -128,10 +129,19 @@ def _censoring(
     information_gain: str | float,
     delta: float,
     parts: int,
-    horizon: int | None,
+    horizon: int | str | None,
+    memory: Memory | None,
     regularization: float | None,
     prior_mean: float | None,
 ) -> tuple[Confidence, dict[str, Any]]:
+    if isinstance(horizon, str):
+        one_of("horizon", horizon, ["doubling"], why="Or give the number of rounds, or None.")
+        if memory is not None or regularization is not None:
+            raise InvalidInput(
+                "horizon='doubling' decides itself which trials count and what lambda is: leave `memory` and "
+                "`regularization` out, or give `memory=nr.RestartDoubling(...)` in its place."
+            )
+        memory, horizon = RestartDoubling(16, ridge=True), None
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
     check_model(domain, context, kernel)
     pending = Censored.within(window, minimum=minimum, late=late)
@@ -150,7 +160,8 @@ def _censoring(
     )
     if prior_mean is None:
         prior_mean = 0.0 if minimum is None else minimum
-    return confidence, {"noise": noise, "regularization": ridge, "prior_mean": prior_mean, "pending": pending}
+    slots = {"noise": noise, "regularization": ridge, "prior_mean": prior_mean, "pending": pending, "memory": memory}
+    return confidence, slots
 
 
 def gp_bucb(

@@ -14,7 +14,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..change import ChangeDetector, PowerLaw
-from ..checks import integer, number
+from ..checks import flag, integer, number
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -34,6 +34,10 @@ class Memory(ABC):  # noqa: B024 - what differs is when to cut and what to forge
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round
         """The last cut that is due after `since` and by this round, or None."""
         return None
+
+    def regularization(self, since: int, given: float) -> float:  # noqa: ARG002 - most leave it as it is
+        """Lambda from a cut on, of a policy with this one."""
+        return given
 
 
 @final
@@ -81,6 +85,39 @@ class RestartEvery(Memory):
         """The last multiple."""
         last = round_ - round_ % self.rounds
         return Restart(last, f"every {self.rounds} rounds") if last > since else None
+
+
+@final
+@described
+@dataclass(frozen=True)
+class RestartDoubling(Memory):
+    """Those since the last restart, at rounds n, 2n, 4n, ...: the doubling trick for an unknown horizon.
+
+    Besson & Kaufmann 2018, as Verma, Dai & Low 2022 propose in footnote 7 of their appendix: a policy for T rounds runs
+    for each period afresh, its T the length of the period (n, n, 2n, 4n, ...).
+
+    Attributes:
+        first: n, rounds.
+        ridge: whether lambda is 1 + 2/T of each period, in place of the policy's.
+    """
+
+    first: int
+    ridge: bool = False
+
+    def __post_init__(self) -> None:
+        integer("first", self.first, low=1, why="It is the length of the first period, in rounds.")
+        flag("ridge", self.ridge, why="It says whether lambda is 1 + 2/T of each period.")
+
+    def cut(self, since: int, round_: int) -> Restart | None:
+        """The last of n, 2n, 4n, ..."""
+        if round_ < self.first:
+            return None
+        last = self.first * 2 ** ((round_ // self.first).bit_length() - 1)
+        return Restart(last, "a horizon doubled") if last > since else None
+
+    def regularization(self, since: int, given: float) -> float:
+        """1 + 2/T, T = max(since, n)."""
+        return 1.0 + 2.0 / max(since, self.first) if self.ridge else given
 
 
 @final
