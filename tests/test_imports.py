@@ -68,6 +68,7 @@ ORDER = [
     "engines.points",
     "engines",
     "policy",
+    "fillings",
     "ledger",
     "state",
     "scripted",

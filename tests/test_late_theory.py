@@ -419,3 +419,102 @@ def test_before_the_first_restart_doubling_changes_nothing():
         nr.gp_ts_sdf(ARMS, KERNEL, noise=NOISE, window=2, horizon="double")
     with pytest.raises(nr.InvalidInput, match="`first`"):
         nr.RestartDoubling(0)
+
+
+# -- the nearest means -------------------------------------------------------------------------------------------------
+
+HOURS = nr.Arms.grid(0, 24, 3)
+WORLDS = {
+    "arms": (ARMS, None, KERNEL),
+    "box": (BOX, None, KERNEL),
+    "arms, contexts": (ARMS, HOURS, nr.SquaredExponential([8.0, 0.15])),
+}
+
+
+def regress(kernel, X, y, at, ridge, prior):
+    K = kernel(X, X) + ridge * np.eye(len(X))
+    return prior + kernel(at, X) @ np.linalg.solve(K, np.asarray(y) - prior)
+
+
+def filled(trials, kernel, k, sides, prior):
+    """Rows and values of all trials: dense posterior means of the answered ones at the k nearest distinct of them."""
+    rows = [np.concatenate([[] if t.context is None else t.context, t.point]) for t in trials]
+    X = np.array([row for row, t in zip(rows, trials, strict=True) if t.reward is not None])
+    y = [t.reward for t in trials if t.reward is not None]
+    distinct = np.array(list(dict.fromkeys(map(tuple, X))))
+    values = []
+    for row, trial in zip(rows, trials, strict=True):
+        nearest = np.argsort(np.linalg.norm((distinct - row) / sides, axis=1), kind="stable")[:k]
+        means = regress(kernel, X, y, distinct[nearest], NOISE**2, prior)
+        values.append(means.mean() if trial.reward is None else trial.reward)
+    return np.array(rows), np.array(values)
+
+
+@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("k", [1, 3])
+def test_unanswered_trials_count_as_the_means_nearby(name, k):
+    domain, context, kernel = WORLDS[name]
+    policy = nr.gp_ucb(
+        domain, kernel, noise=NOISE, context=context, prior_mean=0.4, pending=nr.NearestMeans(neighbours=k)
+    )
+    assert policy.valid_for == "none"
+    study, rng = nr.Study(policy, seed=3), np.random.default_rng(5)
+    sides = np.array([1.0]) if context is None else np.array([24.0, 1.0])
+    at = ARMS.points
+    seen = None if context is None else HOURS.points[1]
+    for number in range(12):
+        study.ask(None if context is None else HOURS.points[number % 3])
+        if number in (3, 4, 6, 7, 8, 11):  # the first three have no answer yet
+            open_ = [trial.number for trial in study.trials if trial.reward is None]
+            study.tell(open_[rng.integers(len(open_))], float(rng.normal()))
+            X, y = filled(study.trials, kernel, k, sides, 0.4)
+            where = at if seen is None else np.column_stack([np.broadcast_to(seen, (len(at), 1)), at])
+            expected = regress(kernel, X, y, where, NOISE**2, 0.4)
+            np.testing.assert_allclose(study.predict(at, context=seen)[0], expected, atol=1e-7)
+            np.testing.assert_allclose(
+                study.predict(at, context=seen)[1], deviation(kernel, X, where, NOISE**2), atol=1e-6
+            )
+
+
+def test_at_answered_points_the_nearest_mean_is_hallucination():
+    greedy = replace(nr.greedy_mean(ARMS, KERNEL, noise=NOISE), pending=nr.NearestMeans())
+    study = nr.Study(greedy)
+    study.add(ARMS.points[9], 1.0)
+    mean, std = study.predict(ARMS.points)
+    assert study.ask().arm == 9
+    after, less = study.predict(ARMS.points)
+    np.testing.assert_allclose(after, mean, atol=1e-12)
+    assert less[9] < std[9] - 0.01
+
+
+def test_before_the_first_answer_it_is_the_prior_mean():
+    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE, prior_mean=0.7, pending=nr.NearestMeans(neighbours=2)))
+    study.ask(count=4)
+    np.testing.assert_allclose(study.predict(ARMS.points)[0], 0.7, atol=1e-12)
+    with pytest.raises(nr.InvalidInput, match="`neighbours`"):
+        nr.NearestMeans(neighbours=0)
+
+
+@pytest.mark.parametrize("memory", [nr.SlidingWindow(6), nr.RestartEvery(7)], ids=["window", "restarts"])
+def test_what_is_forgotten_fills_nothing(memory):
+    policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, memory=memory, pending=nr.NearestMeans())
+    study = play(nr.Study(policy, seed=4), 17, delay=2)
+    first = 17 - 6 if isinstance(memory, nr.SlidingWindow) else 14
+    X, y = filled(study.trials[first:], KERNEL, 1, np.array([1.0]), 0.0)
+    np.testing.assert_allclose(
+        study.predict(ARMS.points)[0], regress(KERNEL, X, y, ARMS.points, NOISE**2, 0.0), atol=1e-8
+    )
+
+
+def test_a_failure_that_counts_as_the_worst_is_filled_no_more():
+    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE, pending=nr.NearestMeans(failed="worst")), seed=1)
+    first, second, third = study.ask(count=3)
+    study.tell(first, 1.0)
+    study.tell(second, -2.0)
+    study.fail(third, "burnt down")
+    X = np.array([trial.point for trial in (first, second, third)])
+    np.testing.assert_allclose(
+        study.predict(ARMS.points)[0],
+        regress(KERNEL, X, [1.0, -2.0, -2.0], ARMS.points, NOISE**2, 0.0),
+        atol=1e-9,
+    )

@@ -35,6 +35,7 @@ PENDING = {
     "censored": nr.Censored(minimum=-1.0, window=4),
     "censored, late accepted": nr.Censored(minimum=-1.0, window=4, late="accept"),
     "censored, minimum unknown": nr.Censored(minimum=None, window=4),
+    "nearest means": nr.NearestMeans(neighbours=2),
 }
 MAKERS = {"UCB": nr.gp_bucb, "Thompson": nr.gp_bts}
 

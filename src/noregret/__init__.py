@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
     from .parts.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
-    from .parts.pending import Censored, Hallucinated, Ignored
+    from .parts.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .parts.refit import Refit
     from .parts.search import PointSearch
     from .policy import Policy
@@ -100,7 +100,7 @@ _HOME = {
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
     "parts.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
-    "parts.pending": ["Censored", "Hallucinated", "Ignored"],
+    "parts.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
     "parts.refit": ["Refit"],
     "parts.search": ["PointSearch"],
     "policy": ["Policy"],
@@ -142,6 +142,7 @@ __all__ = [
     "Matern",
     "MissingData",
     "MissingExtra",
+    "NearestMeans",
     "NoRegretError",
     "NoRegretWarning",
     "PointSearch",

@@ -14,10 +14,11 @@ import numpy as np
 
 from .checks import Array
 from .engines import Engine, Setting, make_engine
+from .fillings import Filling
 from .fitting import Standardization
 from .kernels import Kernel
 from .parts.memory import Discount
-from .parts.pending import Censored, Hallucinated, Ignored
+from .parts.pending import Censored, Hallucinated, Ignored, NearestMeans
 from .policy import Policy
 from .record import Trial
 
@@ -55,19 +56,20 @@ class Ledger:
     def begin(self, kernel: Kernel, regularization: float, scale: Standardization) -> None:
         """A new engine, which learns everything that counts."""
         policy, self.scale = self.policy, scale
-        self.engine: Engine = make_engine(
-            Setting(
-                policy.domain,
-                policy.context,
-                kernel,
-                regularization,
-                policy.score,
-                policy.search,
-                hallucinate=self._hallucinates,
-                drift=policy.memory.rate if isinstance(policy.memory, Discount) else None,
-            ),
-            seed=self._seed,
+        setting = Setting(
+            policy.domain,
+            policy.context,
+            kernel,
+            regularization,
+            policy.score,
+            policy.search,
+            hallucinate=self._hallucinates,
+            drift=policy.memory.rate if isinstance(policy.memory, Discount) else None,
         )
+        self.engine: Engine = make_engine(setting, seed=self._seed)
+        self._filling: Filling | None = None
+        if isinstance(policy.pending, NearestMeans):
+            self._filling = Filling(policy.pending, make_engine(setting, seed=self._seed), policy.sides)
         entries, self.entries, self.best_reward = self.entries, {}, None
         if self._hallucinates:
             for number in sorted(entries.keys() | self.open.keys()):
@@ -77,6 +79,8 @@ class Ledger:
             self._enter(trials, [self._target_now(trial) for trial in trials])
         for trial in self.failed:
             self._set_aside(trial)
+        if self._filling is not None:
+            self.retarget()
 
     def restart(self, first: int) -> None:
         """Only trials from this one on count, under the policy's own kernel."""
@@ -93,6 +97,7 @@ class Ledger:
         other = Ledger.__new__(Ledger)
         other.__dict__.update(self.__dict__)
         other.engine = self.engine.copy()
+        other._filling = None if self._filling is None else self._filling.copy()
         for name in ("open", "entries", "dropped", "failed"):
             setattr(other, name, getattr(self, name).copy())
         return other
@@ -107,7 +112,7 @@ class Ledger:
         if self._hallucinates:
             self.engine.query(trial)
         else:
-            self._enter([trial], [self._lowest_target()])
+            self._enter([trial], [self._target_now(trial)])
 
     def take(self, trials: list[Trial], asked_since: dict[int, int]) -> None:
         """Outcomes of trials that count.
@@ -128,7 +133,7 @@ class Ledger:
             if trial.reward is None:
                 self.failed.append(trial)
                 self._set_aside(trial)
-        if least != self.least and (self.dropped or self._censors):
+        if self._filling is not None or (least != self.least and (self.dropped or self._censors)):
             self.retarget()
 
     def _resolve(self, trial: Trial, asked_since: dict[int, int]) -> Entry | None:
@@ -140,18 +145,19 @@ class Ledger:
         opened = self.open.pop(trial.number, None) is not None
         if trial.reward is None and pending.failed == "worst":
             self.dropped.add(trial.number)
-            if opened and isinstance(pending, Censored):
-                return None  # it counts as the worst already
             target = self._lowest_target()
+            if trial.number in self.entries:
+                self._revise(trial, target)  # where it is censored it counts as the worst already
+                return None
         elif target is None:
             if opened:
                 self._close(trial)
             return None
         if self._hallucinates and not opened:
             self.engine.query(trial)
-        if not (opened and isinstance(pending, Censored)):
+        if trial.number not in self.entries:
             return Entry(trial, target)
-        if pending.in_time_to_count(trial, asked_since[trial.number]):
+        if not isinstance(pending, Censored) or pending.in_time_to_count(trial, asked_since[trial.number]):
             self._revise(trial, target)
         else:
             self.dropped.add(trial.number)
@@ -204,6 +210,8 @@ class Ledger:
             self.engine.forgive()
             for trial in self.failed:
                 self._set_aside(trial)
+        if gone and self._filling is not None:
+            self.retarget()
 
     def _rewards(self) -> list[float]:
         return [entry.trial.reward for entry in self.entries.values() if entry.trial.reward is not None]
@@ -212,7 +220,14 @@ class Ledger:
 
     def retarget(self) -> None:
         """What trials count as has changed, for all of them."""
-        for number, (trial, old) in self.entries.items():
+        if self._filling is not None:
+            self._revalue([number for number in self.entries if number not in self.open])
+            self._filling.take({number: entry for number, entry in self.entries.items() if self.is_answer(number)})
+        self._revalue(list(self.entries))
+
+    def _revalue(self, numbers: list[int]) -> None:
+        for number in numbers:
+            trial, old = self.entries[number]
             target = self._target_now(trial)
             if target != old:
                 self.engine.revise(trial, old, target)
@@ -233,6 +248,8 @@ class Ledger:
         """What a trial counts as, reward units."""
         if trial.number in self.open and self._hallucinates:
             return float(self.means([trial])[0])
+        if trial.number in self.open and self._filling is not None:
+            return self._filling.value(trial) * self.scale.std + self.scale.mean
         value = self.policy.objective.target(trial, self.multipliers) if self.is_answer(trial.number) else None
         return self.lowest() if value is None else value
 
@@ -249,5 +266,7 @@ class Ledger:
         return (self.lowest() - self.scale.mean) / self.scale.std
 
     def _target_now(self, trial: Trial) -> float:
+        if self._filling is not None and trial.number in self.open:
+            return self._filling.value(trial)
         target = self._target(trial) if self.is_answer(trial.number) else None
         return self._lowest_target() if target is None else target

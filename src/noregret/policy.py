@@ -20,7 +20,7 @@ from .parts.delayed import Inflated
 from .parts.explore import Explore, NoExploration, UncertaintySampling, UniformExploration
 from .parts.memory import Discount, Forever, Memory, RestartOnChange, SlidingWindow
 from .parts.objective import Constrained, Objective, RewardAlone
-from .parts.pending import Censored, Hallucinated, Ignored, Pending
+from .parts.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from .parts.refit import Refit, rescaled
 from .parts.scores import Score
 from .parts.search import PointSearch
@@ -135,6 +135,8 @@ class Policy:
         """
         proved = self.confidence.valid_for
         if self.refit is not None or not isinstance(self.memory, Forever):
+            return "none"
+        if isinstance(self.pending, NearestMeans):
             return "none"
         if isinstance(self.pending, Hallucinated) and not isinstance(self.confidence, Inflated):
             return "none"

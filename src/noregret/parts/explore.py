@@ -70,7 +70,8 @@ class UncertaintySampling(Explore):
     rounds: int
 
     def __post_init__(self) -> None:
-        integer("rounds", self.rounds, low=1, why="It counts rounds of uncertainty sampling.")
+        why = "It counts rounds of uncertainty sampling."
+        object.__setattr__(self, "rounds", integer("rounds", self.rounds, low=1, why=why))
 
     def due(self, uniform: int, history: int) -> bool:  # noqa: ARG002 - however many were uniform
         """The first rounds."""

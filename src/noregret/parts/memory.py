@@ -105,8 +105,9 @@ class RestartDoubling(Memory):
     ridge: bool = False
 
     def __post_init__(self) -> None:
-        integer("first", self.first, low=1, why="It is the length of the first period, in rounds.")
-        flag("ridge", self.ridge, why="It says whether lambda is 1 + 2/T of each period.")
+        why = "It is the length of the first period, in rounds."
+        object.__setattr__(self, "first", integer("first", self.first, low=1, why=why))
+        object.__setattr__(self, "ridge", flag("ridge", self.ridge, why="Is lambda 1 + 2/T of each period?"))
 
     def cut(self, since: int, round_: int) -> Restart | None:
         """The last of n, 2n, 4n, ..."""

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import ABC
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import final
 
-from ..checks import LARGEST_REWARD, number, one_of
+import numpy as np
+
+from ..checks import LARGEST_REWARD, Array, IndexArray, integer, number, one_of
 from ..errors import InvalidInput
 from ..record import Trial
 from ..serialize import described
@@ -51,6 +54,42 @@ class Hallucinated(Pending):
     GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). Their theorems ask for a wider
     width: without it (`gp_bucb(inflation=...)`) bounds count as proved for nothing.
     """
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class NearestMeans(Pending):
+    """An observation of the posterior mean at the answered points nearby (Verma, Dai & Low 2022, footnote 3).
+
+    The footnote proposes "the k-nearest posterior means": here the average, over the k distinct answered points that
+    are nearest, of the posterior mean of the answered trials alone. It moves as answers come. Before the first answer
+    it is the prior mean. At a point that has been answered, k = 1 is `Hallucinated`; far from all of them it carries
+    their value over, where hallucination falls back to the prior mean. Nothing is proved.
+
+    Attributes:
+        neighbours: k. Distances are taken in (context, point), each column in units of the domain's side.
+    """
+
+    neighbours: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        why = "It is how many answered points an unanswered one takes its value from."
+        object.__setattr__(self, "neighbours", integer("neighbours", self.neighbours, low=1, why=why))
+
+    def value(self, row: Array, answered: Array, means: Callable[[IndexArray], Array]) -> float | None:
+        """What a trial counts as; None before the first answer.
+
+        Args:
+            row: of the trial, `(d,)`, in units of the sides.
+            answered: distinct rows with answers, `(n, d)`, likewise.
+            means: the posterior mean of the answered trials, `(k,)`, at k of these rows.
+        """
+        if not len(answered):
+            return None
+        distances = np.linalg.norm(answered - row, axis=1)
+        return float(means(np.argsort(distances, kind="stable")[: self.neighbours]).mean())
 
 
 @final
