@@ -25,14 +25,27 @@ from .checks import Array, IndexArray, finite_array, frozen, integer, number, po
 from .errors import InvalidInput
 from .parameters import Choice, Float, Int, Parameter
 from .randomness import world_generator
-from .serialize import described, described_by, to_plain
+from .serialize import described, described_by, entries, to_plain
 
 SAME_POINT = 1e-9  # how far a point may be from the arm it names, as a share of the arms' extent in each coordinate
 
 
+def _decode_space(data: dict[str, Any]) -> Space:
+    (parameters,) = entries(data, parameters=list)
+    return Space(**_named(parameters))
+
+
+def _named(pairs: list[Any]) -> dict[str, Any]:
+    """The dict behind a decoded list of (name, value)."""
+    result = {name: value for name, value in pairs if isinstance(name, str)}
+    if len(result) < len(pairs):
+        raise InvalidInput("its names are not all text, or one of them is there twice")
+    return result
+
+
 @described_by(
     encode=lambda space: {"parameters": to_plain(list(space.parameters.items()))},
-    decode=lambda data: Space(**dict(data["parameters"])),
+    decode=_decode_space,
 )
 class Space:
     """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
@@ -232,7 +245,12 @@ def _encode_arms(arms: Arms) -> dict[str, Any]:
 
 
 def _decode_arms(data: dict[str, Any]) -> Arms:
-    return data["space"].grid(dict(data["counts"])) if "counts" in data else Arms(data["points"], space=data["space"])
+    if "counts" in data:
+        space, counts = entries(data, space=Space, counts=list)
+        arms: Arms = space.grid(_named(counts))
+        return arms
+    points, space = entries(data, points=list, space=Space | None)
+    return Arms(points, space=space)
 
 
 @described_by(encode=_encode_arms, decode=_decode_arms)

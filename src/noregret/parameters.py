@@ -10,7 +10,7 @@ import numpy as np
 
 from .checks import Array, integer, number
 from .errors import InvalidInput
-from .serialize import described, described_by, to_plain
+from .serialize import described, described_by, entries, to_plain
 
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
 
@@ -117,7 +117,8 @@ class Int:
 
 
 def _choice_options(data: dict[str, Any]) -> Choice:
-    return Choice(*data["options"])
+    (options,) = entries(data, options=list)
+    return Choice(*options)
 
 
 @described_by(encode=lambda choice: {"options": to_plain(choice.options)}, decode=_choice_options)

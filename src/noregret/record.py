@@ -9,11 +9,13 @@ answer came in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, Literal, NamedTuple, overload
 
-from .checks import Array
+import numpy as np
+
+from .checks import Array, frozen
 from .errors import StorageError, TrialError
 
 TrialState = Literal["pending", "observed", "failed"]
@@ -74,6 +76,10 @@ class Trial:
             None if self.constraints is None else self.constraints.tobytes(),
         )  # fmt: skip
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Arrays come out of a pickle writable, and a record does not change.
+        return _restored, tuple(getattr(self, field.name) for field in fields(self))
+
     def answered(self, *, reward: float, order: int, time: float, constraints: Array | None = None) -> Trial:
         """This trial with its reward, and the constraint values that came with it."""
         return self._ended("observed", reward=reward, reason=None, order=order, time=time, constraints=constraints)
@@ -97,6 +103,13 @@ class Trial:
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
             self.explored, state, reward, reason, order, time, constraints,
         )  # fmt: skip
+
+
+def _restored(*values: Any) -> Trial:
+    for value in values:
+        if isinstance(value, np.ndarray):
+            frozen(value)
+    return Trial(*values)
 
 
 class Event(NamedTuple):

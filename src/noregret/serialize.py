@@ -8,25 +8,41 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from functools import cache
 from importlib import import_module
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from .errors import InvalidInput
+from .errors import InvalidInput, NoRegretError
 
 T = TypeVar("T")
 _ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {}
 _DECODERS: dict[str, Callable[[dict[str, Any]], Any]] = {}
+DEEPEST = 100  # levels of a description: most have about ten, and Python itself ends at some hundreds
+SHOWN = 60  # characters of a value that an error repeats
+# What a constructor may raise on values of the right types that it was not written for.
+_UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
 
 def described(cls: type[T]) -> type[T]:
     """Class decorator: a frozen dataclass whose fields are its description."""
+
+    def decode(data: dict[str, Any]) -> T:
+        kind: Any = cls
+        hints = _hints(kind)
+        for name, value in data.items():
+            if name in hints and not _fits(value, hints[name]):
+                wanted = getattr(hints[name], "__name__", None) or str(hints[name])
+                raise InvalidInput(f"the field `{name}` is {shown(value)}, which is no {wanted}.")
+        return cls(**data)
+
     return described_by(
         encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init},
-        decode=lambda data: cls(**data),
+        decode=decode,
     )(cls)
 
 
@@ -38,9 +54,68 @@ def described_by(
     def register(cls: type[T]) -> type[T]:
         _ENCODERS[cls] = encode
         _DECODERS[cls.__name__] = decode
+        if "__setstate__" not in cls.__dict__:
+            cls.__setstate__ = _restore  # type: ignore[attr-defined]
         return cls
 
     return register
+
+
+def _restore(self: Any, state: dict[str, Any]) -> None:
+    """What unpickling and copying call: arrays come out of a pickle writable, and descriptions do not change."""
+    for value in state.values():
+        for item in value if isinstance(value, tuple) else (value,):
+            if isinstance(item, np.ndarray):
+                item.flags.writeable = False
+    self.__dict__.update(state)
+
+
+@cache
+def _hints(cls: Any) -> Mapping[str, Any]:
+    try:
+        return get_type_hints(cls)
+    except NameError:  # a class of the user's own, with names that exist for type checkers alone
+        return {}
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a decoded value may be meant for a field annotated so; the constructor checks the rest."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin in (Union, UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is Literal:
+        return isinstance(value, str | int) and value in parts
+    if origin is tuple:
+        if not isinstance(value, list | tuple):
+            return False
+        if parts[-1] is Ellipsis:
+            return all(_fits(item, parts[0]) for item in value)
+        return len(value) == len(parts) and all(map(_fits, value, parts))
+    if origin is np.ndarray:
+        return isinstance(value, list | np.ndarray) or _fits(value, float)
+    if hint in (None, NoneType):
+        return value is None
+    if hint is float:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if hint is int:
+        return isinstance(value, int) and not isinstance(value, bool)
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def shown(value: object) -> str:
+    """A value as an error repeats it: not whole where it is long."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:
+    """The values of a description that has exactly these entries, of these kinds; for decoders."""
+    if data.keys() != kinds.keys():
+        raise InvalidInput(f"it has {', '.join(map(shown, data)) or 'nothing'} where {', '.join(kinds)} belong.")
+    for name, kind in kinds.items():
+        if not isinstance(data[name], kind):
+            raise InvalidInput(f"the field `{name}` is {shown(data[name])}.")
+    return [data[name] for name in kinds]
 
 
 def to_plain(value: Any) -> Any:
@@ -56,44 +131,93 @@ def to_plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InvalidInput(
-        f"{value!r} ({type(value).__name__}) cannot be written as JSON. "
+        f"{shown(value)} ({type(value).__name__}) cannot be written as JSON. "
         "A class of your own must be registered: decorate it with `noregret.serialize.described`."
     )
 
 
 def from_plain(data: Any) -> Any:
     """The object that `to_plain` described."""
-    if isinstance(data, list):
-        return [from_plain(item) for item in data]
-    if not isinstance(data, dict):
+    return _decoded(data, DEEPEST)
+
+
+def _decoded(data: Any, levels: int) -> Any:
+    if not isinstance(data, dict | list):
         return data
-    values = {key: from_plain(value) for key, value in data.items() if key != "type"}
+    if levels == 0:
+        raise InvalidInput(f"This description is nested more than {DEEPEST} levels deep: it describes nothing.")
+    if isinstance(data, list):
+        return [_decoded(item, levels - 1) for item in data]
+    values = {key: _decoded(value, levels - 1) for key, value in data.items() if key != "type"}
     name = data.get("type")
-    if name == "infinity" and values.keys() == {"sign"}:
+    if name == "infinity" and values.keys() == {"sign"} and values["sign"] in (1, -1):
         return math.copysign(math.inf, values["sign"])
+    decode = _decoder(name)
+    try:
+        return decode(values)
+    except NoRegretError as error:
+        raise InvalidInput(f"The description of a {name} cannot be used: {error}") from error
+    except _UNFIT as error:
+        raise InvalidInput(f"The description of a {name} does not fit its fields: {error}.") from error
+
+
+def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
+    if not isinstance(name, str):
+        raise InvalidInput(f"The type in a description is {shown(name)}: it must be the name of a class.")
     if name not in _DECODERS:
         for module in ("algorithms", "baselines"):  # parts are loaded when they are first used
             import_module(f"{__package__}.{module}")
     if name not in _DECODERS:
         raise InvalidInput(
-            f"Unknown type {name!r} in a description; known are {', '.join(sorted(_DECODERS))}. "
+            f"Unknown type {shown(name)} in a description; known are {', '.join(sorted(_DECODERS))}. "
             "Usually it was written by a newer version, or a class of your own has not been imported yet."
         )
-    try:
-        return _DECODERS[name](values)
-    except (TypeError, KeyError) as error:
-        raise InvalidInput(f"The description of a {name} does not fit its fields: {error}.") from error
+    return _DECODERS[name]
 
 
 def dumps(value: Any) -> str:
     """One line of JSON; equal descriptions give equal text."""
-    return json.dumps(to_plain(value), allow_nan=False)
+    try:
+        plain = to_plain(value)
+    except RecursionError:
+        raise InvalidInput("This is nested too deeply to be described: make it flatter.") from None
+    _check_depth(plain)
+    return json.dumps(plain, allow_nan=False)
+
+
+def _check_depth(plain: Any) -> None:
+    """What is described can be read back."""
+    level = [plain]
+    for _ in range(DEEPEST):
+        level = [item for part in level for item in _inside(part) if isinstance(item, dict | list)]
+        if not level:
+            return
+    raise InvalidInput(f"This is nested more than {DEEPEST} levels deep, too deep to be described: make it flatter.")
+
+
+def _inside(part: Any) -> Iterable[Any]:
+    return part.values() if isinstance(part, dict) else part
 
 
 def loads(text: str) -> Any:
     """The object behind `dumps(object)`."""
+    return from_plain(plain_loads(text))
+
+
+def plain_loads(text: str) -> Any:
+    """JSON as this library writes it, strictly: no name twice in one object, no NaN, nothing nested without end."""
     try:
-        data = json.loads(text)
-    except (TypeError, json.JSONDecodeError) as error:
+        return json.loads(text, object_pairs_hook=_object, parse_constant=_no_constant)
+    except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"This is not the JSON of a description: {error}.") from error
-    return from_plain(data)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError("an object has a name twice")
+    return result
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

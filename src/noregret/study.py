@@ -15,9 +15,10 @@ import numpy.typing as npt
 
 from . import baselines  # noqa: F401 - a stored study may be of one
 from .checks import LARGEST_REWARD, Array, finite_array, frozen, integer, number
-from .domain import Arms, Space
+from .domain import Arms
 from .engines import Decision
-from .errors import InvalidInput, NoRegretError, NoRegretWarning, StorageError, TrialError
+from .errors import InvalidInput, NoRegretError, NoRegretWarning, TrialError
+from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
 from .parts.confidence import Envelope
 from .parts.memory import Restart
 from .parts.objective import SATURATED, satisfying
@@ -25,7 +26,7 @@ from .parts.pending import Censored
 from .policy import Policy
 from .record import Record, Trial
 from .scripted import ScriptedPolicy, ScriptedState
-from .serialize import loads
+from .serialize import loads, shown
 from .state import State
 
 if TYPE_CHECKING:
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
 
 AnyPolicy = Policy | ScriptedPolicy
 AnyState = State | ScriptedState
-
-
-SHORT = 60  # characters of a value that an error still shows
 
 
 class Study:
@@ -75,15 +73,17 @@ class Study:
         check_policy(policy)
         self.policy = policy
         self.seed = integer("seed", seed, low=0, why="Random streams are numbered from 0.")
-        if not isinstance(name, str) or not name.strip() or "\0" in name:
-            raise InvalidInput(f"`name` must be some text, not {name!r}.")
+        if not isinstance(name, str) or not name.strip() or "\0" in name or not storable(name):
+            raise InvalidInput(f"`name` must be some text that can be written as UTF-8, not {shown(name)}.")
         self.name = name
-        self.about = dict(about or {})
+        self.about = check_facts(about)
         self._clock = clock
         self._censored = policy.pending if isinstance(policy.pending, Censored) else None
         self._timed = self._censored is not None and self._censored.in_time
         self._lock = threading.RLock()
         self._storage: SqlStorage | None = None
+        self._stored: StoredStudy
+        self._auditor: Auditor
         self._record = Record()
         self._looked: AnyState | None = None
         self._whole = False
@@ -102,7 +102,7 @@ class Study:
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
             raise InvalidInput(f"There is no study {name!r} in {storage}; it has: {names}.")
-        policy, about = loads(stored.policy), json.loads(stored.about)
+        policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {storage}")
         return cls(policy, seed=stored.seed, storage=storage, name=name, about=about, clock=clock)
 
     def _open(self, url: str) -> None:
@@ -110,9 +110,20 @@ class Study:
 
         self._storage = SqlStorage(url)
         policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
-        stored = self._storage.find_or_make(self.name, policy=policy, seed=self.seed, about=about)
-        _check_same(stored, policy, self.seed, about, url)
-        self._id = stored.id
+        self._stored = self._storage.find_or_make(self.name, policy=policy, seed=self.seed, about=about)
+        check_same(self._stored, policy, self.seed, about, url)
+        self._auditor = Auditor(self.policy, f"study {self.name!r} in {url}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """A study with a storage is copied and pickled as what opens it again: both then share its record."""
+        if self._storage is None:
+            raise NoRegretError(
+                "A study in memory cannot be copied or pickled: a trial told to one copy would be unknown to the "
+                "other. Give it a `storage`, which copies and processes share; or make a new study of `study.policy` "
+                "and `study.seed`, and `add` the trials."
+            )
+        clock = {} if self._clock is time.time else {"clock": self._clock}
+        return _reopened, (type(self), self._storage.place, self.name, clock)
 
     def __repr__(self) -> str:
         return f"Study({self.name!r}, {self.policy.algorithm}, seed={self.seed}, {self._record!r})"
@@ -315,20 +326,12 @@ class Study:
             number=len(self._record),
             point=decision.point,
             arm=decision.arm,
-            settings=self._settings(decision),
+            settings=settings_at(self.policy.domain, decision.point),
             context=context,
             asked_order=order,
             asked_at=now,
             explored=decision.explored,
         )
-
-    def _settings(self, decision: Decision) -> tuple[tuple[str, Any], ...] | None:
-        domain = self.policy.domain
-        if isinstance(domain, Space):
-            return tuple(domain.decode(decision.point).items())
-        if isinstance(domain, Arms) and domain.space is not None and decision.arm is not None:
-            return tuple(domain.parameters(decision.arm).items())
-        return None
 
     def _locate(self, point: Any) -> Decision:
         domain = self.policy.domain
@@ -362,8 +365,8 @@ class Study:
             if self._storage is None:
                 trial = make()
             else:
-                with self._storage.writing(self._id) as writer:
-                    self._apply(self._checked(writer.changes(after=self._record.order)))
+                with self._storage.writing(self._stored) as writer:
+                    self._apply(self._auditor.news(writer.changes(since=self._record.order), self._record))
                     trial = make()
                     writer.save(trial)
             self._apply([trial])
@@ -371,8 +374,8 @@ class Study:
 
     def _rebuild(self) -> None:
         """Everything afresh from the record; from the stored one where there is a storage."""
-        known = list(self._record) if self._storage is None else self._checked(self._storage.changes(self._id, after=0))
         record, state = Record(), _state_of(self.policy, self.seed)
+        known = list(self._record) if self._storage is None else self._news(self._storage, record)
         state.receive(record.apply(known))
         self._record, self._state, self._looked = record, state, None
         self._whole = True  # last: an interrupt before this line leaves the rebuilding to the next call
@@ -384,7 +387,10 @@ class Study:
     def _sync(self) -> None:
         self._refresh()
         if self._storage is not None:
-            self._apply(self._checked(self._storage.changes(self._id, after=self._record.order)))
+            self._apply(self._news(self._storage, self._record))
+
+    def _news(self, storage: SqlStorage, known: Record) -> list[Trial]:
+        return self._auditor.news(storage.changes(self._stored, since=known.order), known)
 
     def _apply(self, changed: Sequence[Trial]) -> None:
         if changed:
@@ -392,27 +398,6 @@ class Study:
             self._state.receive(self._record.apply(changed))
             self._looked = None
             self._whole = True
-
-    def _checked(self, stored: Sequence[Trial]) -> Sequence[Trial]:
-        """Stored trials, refused where they are not of this study's domain."""
-        for trial in stored:
-            if not self._belongs(trial):
-                raise StorageError(
-                    f"Trial {trial.number} of study {self.name!r} in the storage is at arm {trial.arm}, "
-                    f"{trial.point.tolist()}, which is not in the domain of its policy: the file has been damaged. "
-                    "Restore a copy."
-                )
-        return stored
-
-    def _belongs(self, trial: Trial) -> bool:
-        domain, contexts = self.policy.domain, self.policy.context
-        if (trial.context is None) != (contexts is None):
-            return False
-        if contexts is not None and trial.context is not None and len(trial.context) != contexts.dimension:
-            return False
-        if not isinstance(domain, Arms):
-            return trial.arm is None and len(trial.point) == domain.dimension
-        return trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
 
     def _look(self) -> AnyState:
         self._sync()
@@ -454,10 +439,10 @@ class Study:
     def _now(self) -> float:
         """The time; where waiting is measured by it, it must not go back."""
         now = float(self._clock())
+        if not math.isfinite(now):
+            raise NoRegretError(f"The clock says {now}, which is no time in seconds; nothing was recorded.")
         if not self._timed:
             return now
-        if not math.isfinite(now):
-            raise NoRegretError(f"The clock says {now}, and this policy measures by it how long it waits for answers.")
         if len(self._record):
             last = self._record[-1].asked_at
             if now < last:
@@ -475,45 +460,9 @@ def check_policy(policy: object) -> None:
         raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {policy!r}.")
 
 
+def _reopened(cls: type[Study], storage: str, name: str, clock: dict[str, Any]) -> Study:
+    return cls.open(storage=storage, name=name, **clock)
+
+
 def _state_of(policy: AnyPolicy, seed: int) -> AnyState:
     return State(policy, seed=seed) if isinstance(policy, Policy) else ScriptedState(policy, seed=seed)
-
-
-def _check_same(stored: StoredStudy, policy: str, seed: int, about: str, url: str) -> None:
-    """A resumed study continues the same decisions or none."""
-    try:
-        differing = _differing(json.loads(_as_of_now(stored.policy)), json.loads(policy))
-        differing += _differing({"seed": stored.seed}, {"seed": seed})
-        differing += _differing(json.loads(stored.about), json.loads(about))
-    except (ValueError, AttributeError) as error:
-        raise StorageError(f"Study {stored.name!r} in {url} has been damaged ({error}). Restore a copy.") from error
-    if differing:
-        raise InvalidInput(
-            f"Study {stored.name!r} in {url} was made with another {', '.join(differing)}. A study keeps what it was "
-            "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
-            f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
-        )
-
-
-def _as_of_now(policy: str) -> str:
-    """The JSON of a policy that an older version may have written, with what it did not know of filled in."""
-    try:
-        return Policy.from_json(policy).to_json()
-    except InvalidInput:
-        return policy
-
-
-def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
-    """What differs, with both values where they are short."""
-    found = []
-    for name in sorted(old.keys() | new.keys()):
-        before, after = old.get(name), new.get(name)
-        if before == after:
-            continue
-        if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
-            found += _differing(before, after, f"{inside}{name}.")
-        else:
-            values = [json.dumps(value) for value in (before, after)]
-            short = all(len(value) <= SHORT for value in values)
-            found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
-    return found

@@ -7,22 +7,23 @@ a study see one order of events; SQLite's default journal makes each commit surv
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from ..checks import Array, points_array
 from ..errors import InvalidInput, StorageError
 from ..record import Trial
+from ..serialize import shown
+from .files import File, check_whole, mark, owner
+from .rows import from_row, to_row
 
 FORMAT = 2  # of the tables; a database written by a newer version is refused rather than misread
-LOCK_SECONDS = 60.0  # how long to wait while another process writes
+STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # of a row
+ADDED = {"trials": "constraints"}  # since format 1
 
 _metadata = sql.MetaData()
 _studies = sql.Table(
@@ -67,6 +68,7 @@ class StoredStudy(NamedTuple):
     policy: str
     seed: int
     about: str
+    created_at: float
 
 
 class SqlStorage:
@@ -80,24 +82,35 @@ class SqlStorage:
 
     def __init__(self, url: str, *, make: bool = True) -> None:
         self.url = url
-        path = Path(_database(url))
-        if not path.parent.is_dir():
-            raise InvalidInput(f"`storage` is in the folder {str(path.parent)!r}, which does not exist: make it first.")
-        if not make and not path.exists():
-            raise InvalidInput(f"`storage` {url!r}: there is no such file.")
-        # No pool: a connection to a file costs little, and none is left open in forks, threads and notebooks.
-        self._engine = sql.create_engine(
-            sql.URL.create("sqlite", database=str(path)), connect_args={"timeout": LOCK_SECONDS}, poolclass=sql.NullPool
-        )
-        sql.event.listen(self._engine, "connect", _leave_transactions_to_us)
-        sql.event.listen(self._engine, "begin", _begin)
+        self._file = File(url, make=make)
+        with self._transaction(write=False) as connection:  # looking is possible where writing is not
+            known = self._owner(connection)
+            if known != "nobody":
+                check_whole(connection, url)
+        if known == "noregret":
+            return
+        if known == "nobody" and not make:
+            raise InvalidInput(f"`storage` {url!r} is an empty file: there is no study in it.")
         with self._transaction(write=True) as connection:
-            tables = set(sql.inspect(connection).get_table_names())
-            if "studies" in tables and "trials" not in tables:
-                raise StorageError(f"{url} has studies but no trials: it has been damaged. Restore a copy.")
+            self._bring_up_to_date(connection)
+
+    @property
+    def place(self) -> str:
+        """The URL with an absolute path, which means the same file in every folder."""
+        return f"sqlite:///{self._file.path}"
+
+    def _owner(self, connection: sql.Connection) -> str:
+        return owner(connection, self.url, _metadata, ADDED)
+
+    def _bring_up_to_date(self, connection: sql.Connection) -> None:
+        """Tables where there are none; tables of format 1 lack a column."""
+        known = self._owner(connection)  # again: another process may have been faster
+        if known == "nobody":
             _metadata.create_all(connection)
-            if "trials" in tables:
-                _bring_up_to_date(connection)
+            mark(connection)
+        elif known != "noregret":
+            connection.exec_driver_sql("ALTER TABLE trials ADD COLUMN constraints TEXT")
+            mark(connection)
 
     def find(self, name: str) -> StoredStudy | None:
         """The study of this name, or None."""
@@ -106,6 +119,9 @@ class SqlStorage:
 
     def find_or_make(self, name: str, *, policy: str, seed: int, about: str) -> StoredStudy:
         """The study of this name; where there is none, a new one of this policy (JSON), seed and facts (JSON)."""
+        found = self.find(name)
+        if found is not None:
+            return found
         with self._transaction(write=True) as connection:
             found = self._find(connection, name)
             if found is not None:
@@ -113,21 +129,28 @@ class SqlStorage:
             values: dict[str, Any] = {"name": name, "policy": policy, "seed": str(seed), "about": about}
             values |= {"format": FORMAT, "created_at": time.time()}
             connection.execute(sql.insert(_studies).values(values))
-            made = connection.execute(sql.select(_studies.c.id).where(_studies.c.name == name)).scalar_one()
-            return StoredStudy(made, name, policy, seed, about)
+            made = self._find(connection, name)
+        if made is None:
+            raise StorageError(f"Study {name!r} could not be made in {self.url}: the file has been tampered with.")
+        return made
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
         row = connection.execute(sql.select(_studies).where(_studies.c.name == name)).one_or_none()
         if row is None:
             return None
-        if row.format > FORMAT:
+        if isinstance(row.format, int) and row.format > FORMAT:
             raise StorageError(
                 f"Study {name!r} in {self.url} was written by a newer version of noregret (format {row.format}, "
                 f"this one reads {FORMAT}). Upgrade noregret; the file has not been touched."
             )
         try:
-            return StoredStudy(row.id, row.name, row.policy, int(row.seed), row.about)
-        except (TypeError, ValueError) as error:
+            for column, kind in STUDY.items():
+                if type(getattr(row, column)) is not kind:
+                    raise ValueError(f"`{column}` is {shown(getattr(row, column))}")
+            if row.format < 1 or not (row.seed.isascii() and row.seed.isdecimal()):
+                raise ValueError(f"`format` is {row.format}, `seed` is {shown(row.seed)}")
+            return StoredStudy(row.id, row.name, row.policy, int(row.seed), row.about, row.created_at)
+        except ValueError as error:
             raise StorageError(f"Study {name!r} in {self.url} has been damaged: {error}. Restore a copy.") from error
 
     def names(self) -> list[str]:
@@ -136,24 +159,38 @@ class SqlStorage:
             return list(connection.execute(sql.select(_studies.c.name).order_by(_studies.c.id)).scalars())
 
     @contextmanager
-    def writing(self, study: int) -> Iterator[Writer]:
+    def writing(self, study: StoredStudy) -> Iterator[Writer]:
         """A transaction in which nobody else writes; commits at the end, leaves no trace on an error."""
         with self._transaction(write=True) as connection:
-            yield Writer(connection, study)
+            self._check_still_there(connection, study)
+            yield Writer(connection, study.id)
 
-    def changes(self, study: int, *, after: int) -> list[Trial]:
-        """Trials asked or told after the event of this order."""
+    def changes(self, study: StoredStudy, *, since: int) -> list[Trial]:
+        """Trials asked or told in the event of this order or later; every one of the study since 0."""
         with self._transaction(write=False) as connection:
-            return Writer(connection, study).changes(after=after)
+            self._check_still_there(connection, study)
+            return Writer(connection, study.id).changes(since=since)
+
+    def _check_still_there(self, connection: sql.Connection, study: StoredStudy) -> None:
+        """A file may be replaced while it is in use: what is not the study that was opened is not written to."""
+        columns = (_studies.c.name, _studies.c.seed, _studies.c.created_at)
+        row = connection.execute(sql.select(*columns).where(_studies.c.id == study.id)).one_or_none()
+        if row is None or tuple(row) != (study.name, str(study.seed), study.created_at):
+            raise StorageError(
+                f"{self.url} no longer holds the study {study.name!r} that was opened: the file has been replaced by "
+                "another. Nothing was written. Open the study anew to work with the file as it is now."
+            )
 
     @contextmanager
     def _transaction(self, *, write: bool) -> Iterator[sql.Connection]:
         try:
-            with self._engine.connect().execution_options(noregret_write=write) as connection, connection.begin():
+            with self._file.engine.connect().execution_options(noregret_write=write) as connection, connection.begin():
                 yield connection
         except exc.DatabaseError as error:
             cause = str(error.orig)
-            raise StorageError(f"The storage {self.url} could not be used: {cause}. {_remedy(cause)}") from error
+            raise StorageError(
+                f"The storage {self.url} could not be used: {cause}. {self._file.remedy(cause)}"
+            ) from error
 
 
 class Writer:
@@ -163,25 +200,25 @@ class Writer:
         self._connection = connection
         self._study = study
 
-    def changes(self, *, after: int) -> list[Trial]:
-        """Trials asked or told after the event of this order, by number."""
-        # Two lookups by index rather than one scan: a long study is polled before every call.
-        fresh = sql.union(
-            *(
-                sql.select(_trials.c.number).where(_trials.c.study == self._study, column > after)
-                for column in (_trials.c.asked_order, _trials.c.told_order)
+    def changes(self, *, since: int) -> list[Trial]:
+        """Trials asked or told in the event of this order or later, by number; every one of the study since 0."""
+        # A column for whether a round was explored holds any number in SQLite, and is to be seen as it is.
+        columns = [sql.type_coerce(c, sql.Integer).label(c.name) if c.name == "explored" else c for c in _trials.c]
+        query = sql.select(*columns).where(_trials.c.study == self._study).order_by(_trials.c.number)
+        if since > 0:
+            # Two lookups by index rather than one scan: a long study is polled before every call.
+            fresh = sql.union(
+                *(
+                    sql.select(_trials.c.number).where(_trials.c.study == self._study, column >= since)
+                    for column in (_trials.c.asked_order, _trials.c.told_order)
+                )
             )
-        )
-        query = (
-            sql.select(_trials)
-            .where(_trials.c.study == self._study, _trials.c.number.in_(fresh))
-            .order_by(_trials.c.number)
-        )
-        return [_trial(row) for row in self._connection.execute(query).mappings()]
+            query = query.where(_trials.c.number.in_(fresh))
+        return [from_row(row._asdict()) for row in self._connection.execute(query)]
 
     def save(self, trial: Trial) -> None:
         """Insert a trial that is new, update one that has been answered."""
-        row = _row(trial)
+        row = to_row(trial)
         if trial.told_order is None or trial.told_order == trial.asked_order:
             self._connection.execute(sql.insert(_trials).values(study=self._study, **row))
             return
@@ -193,88 +230,3 @@ class Writer:
         )
         if changed.rowcount != 1:
             raise StorageError(f"Trial {trial.number} is no longer pending in the storage; nothing was written.")
-
-
-def _bring_up_to_date(connection: sql.Connection) -> None:
-    """Tables of format 1 lack a column."""
-    if "constraints" not in {column["name"] for column in sql.inspect(connection).get_columns("trials")}:
-        connection.exec_driver_sql("ALTER TABLE trials ADD COLUMN constraints TEXT")
-
-
-def _row(trial: Trial) -> dict[str, Any]:
-    return {
-        "number": trial.number,
-        "state": trial.state,
-        "arm": trial.arm,
-        "point": json.dumps(trial.point.tolist()),
-        "parameters": None if trial.parameters is None else json.dumps(trial.parameters),
-        "context": None if trial.context is None else json.dumps(trial.context.tolist()),
-        "explored": trial.explored,
-        "reward": trial.reward,
-        "reason": trial.reason,
-        "asked_order": trial.asked_order,
-        "asked_at": trial.asked_at,
-        "told_order": trial.told_order,
-        "told_at": trial.told_at,
-        "constraints": None if trial.constraints is None else json.dumps(trial.constraints.tolist()),
-    }
-
-
-def _trial(row: sql.RowMapping) -> Trial:
-    try:
-        values = {name: value for name, value in row.items() if name != "study"}
-        values["point"] = _array(values["point"])
-        for name in ("context", "constraints"):
-            values[name] = None if values[name] is None else _array(values[name])
-        parameters = values.pop("parameters")
-        values["settings"] = None if parameters is None else tuple(json.loads(parameters).items())
-        trial = Trial(**values)
-        ended = {"pending": (False, False), "observed": (True, False), "failed": (False, True)}[trial.state]
-        if (isinstance(trial.reward, float), isinstance(trial.reason, str)) != ended:
-            raise ValueError(f"state {trial.state!r} with reward {trial.reward!r} and reason {trial.reason!r}")
-    except (KeyError, TypeError, ValueError) as error:
-        raise StorageError(
-            f"Trial {row['number']} in the storage has been damaged ({error}). Restore a copy of the file."
-        ) from error
-    return trial
-
-
-def _array(text: str) -> Array:
-    array = points_array("point", json.loads(text))[:, 0]
-    array.flags.writeable = False
-    return array
-
-
-def _database(url: str) -> str:
-    """The path in an SQLite URL."""
-    hint = "write 'sqlite:///studies.db' (three slashes, then a relative path; four for an absolute one)"
-    if not isinstance(url, str) or not url.startswith("sqlite:"):
-        kind = "only SQLite is supported" if isinstance(url, str) and "://" in url else "it must be a URL"
-        raise InvalidInput(f"`storage` is {url!r}: {kind}; {hint}.")
-    path = url.removeprefix("sqlite:///")
-    if path == url or path in ("", ":memory:") or "\0" in path:
-        raise InvalidInput(
-            f"`storage` is {url!r}, which names no file. For a study in memory leave it out; else {hint}."
-        )
-    return path
-
-
-def _leave_transactions_to_us(connection: Any, _: Any) -> None:
-    # Python's driver would begin transactions by itself, and only before the first write.
-    connection.isolation_level = None
-    connection.execute("PRAGMA synchronous = FULL")
-
-
-def _begin(connection: sql.Connection) -> None:
-    write = connection.get_execution_options().get("noregret_write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")
-
-
-def _remedy(cause: str) -> str:
-    if "locked" in cause:
-        return f"Another process has been writing for more than {LOCK_SECONDS:.0f} s; try again, or stop that process."
-    if "not a database" in cause or "malformed" in cause:
-        return "The file is not a SQLite database, or it is damaged; choose another file, or restore a copy."
-    if "readonly" in cause or "unable to open" in cause:
-        return "The file or its folder cannot be written to; check the permissions, or choose another place."
-    return "What was recorded before is still there."

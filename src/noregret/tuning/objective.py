@@ -7,10 +7,6 @@ import importlib
 import inspect
 import json
 import math
-import os
-import shlex
-import signal
-import string
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -19,8 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from ..checks import LARGEST_REWARD
+from ..domain import Space
 from ..errors import InvalidInput
+from ..parameters import Choice
+from . import shell
 from .config import Job, Objective
+from .template import filled
 
 Evaluate = Callable[[Mapping[str, Any]], float]
 SHOWN = 200  # characters of an objective's output that an error repeats
@@ -32,10 +32,9 @@ class ObjectiveError(Exception):
 
 def evaluator(job: Job) -> Evaluate:
     """The function from parameters to the objective's number; what can be checked beforehand is."""
-    names = list(job.space.parameters)
     if job.objective.function is not None:
-        return _function(job.objective.function, job.folder, names)
-    return _command(job.objective, job.folder, names)
+        return _function(job.objective.function, job.folder, list(job.space.parameters))
+    return _command(job.objective, job.folder, job.space)
 
 
 def _function(reference: str, folder: Path, names: Iterable[str]) -> Evaluate:
@@ -85,58 +84,27 @@ def _one_line(text: str) -> str:
     return line if len(line) <= SHOWN else "... " + line[-SHOWN:]
 
 
-def _command(objective: Objective, folder: Path, names: Iterable[str]) -> Evaluate:
-    template = (objective.command or "").strip()
-    if not template:
-        raise InvalidInput("[objective] `command` is empty.")
-    awkward = [name for name in names if not name.isidentifier()]
-    if awkward:
-        raise InvalidInput(
-            f"[objective] a `command` can only take parameters named with letters, digits and _, not {awkward[0]!r}."
-        )
-    try:
-        used = {name for _, name, _, _ in string.Formatter().parse(template) if name is not None}
-    except ValueError as error:
-        raise InvalidInput(
-            f"[objective] `command` {template!r}: {error}. Write {{{{ and }}}} for braces meant for the shell."
-        ) from error
-    if not used <= set(names):
-        raise InvalidInput(
-            f"[objective] `command` names {', '.join(sorted(map(repr, used - set(names))))}; the parameters are "
-            f"{', '.join(names)}. Write {{{{ and }}}} for braces meant for the shell."
-        )
+def _command(objective: Objective, folder: Path, space: Space) -> Evaluate:
+    choices = [p.options for p in space.parameters.values() if isinstance(p, Choice)]
+    texts = [option for options in choices for option in options if isinstance(option, str)]
+    command = filled(objective.command or "", space.parameters, options=texts)
 
     def evaluate(parameters: Mapping[str, Any]) -> float:
-        command = template.format(**{name: shlex.quote(str(value)) for name, value in parameters.items()})
-        status, said, complained = _shell(command, folder, objective.timeout)
-        if status != 0:
-            raise ObjectiveError(
-                f"exit status {status}: {_one_line(complained) or _one_line(said) or 'it said nothing'}"
-            )
-        lines = said.strip().splitlines()
+        try:
+            ended = shell.run(command(parameters), folder, objective.timeout)
+        except subprocess.TimeoutExpired:
+            raise ObjectiveError(f"no answer within {objective.timeout:g} s") from None
+        except (OSError, ValueError) as error:
+            raise ObjectiveError(f"it could not be started: {_described(error)}") from error
+        if ended.status != 0:
+            said = _one_line(ended.complained) or _one_line(ended.said) or "it said nothing"
+            raise ObjectiveError(f"exit status {ended.status}: {said}")
+        lines = ended.said.strip().splitlines()
         if not lines:
             raise ObjectiveError("it printed nothing; its last line must be a number or JSON")
         return _reward(_parsed(lines[-1].strip()))
 
     return evaluate
-
-
-def _shell(command: str, folder: Path, timeout: float | None) -> tuple[int, str, str]:
-    """Exit status, output and error output; whatever ends the wait early ends the command and all it started."""
-    process = subprocess.Popen(
-        command, shell=True, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, errors="replace",
-        start_new_session=True,
-    )  # fmt: skip
-    try:
-        said, complained = process.communicate(timeout=timeout)
-    except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL) if hasattr(os, "killpg") else process.kill()
-        process.communicate()
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise ObjectiveError(f"no answer within {timeout:g} s") from None
-        raise
-    return process.returncode, said, complained
 
 
 def _parsed(line: str) -> object:

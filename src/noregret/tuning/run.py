@@ -29,22 +29,42 @@ def opened(job: Job) -> Iterator[tuple[Study, Evaluate]]:
     """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
 
     One tuner at a time: a second one could not tell a trial that is being evaluated from one that a crash left behind.
-    The operating system releases the lock, however the process ends.
+    The operating system releases the lock, however the process ends. A finished study is only looked at, which takes
+    no lock: it may lie where nothing can be written.
     """
     evaluate = evaluator(job)
     about = {"goal": job.objective.goal}
     study = Study(job.policy, seed=job.seed, storage=job.storage, name=job.name, about=about)
+    if finished(job, study):
+        yield study, evaluate
+        return
     with closing(_lock(job.storage)):
         yield study, evaluate
 
 
+def finished(job: Job, study: Study) -> bool:
+    """Whether there is nothing left to evaluate."""
+    return len(study.trials) >= job.trials and all(trial.state != "pending" for trial in study.trials)
+
+
 def _lock(storage: str) -> sqlite3.Connection:
     """A lock that ends with the process at the latest: the write lock of an empty database beside the real one."""
-    lock = sqlite3.connect(storage.removeprefix("sqlite:///") + ".lock", timeout=0.0, isolation_level=None)
+    path = storage.removeprefix("sqlite:///") + ".lock"
+    try:
+        lock = sqlite3.connect(path, timeout=0.0, isolation_level=None)
+    except sqlite3.OperationalError as error:
+        raise StorageError(
+            f"The lock {path} could not be made ({error}): the folder must be one in which files can be made."
+        ) from error
     try:
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
+    except sqlite3.DatabaseError as error:
         lock.close()
+        if "locked" not in str(error):
+            raise StorageError(
+                f"The lock {path} could not be taken ({error}): it must be a file that can be written to, and nobody "
+                "else's."
+            ) from error
         raise StorageError(
             f"Another process is tuning in {storage} ({error}). Wait for it or stop it; to tune several things at once "
             "give each its own storage."

@@ -1,0 +1,167 @@
+"""Values of parameters never run as commands, and commands never outlive those who wait for them."""
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+import noregret as nr
+from noregret.cli import main
+from noregret.tuning.template import filled
+
+NASTY = [
+    "$(touch ran)", "`touch ran`", "'; touch ran; '", '"; touch ran; "', "'$(touch ran)'", "\n touch ran\n",
+    "\\'$(touch ran)", "a[$(touch ran)]", "$((`touch ran`))", "-n", "PATH=.", "&& touch ran", "~", "*", "!!",
+]  # fmt: skip
+FILE = """
+trials = 15
+[parameters.x]
+type = "choice"
+options = {options}
+[policy]
+algorithm = "greedy_variance"
+noise = 0.1
+kernel = {{ type = "matern", nu = 2.5, lengthscale = 0.5 }}
+[objective]
+command = {command}
+{more}
+"""
+
+
+def write(folder, command, options=("a", "b"), more=""):
+    path = folder / "job.toml"
+    path.write_text(FILE.format(command=json.dumps(command), options=json.dumps(list(options)), more=more))
+    return path
+
+
+def tune(path, *options):
+    return CliRunner().invoke(main, ["tune", str(path), *options])
+
+
+SAFE = [
+    "{x}", "--opt={x}", "echo 1 {x}{x}", "'quoted' {x} \"double $HOME ${{HOME}} \\\" $\" {x}", "echo $(echo {x})",
+    "echo $((1 + 2)) {x}", "# it's a comment\necho {x}", "echo a#b {x}", "`pwd`{x}", "echo \\'{x}",
+    "echo ${{HOME}} {x}", "test 1 && echo {x} | cat > out", "echo {x}; cat <<EOF\n$(true)\nEOF\n",
+]  # fmt: skip
+UNSAFE = [
+    "'{x}'", '"{x}"', '"a {x} b"', "echo '{x}", "{x!r}", "{x!s}", "{x:.3f}", "{x:>9}", "{x!a:>9}", "{x.real}", "{x[0]}",
+    "{}", "{0}", "\\{x}", "`echo {x}`", "$(( {x} + 1 ))", "$[{x}]", "(( {x} ))", "[[ {x} -eq 1 ]]", "a[{x}]=1", "${x}",
+    "${{v:-{x}}}", "$'a' {x}", "cat <<EOF\n{x}\nEOF", "# {x}", "echo 1 # ' {x}", "# '\n'{x}'", '"$(echo "{x}")"',
+    '"`echo "{x}"`"', "eval echo {x}", "a\\ #'\n{x}'", "echo \\\n#'\n{x}'", "'a'\\''{x}'", "echo 'it''s' '{x}'",
+    "{x:{x}}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("template", SAFE)
+def test_a_value_is_one_word_wherever_a_field_may_stand(tmp_path, template):
+    command = filled(template, ["x"])
+    for value in NASTY:
+        subprocess.run(["sh", "-c", command({"x": value})], cwd=tmp_path, capture_output=True, check=False)
+        assert {path.name for path in tmp_path.iterdir()} <= {"out"}, (template, value)
+
+
+@pytest.mark.parametrize("template", UNSAFE)
+def test_fields_that_cannot_be_quoted_are_refused_when_the_file_is_loaded(tmp_path, template):
+    result = tune(write(tmp_path, template))
+    assert result.exit_code == 1, result.output
+    assert "[objective]" in result.output
+    assert "Traceback" not in result.output
+    assert isinstance(result.exception, SystemExit)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["job.toml"]
+
+
+def test_options_that_are_commands_do_not_run(tmp_path):
+    result = tune(write(tmp_path, "printf '%s' {x} >> said; echo 1", NASTY), "--plot", str(tmp_path / "a.png"))
+    assert result.exit_code == 0, result.output
+    assert not (tmp_path / "ran").exists()
+    assert all(value in (tmp_path / "said").read_text() for value in NASTY)
+
+
+def test_a_nul_in_an_option_is_refused_before_the_first_trial(tmp_path):
+    assert "NUL" in tune(write(tmp_path, "echo 1 {x}", ["a", "b\0c"])).output
+    assert not (tmp_path / "job.db").exists()
+
+
+@pytest.mark.parametrize("text", ['{"x": "$(touch ran)"}', '{"x": "b"}', '{"y": "a"}', "[1]", "{}", None, "1"])
+def test_parameters_come_from_the_point_and_a_row_that_says_otherwise_is_refused(tmp_path, text):
+    path = write(tmp_path, "touch {x}; echo 1")
+    url = f"sqlite:///{tmp_path}/job.db"
+    tune(path, "--trials", "1", "--plot", str(tmp_path / "a.png"))
+    study = nr.Study.open(storage=url, name="job")
+    trial = study.ask()
+    value = trial.parameters["x"]
+    with sqlite3.connect(tmp_path / "job.db") as connection:
+        changed = text if text != f'{{"x": "{value}"}}' else '{"x": "a"}'
+        connection.execute("UPDATE trials SET parameters = ? WHERE number = 1", (changed,))
+    connection.close()
+    result = tune(path, "--trials", "3")
+    assert result.exit_code == 1
+    assert "Trial 1" in result.output
+    assert "damaged" in result.output
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(nr.StorageError, match=r"Trial 1 .*damaged"):
+        nr.Study.open(storage=url, name="job")
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups need a POSIX system")
+def test_a_timeout_waits_for_nobody_who_holds_the_output(tmp_path):
+    more = "timeout = 0.2"
+    before = time.monotonic()
+    result = tune(write(tmp_path, "setsid sleep 25 & sleep 25", more=more), "--trials", "1")
+    assert "no answer within 0.2 s" in result.output
+    assert time.monotonic() - before < 20  # of the 25 that it would wait for the pipe
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups need a POSIX system")
+def test_a_killed_tuner_leaves_no_command_running(tmp_path):
+    beats = "while sleep 0.05; do echo beat >> {}; done"
+    path = write(tmp_path, f"({beats.format('first')}) & {beats.format('second')}; echo {{x}}")
+    tuner = subprocess.Popen(
+        [sys.executable, "-m", "noregret", "tune", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    files = [tmp_path / "first", tmp_path / "second"]
+    try:
+        assert wait_for(lambda: all(file.exists() for file in files))
+    finally:
+        tuner.send_signal(signal.SIGKILL)
+        tuner.wait()
+
+    def quiet():
+        before = [file.stat().st_size for file in files]
+        time.sleep(0.5)
+        return before == [file.stat().st_size for file in files]
+
+    assert wait_for(quiet)
+
+
+def wait_for(condition):
+    for _ in range(200):
+        if condition():
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def test_a_finished_study_is_shown_where_nothing_can_be_written(tmp_path):
+    """A folder in the place of the lock, and a writer that does not let go: nothing may be written or locked."""
+    path = write(tmp_path, "true {x}; echo 1")
+    first = tune(path, "--trials", "2")
+    assert first.exit_code == 0, first.output
+    (tmp_path / "job.db.lock").unlink()
+    (tmp_path / "job.db.lock").mkdir()
+    with sqlite3.connect(tmp_path / "job.db", isolation_level=None) as other:
+        other.execute("BEGIN IMMEDIATE")
+        shown = tune(path, "--trials", "2")
+    other.close()
+    assert shown.exit_code == 0, shown.output
+    assert "2 trials, 0 failed" in shown.output
+    more = tune(path, "--trials", "3")
+    assert more.exit_code == 1
+    assert "lock" in more.output
+    assert isinstance(more.exception, SystemExit)
