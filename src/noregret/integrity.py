@@ -136,7 +136,9 @@ class Auditor:
         if trial.told_order is None or trial.told_at is None:
             return
         added = trial.told_order == trial.asked_order
-        if trial.told_order < trial.asked_order or (added and trial.state == "failed"):
+        if trial.told_order < trial.asked_order or (
+            added and (trial.reward is None or trial.told_at != trial.asked_at)
+        ):
             self._refuse(trial, f"it was told in event {trial.told_order} and asked in event {trial.asked_order}")
         if not math.isfinite(trial.told_at) or (self._timed and trial.told_at < trial.asked_at):
             self._refuse(trial, f"it was told at {trial.told_at}")
