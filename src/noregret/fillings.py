@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 
 import numpy as np
 
@@ -29,19 +30,27 @@ class Filling:
 
     def take(self, answers: Mapping[int, tuple[Trial, float]]) -> None:
         """These answers, trials with their targets, and no others."""
-        for number in [number for number in self._told if number not in answers]:
+        gone = [number for number in self._told if number not in answers]
+        for number in gone:
             self._engine.forget(*self._told.pop(number))
         fresh = [answer for number, answer in answers.items() if number not in self._told]
         for number, (trial, old) in self._told.items():
             self._engine.revise(trial, old, answers[number][1])
+        self._told = dict(answers)
         if fresh:
             self._engine.learn([trial for trial, _ in fresh], [target for _, target in fresh])
-        self._told = dict(answers)
-        self._points = {}
-        for trial, _ in self._told.values():
+        if gone:
+            self._points, self._rows = {}, self._rows[:0]
+        self._place(list(self._told.values()) if gone else fresh)
+
+    def _place(self, answers: list[tuple[Trial, float]]) -> None:
+        """Where there are answers now."""
+        known = len(self._points)
+        for trial, _ in answers:
             self._points.setdefault(row_of(trial).tobytes(), trial)
-        rows = [self._row(trial) for trial in self._points.values()]
-        self._rows = np.array(rows).reshape(len(rows), len(self._sides))
+        new = [self._row(trial) for trial in islice(self._points.values(), known, None)]
+        if new:
+            self._rows = np.concatenate([self._rows, np.array(new)])
 
     def value(self, trial: Trial) -> float:
         """What an unanswered trial counts as, in the posterior's units."""
@@ -60,5 +69,5 @@ class Filling:
         """An independent filling in the same state."""
         other = Filling.__new__(Filling)
         other.__dict__.update(self.__dict__)
-        other._engine, other._told = self._engine.copy(), self._told.copy()
+        other._engine, other._told, other._points = self._engine.copy(), self._told.copy(), self._points.copy()
         return other

@@ -220,10 +220,13 @@ class Ledger:
 
     def retarget(self) -> None:
         """What trials count as has changed, for all of them."""
-        if self._filling is not None:
-            self._revalue([number for number in self.entries if number not in self.open])
-            self._filling.take({number: entry for number, entry in self.entries.items() if self.is_answer(number)})
-        self._revalue(list(self.entries))
+        filling = self._filling
+        if filling is None:
+            self._revalue(list(self.entries))
+            return
+        self._revalue([number for number in self.entries if number not in self.open])
+        filling.take({number: entry for number, entry in self.entries.items() if self.is_answer(number)})
+        self._revalue([number for number in self.open if number in self.entries])
 
     def _revalue(self, numbers: list[int]) -> None:
         for number in numbers:
