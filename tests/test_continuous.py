@@ -250,7 +250,70 @@ def test_the_derived_tail_holds():
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.0])
 def test_rough_kernels_have_no_theorem_2(nu):
     with pytest.raises(nr.InvalidInput, match="nu > 2"):
-        nr.gp_ucb(BOX, nr.Matern(nu), noise=0.1)
+        nr.gp_ucb(BOX, nr.Matern(nu), noise=0.1, width="compact")
+    with pytest.warns(nr.NoRegretWarning, match="nothing is proved"):
+        policy = nr.gp_ucb(BOX, nr.Matern(nu), noise=0.1)
+    assert policy.valid_for == "none"
+    assert nr.Policy.from_json(policy.to_json()) == policy
+    # Slopes of a rough sample between points close together are steep: wider than for the smooth kernel.
+    smooth = nr.gp_ucb(BOX, nr.Matern(2.5), noise=0.1).confidence
+    assert 0.8 * smooth.width(1, None) < policy.confidence.width(1, None) < 2.0 * smooth.width(1, None)
+    study = nr.Study(policy, seed=0)
+    study.tell(study.ask(), 1.0)
+    assert study._look().bounds().valid_for == "none"
+
+
+def test_the_kernel_recommended_for_contexts_has_theorem_2():
+    """a and b of a product on columns of its own: of the process whose slopes are those of its factors."""
+    policy = nr.gp_ucb(
+        nr.Box([0.0], [1.0]), nr.SquaredExponential(0.3).on(0) * nr.Matern(2.5, 0.5).on(1), noise=0.1,
+        context=nr.Box([0.0], [2.0]),
+    )  # fmt: skip
+    assert policy.valid_for == "played"
+    assert policy.confidence.b == pytest.approx(2.0 / 0.3)  # twice the largest std of a slope
+    lower, upper = np.zeros(2), np.array([2.0, 1.0])
+    # A product of squared exponentials on columns of their own is one squared exponential, and so are its constants.
+    product = nr.SquaredExponential(0.3).on(0) * nr.SquaredExponential(0.5, scale=2.0).on(1)
+    same = derivative_tail(nr.SquaredExponential([0.3, 0.5], scale=2.0), lower, upper)
+    np.testing.assert_allclose(derivative_tail(product, lower, upper), same, rtol=1e-12)
+    both_seen = nr.SquaredExponential([0.3, 0.5]) * nr.SquaredExponential([0.4, 0.2])
+    one = nr.SquaredExponential([(0.3**-2 + 0.4**-2) ** -0.5, (0.5**-2 + 0.2**-2) ** -0.5])
+    np.testing.assert_allclose(
+        derivative_tail(both_seen, lower, upper), derivative_tail(one, lower, upper), rtol=1e-12
+    )
+    # A column that the kernel does not see has slope 0.
+    unseen = derivative_tail(nr.SquaredExponential(0.3).on(0), lower, upper)
+    assert unseen.b == pytest.approx(2.0 / 0.3)
+    assert derivative_tail(nr.Matern(1.5).on(0) * nr.SquaredExponential().on(1), lower, upper) is None
+    study = nr.Study(policy, seed=0)
+    for hour in (0.5, 1.0):
+        study.tell(study.ask([hour]), hour)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        nr.SquaredExponential(0.3) * nr.Matern(2.5, 0.4),
+        nr.Linear(scale=2.0) * nr.SquaredExponential(0.2),
+        nr.Periodic(0.5, 0.8),
+        nr.RationalQuadratic(1.0, 0.2),
+        nr.Periodic(0.4) * nr.Linear() + 0.5 * nr.Matern(2.5, 0.3),
+    ],
+    ids=["product", "linear product", "periodic", "rational quadratic", "sum"],
+)
+def test_derived_tails_hold_on_samples(kernel):
+    """P(sup |df/dx| > L) <= a exp(-(L/b)^2), on samples, at levels where the bound is 0.6, 0.2 and 0.05."""
+    lower, upper = np.array([0.5]), np.array([1.5])
+    log_a, b = derivative_tail(kernel, lower, upper)
+    grid = np.linspace(0.5, 1.5, 150)[:, None]
+    values, vectors = np.linalg.eigh(kernel(grid, grid))
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    samples = root @ np.random.default_rng(0).standard_normal((150, 2000))
+    slopes = np.abs(np.diff(samples, axis=0) / (grid[1] - grid[0]))
+    for level in b * np.sqrt(log_a + np.array([0.5, 1.6, 3.0])):
+        assert (slopes.max(axis=0) > level).mean() <= math.exp(log_a - (level / b) ** 2)
+    # b is twice the largest std of a slope, or an upper bound of that: not a hundred times too large.
+    assert b / 4.0 < slopes.std(axis=1).max() < b / 1.9
 
 
 BRANIN = nr.Box([-5.0, 0.0], [10.0, 15.0])
@@ -567,7 +630,7 @@ def test_simulated_contexts():
         (lambda: nr.Box([0.0], [np.inf]), "not finite"),
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, width="finite"), "Theorem 1, for finitely many arms"),
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, a=1.0), "`a` and `b` together"),
-        (lambda: nr.gp_ucb(BOX, nr.Matern() * nr.Matern(), noise=0.1), "cannot be derived"),
+        (lambda: nr.gp_ucb(BOX, nr.Matern() * nr.Matern(1.5), noise=0.1, width="compact"), "cannot be derived"),
         (lambda: nr.gp_ucb(BOX, nr.Matern(2.5, [1, 2, 3]), noise=0.1), "3 lengthscales"),
         (
             lambda: nr.gp_ucb(BOX, nr.Empirical(np.eye(2)), noise=0.1),

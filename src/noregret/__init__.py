@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     )
     from .fitting import Fit, Standardization, fit
     from .information import GreedyDesign, Spectrum, information_gain
-    from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
+    from .kernels import Active, Empirical, Kernel, Linear, Matern, Periodic, Product, RationalQuadratic, SquaredExponential, Sum
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
     from .parts.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
@@ -96,7 +96,7 @@ _HOME = {
     ],
     "fitting": ["Fit", "Standardization", "fit"],
     "information": ["GreedyDesign", "Spectrum", "information_gain"],
-    "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Product", "SquaredExponential", "Sum"],
+    "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Periodic", "Product", "RationalQuadratic", "SquaredExponential", "Sum"],
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
     "parts.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
@@ -145,10 +145,12 @@ __all__ = [
     "NearestMeans",
     "NoRegretError",
     "NoRegretWarning",
+    "Periodic",
     "PointSearch",
     "Policy",
     "PowerLaw",
     "Product",
+    "RationalQuadratic",
     "Refit",
     "RestartAt",
     "RestartDoubling",

@@ -30,7 +30,8 @@ PART = 125  # distinct points beyond which the starts are compared on a random p
 TOLERANCE = 1e-8  # relative rise of an iteration that ends a climb
 ROUGHLY = 1e-3  # the same where starts are compared on a part
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance; the first one that works is used
-BOUNDED = ("lengthscale", "scale", "noise")
+PERIOD_SPREAD = 0.1  # of the logarithm of a period that is fitted, about the one that was given
+BOUNDED = ("lengthscale", "scale", "noise", "period", "angle")
 
 
 @final
@@ -147,8 +148,9 @@ def fit(
         prior: "hvarfner", or None for maximum likelihood.
         restarts: starts beside the given kernel.
         seed: of the random starts, and of the part of many points that compares them.
-        bounds: (low, high) that replace the bounds of "lengthscale", "scale" (all of them) or "noise" (a standard
-            deviation); equal ends fix a value.
+        bounds: (low, high) that replace the bounds of "lengthscale", "scale" (all of them), "noise" (a standard
+            deviation), "angle" (lengthscales of `Periodic`, pure numbers) or "period"; equal ends fix a value. Periods
+            stay as they are given unless they have bounds here.
 
     Raises:
         InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong bounds.
@@ -197,6 +199,9 @@ def _prior(kernel: Kernel, X: Array, y: Array, name: str | None, bounds: Mapping
         rows.append((-4.0, 1.0, 1e-4, 10.0))
     location, spread, low, high = np.array(rows).T
     low, high = np.log(low), np.log(high)
+    for index, (parameter, value) in enumerate(zip(known, kernel.log_parameters, strict=True)):
+        if parameter.kind == "period":  # usually known, and its likelihood has many maxima
+            location[index] = low[index] = high[index] = value
     kinds = ["scale" if parameter.kind == "slope" else parameter.kind for parameter in known] + ["noise"]
     for kind, given in bounds.items():
         one_of("bounds", kind, BOUNDED)
@@ -215,7 +220,9 @@ def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
 
 def _hvarfner(parameter: Hyperparameter) -> tuple[float, float, float, float]:
     """Location and spread of the logarithm, and bounds (Hvarfner, Hellsten & Nardi 2024; the scale is ours)."""
-    if parameter.kind == "lengthscale":
+    if parameter.kind == "period":
+        return 0.0, PERIOD_SPREAD, 1.0, 1.0  # about the period that is given, which `_prior` puts in
+    if parameter.kind in ("lengthscale", "angle"):  # a circle of radius 1 is about as large as the unit cube
         return math.sqrt(2.0) + 0.5 * math.log(parameter.dimension), math.sqrt(3.0), 0.025, 1e3
     return 1.0, 1.0, 1e-3, 1e3
 
@@ -223,6 +230,10 @@ def _hvarfner(parameter: Hyperparameter) -> tuple[float, float, float, float]:
 def _vague(parameter: Hyperparameter, X: Array, variance: float) -> tuple[float, float, float, float]:
     """Where to start and how far to go for points and rewards in any units."""
     columns = X[:, list(parameter.columns)]
+    if parameter.kind == "period":
+        return 0.0, PERIOD_SPREAD, 1.0, 1.0
+    if parameter.kind == "angle":
+        return math.log(0.6 * math.sqrt(parameter.dimension)), 1.0, 2e-3, 2e3  # a circle's diameter for the span
     if parameter.kind == "lengthscale":
         span = float(np.ptp(columns, axis=0).max()) if len(X) else 0.0
         span = span or 1.0  # a constant column says nothing about its lengthscale

@@ -16,7 +16,7 @@ import math
 
 from .checks import integer, number, one_of
 from .errors import InvalidInput
-from .kernels import Active, Empirical, Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from .kernels import Active, Empirical, Kernel, Linear, Matern, Periodic, Product, SquaredExponential, Sum
 
 SOURCES = ("srinivas", "vakili")
 
@@ -28,6 +28,9 @@ def information_gain_rate(
 
     - `Linear`: d log t, and `Empirical` likewise with d its number of arms (Srinivas et al. 2010, Theorem 5.1).
     - `SquaredExponential`: (log t)^{d+1} (Theorem 5.2).
+    - `Periodic`: the same. Its harmonics beyond m in some dimension carry a share of its variance that falls faster than
+      any geometric series; (2 m + 1)^d harmonics with m = O(log t) leave out less than 1/t, and each of those kept
+      gains O(log t).
     - `Matern`: source "srinivas" t^{d(d+1) / (2 nu + d(d+1))} log t for nu > 1 (Theorem 5.3); source "vakili"
       t^{d / (2 nu + d)} (log t)^{2 nu / (2 nu + d)} for nu > 1/2 (Vakili, Khezeli & Picheny 2021).
     - sums: the sum of both rates, as log det(I + A + B) <= log det(I + A) + log det(I + B);
@@ -53,7 +56,7 @@ def information_gain_rate(
 def _rate(kernel: Kernel, d: int, t: float, source: str) -> float:
     if isinstance(kernel, Active):
         return _rate(kernel.kernel, len(kernel.dimensions), t, source)
-    if isinstance(kernel, SquaredExponential):
+    if isinstance(kernel, SquaredExponential | Periodic):
         return math.log(t) ** (d + 1)
     if isinstance(kernel, Matern):
         return _matern(kernel.nu, d, t, source)
@@ -68,7 +71,7 @@ def _rate(kernel: Kernel, d: int, t: float, source: str) -> float:
             if rank is not None:
                 return rank * (_rate(other, d, t, source) + math.log(t))
     raise InvalidInput(
-        f"No rate is known for {kernel!r}. Known are Linear, Empirical, SquaredExponential and Matern, their sums, and "
+        f"No rate is known for {kernel!r}. Known are Linear, Empirical, SquaredExponential, Periodic and Matern, their sums, and "
         "products in which a factor is Linear or Empirical. A product of SquaredExponential kernels on different "
         "columns is one SquaredExponential with a lengthscale for each column. Or bound the gain numerically, with "
         "`information_gain` on a grid."

@@ -22,6 +22,12 @@ KERNELS = {
     "Matern 0.8": (nr.Matern(0.8, 0.7), POINTS),
     "Matern 40": (nr.Matern(40.0, 0.7, scale=2.0), POINTS),
     "Matern 1000": (nr.Matern(1000.0, 0.7), POINTS),
+    "RationalQuadratic": (nr.RationalQuadratic(0.7, 0.4, scale=1.7), POINTS),
+    "RationalQuadratic, per dimension": (nr.RationalQuadratic(30.0, [0.4, 2.0]), POINTS),
+    "Periodic": (nr.Periodic(1.3, 0.7, scale=1.7), POINTS),
+    "Periodic, per dimension": (nr.Periodic([1.3, 0.4], [0.7, 2.0]), POINTS),
+    "Periodic that fades": (nr.Periodic(0.9).on(1) * nr.Matern(2.5, 2.0).on(1) + 0.3 * nr.Linear(), POINTS),
+    "Scaled": (2.5 * (nr.Matern(1.5, 0.7) * nr.Linear() + nr.RationalQuadratic().on(0)), POINTS),
     "Linear": (nr.Linear(scale=0.5), POINTS),
     "Empirical": (nr.Empirical(COVARIANCE), INDICES),
     "Sum": (nr.SquaredExponential(0.4) + nr.Linear(), POINTS),
@@ -109,6 +115,45 @@ def test_frozen_comparable_and_round_trips_through_json(case):
     np.testing.assert_array_equal(again(points, points), kernel(points, points))
     with pytest.raises(AttributeError):
         kernel.scale = 2.0
+
+
+def test_a_number_multiplies_the_variance(case):
+    kernel, points = case
+    for twice in (2.0 * kernel, kernel * 2, np.float64(2.0) * kernel):
+        assert type(twice) is type(kernel)
+        np.testing.assert_allclose(twice(points, points), 2.0 * kernel(points, points), rtol=1e-14)
+        assert len(twice.log_parameters) == len(kernel.log_parameters)
+        assert serialize.loads(serialize.dumps(twice)) == twice
+    for factor in (0.0, -1.0, np.nan, np.inf):
+        with pytest.raises(nr.InvalidInput, match="factor"):
+            factor * kernel
+    for wrong in ("2", None, np.ones(2), 1j):
+        with pytest.raises(TypeError):
+            wrong * kernel
+
+
+def test_derivatives_bound_what_the_kernel_says(smooth):
+    """Var df/dx_j and Var d^2f/dx_i dx_j by differences of the kernel, at random points of the box."""
+    kernel, _ = smooth
+    lower, upper, h = np.array([-1.0, -0.5]), np.array([2.0, 1.5]), 1e-3
+    bound = kernel.derivatives(lower, upper)
+    exact = bound.stationary
+    for at in np.random.default_rng(7).uniform(lower, upper, (6, 2)):
+        assert kernel.diagonal(at[None])[0] <= bound.value * (1 + 1e-12)
+        for i in range(2):
+            ends = at + np.outer([0.5, -0.5], h * np.eye(2)[i])
+            seen = float([1, -1] @ kernel(ends, ends) @ [1, -1]) / h**2
+            assert seen <= bound.first[i] * 1.001 + 1e-6
+            if exact and np.isfinite(bound.second).all():
+                assert seen == pytest.approx(bound.first[i], rel=1e-3, abs=1e-6)
+            for j in range(2):
+                wide = 0.01
+                steps = [a * np.eye(2)[i] + b * np.eye(2)[j] for a in (0.5, -0.5) for b in (0.5, -0.5)]
+                corners = at + wide * np.array(steps)
+                seen_ij = float([1, -1, -1, 1] @ kernel(corners, corners) @ [1, -1, -1, 1]) / wide**4
+                assert seen_ij <= bound.second[i, j] * 1.01 + 1e-3
+                if exact and np.isfinite(bound.second).all():
+                    assert seen_ij == pytest.approx(bound.second[i, j], rel=0.1, abs=1e-3)
 
 
 def test_input_is_not_changed_or_kept(case):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import warnings
 
 import numpy as np
 
 from ..checks import LARGEST_REWARD, integer, number, one_of
 from ..domain import Arms, Domain, count_of_points, enclosing_box
-from ..errors import InvalidInput
+from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
 from ..parts.confidence import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
 from ..parts.explore import Explore, NoExploration
@@ -19,7 +20,7 @@ from ..parts.pending import Hallucinated, Ignored, Pending
 from ..parts.refit import Refit
 from ..parts.scores import Score
 from ..parts.search import PointSearch
-from ..parts.smoothness import derivative_tail
+from ..parts.smoothness import Tail, assumed_tail, derivative_tail
 from ..policy import Policy, check_model
 
 GAINS = ("realised", "greedy", "rate")
@@ -55,6 +56,7 @@ def bayes_width(
 ) -> Confidence:
     """The width of Theorem 1 or 2 of Srinivas et al. 2010; with contexts D is the set of all (context, point)."""
     size = count_of_arms(domain, context)
+    by_name = width is not None
     if width is None:
         width = "compact" if size is None else "finite"
     one_of("width", width, ["finite", "compact"])
@@ -74,18 +76,43 @@ def bayes_width(
     if (a is None) != (b is None):
         raise InvalidInput("Theorem 2 needs `a` and `b` together: give both, or neither to have them derived.")
     box = enclosing_box(domain, context)
+    assumed = False
     if a is None or b is None:
-        log_a, b = derivative_tail(kernel, box.lower, box.upper)
+        tail = derivative_tail(kernel, box.lower, box.upper)
+        assumed = tail is None
+        if tail is None:
+            _warn_of_rough_samples(kernel, by_name=by_name)
+            tail = assumed_tail(kernel, box.lower, box.upper)
     else:
-        log_a = math.log(number("a", a, low=0.0, open_low=True))
+        tail = Tail(math.log(number("a", a, low=0.0, open_low=True)), b)
     return CompactBayes(
         dimension=box.dimension,
         side=float((box.upper - box.lower).max()) if r is None else r,
-        log_a=log_a,
-        b=b,
+        log_a=tail.log_a,
+        b=tail.b,
         delta=delta,
         scale=scale,
         noise_matched=noise_matched,
+        assumed=assumed,
+    )
+
+
+def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
+    """Whoever asks for Theorem 2 by name is refused where it does not hold; others are told."""
+    what = (
+        f"The constants a and b of Theorem 2 cannot be derived for {kernel!r}: its samples must have continuous "
+        "derivatives, as those of a kernel that is four times differentiable (Matern with nu > 2)."
+    )
+    if by_name:
+        raise InvalidInput(
+            f"{what} Use nu = 2.5, a grid of arms with width='finite', or give `a` and `b` yourself, such that "
+            "P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) on the domain. Without `width` a width that is not proved is used."
+        )
+    warnings.warn(
+        f"{what} The width used is for slopes between points a thousandth of a side apart, and nothing is proved for "
+        "it (`valid_for` is 'none'). Use nu = 2.5, or give `a` and `b`.",
+        NoRegretWarning,
+        stacklevel=4,
     )
 
 

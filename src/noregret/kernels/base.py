@@ -16,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Self, final
+from typing import ClassVar, Literal, NamedTuple, Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ import numpy.typing as npt
 from ..checks import Array, IndexArray, finite_array, integer, number, points_array
 from ..errors import InvalidInput
 from ..serialize import described
+from .derivatives import Derivatives
 
 Rows = IndexArray | slice
 Pullback = Callable[[Array], Array]
@@ -33,13 +34,17 @@ ALL = slice(None)
 class Hyperparameter(NamedTuple):
     """What one entry of `log_parameters` is: a fit chooses priors and bounds by it."""
 
-    kind: Literal["lengthscale", "scale", "slope"]  # slope: the scale of a linear kernel, reward^2 / point^2
+    # slope: the scale of a linear kernel, reward^2 / point^2; period: a length of the points; angle: the lengthscale of
+    # a periodic kernel, a pure number.
+    kind: Literal["lengthscale", "scale", "slope", "period", "angle"]
     columns: tuple[int, ...]  # the columns of the points that it acts on
     dimension: int  # of how many columns its kernel sees
 
 
 class Kernel(ABC):
     """A covariance function. `kernel(A, B)` takes `(n, d)` and `(m, d)` and returns `(n, m)`."""
+
+    __array_ufunc__: ClassVar[None] = None  # so that numpy leaves `np.float64(2) * kernel` to `__rmul__`
 
     @abstractmethod
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
@@ -89,6 +94,17 @@ class Kernel(ABC):
         What costs most is shared between the two. K must not be written to before the function has been called.
         """
 
+    @abstractmethod
+    def scaled(self, factor: float) -> Kernel:
+        """The kernel factor * k, also written `factor * kernel`: variances are multiplied, so for an amplitude a, a**2.
+
+        The factor goes into the scales there are, so that a fit has no second scale to tell apart from the first.
+        """
+
+    @abstractmethod
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
+        """Largest variances of samples and their derivatives on a box (see `kernels.derivatives`); may be infinite."""
+
     @final
     def parameter_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         """sum_ij weights_ij * d k(x_i, x_j) / d `log_parameters`, `(p,)`, for X `(n, d)` and weights `(n, n)`."""
@@ -103,8 +119,13 @@ class Kernel(ABC):
     def __add__(self, other: Kernel) -> Sum:
         return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
 
-    def __mul__(self, other: Kernel) -> Product:
-        return Product(self, other) if isinstance(other, Kernel) else NotImplemented
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
+
+    def __rmul__(self, factor: float) -> Kernel:
+        if not isinstance(factor, int | float | np.integer | np.floating):
+            return NotImplemented
+        return self.scaled(number("factor", factor, low=0.0, open_low=True, why="It multiplies the prior variance."))
 
 
 class PointKernel(Kernel):
@@ -197,6 +218,14 @@ class Sum(Kernel):
         """Those of `left`, then those of `right`."""
         return self.left.hyperparameters(columns) + self.right.hyperparameters(columns)
 
+    def scaled(self, factor: float) -> Sum:
+        """Both terms multiplied."""
+        return Sum(self.left.scaled(factor), self.right.scaled(factor))
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
+        """The terms are independent processes."""
+        return self.left.derivatives(lower, upper).plus(self.right.derivatives(lower, upper))
+
     def with_log_parameters(self, values: npt.ArrayLike) -> Sum:
         """The sum of both kernels with these log parameters."""
         return Sum(*_split(self.left, self.right, values))
@@ -252,6 +281,14 @@ class Product(Kernel):
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
         """Those of `left`, then those of `right`."""
         return self.left.hyperparameters(columns) + self.right.hyperparameters(columns)
+
+    def scaled(self, factor: float) -> Product:
+        """The left factor multiplied."""
+        return Product(self.left.scaled(factor), self.right)
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
+        """Those of the product of two independent processes."""
+        return self.left.derivatives(lower, upper).times(self.right.derivatives(lower, upper))
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Product:
         """The product of both kernels with these log parameters."""
@@ -330,6 +367,15 @@ class Active(PointKernel):
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
         """Those of the kernel inside, which sees a part of the columns."""
         return self.kernel.hyperparameters([columns[dimension] for dimension in self.dimensions])
+
+    def scaled(self, factor: float) -> Active:
+        """The kernel inside multiplied."""
+        return Active(self.kernel.scaled(factor), self.dimensions)
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
+        """Those of the kernel inside, 0 in the columns that it does not see."""
+        inside = self.kernel.derivatives(self._select(lower[None])[0], self._select(upper[None])[0])
+        return inside.on(self.dimensions, len(lower))
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Active:
         """The kernel inside with these log parameters, on the same columns."""

@@ -23,6 +23,7 @@ from .base import (
     scale_number,
     weights_array,
 )
+from .derivatives import Derivatives, unknown
 
 
 @final
@@ -63,6 +64,16 @@ class Linear(PointKernel):
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
         """The scale, which is the prior variance of the function's slopes."""
         return (Hyperparameter("slope", tuple(columns), len(columns)),)
+
+    def scaled(self, factor: float) -> Linear:
+        """The same kernel with `factor` times the scale."""
+        return Linear(scale=factor * self.scale)
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
+        """Slopes are the same everywhere; the variance is largest in a corner."""
+        d = len(lower)
+        largest = self.scale * float((np.maximum(np.abs(lower), np.abs(upper)) ** 2).sum())
+        return Derivatives(largest, np.full(d, self.scale), np.zeros((d, d)), stationary=False)
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Linear:
         """The same kernel with this scale, given by its logarithm."""
@@ -168,6 +179,14 @@ class Empirical(Kernel):
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:  # noqa: ARG002
         """Empty: the matrix is taken as it is."""
         return ()
+
+    def scaled(self, factor: float) -> Empirical:
+        """The matrix multiplied."""
+        return Empirical(factor * self.covariance)
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - has no coordinates
+        """Infinite: arms given by a matrix have no coordinates to vary along."""
+        return unknown(len(lower))
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Empirical:
         """The kernel itself."""

@@ -26,17 +26,64 @@ from ..checks import Array, number, points_array
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Hyperparameter, PointKernel, Pullback, parameter_values, points_pair, scale_number, weights_array
+from .derivatives import Derivatives
 
 FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
+DISTANCE = "It is the distance over which the reward changes noticeably."
 Profile = tuple[Array, Callable[[], Array]]  # kappa, and g when it is asked for
 
 
-class Stationary(PointKernel):
+class Spectral(PointKernel):
+    """A stationary kernel k(x, x') = scale * E cos(omega^T (x - x')) whose random frequencies can be drawn (Bochner).
+
+    Concrete ones are dataclasses.
+    """
+
+    scale: float
+
+    @abstractmethod
+    def frequencies(self, unit: Array) -> Array:
+        """Frequencies omega `(m, d)`, in radians per unit of length, from uniform numbers `(m, d + 1)` in (0, 1)."""
+
+    @final
+    def scaled(self, factor: float) -> Self:
+        """The same kernel with `factor` times the scale."""
+        return replace(self, scale=factor * self.scale)  # type: ignore[type-var]  # all are dataclasses
+
+    @final
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """`scale` for every row."""
+        return np.full(len(points_array("A", A)), self.scale)
+
+    @final
+    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
+        """Zero: the prior variance is the same everywhere, `(m, d)`."""
+        return np.zeros(points_array("X", X).shape)
+
+
+class Stationary(Spectral):
     """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Concrete ones are dataclasses with both fields."""
 
     lengthscale: float | tuple[float, ...]
-    scale: float
+
+    @property
+    @abstractmethod
+    def moments(self) -> tuple[float, float]:
+        """E omega_j^2 and E omega_i^2 omega_j^2 (i != j) for lengthscale 1; infinite where there are none.
+
+        All of these kernels are mixtures of Gaussian spectra of several widths, so that E omega_j^4 is three times the
+        second.
+        """
+
+    @final
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - the same on every box
+        """Moments of the spectrum: Var df/dx_j = scale E omega_j^2, and so on."""
+        d = len(lower)
+        inverse = np.broadcast_to(1.0 / self._unit(lower[None]) ** 2, (d,))
+        first, second = self.moments
+        pairs = np.outer(inverse, inverse) * (1.0 + 2.0 * np.eye(d))  # E z_i^2 z_j^2 = 1, and 3 for i = j
+        return Derivatives(self.scale, self.scale * first * inverse, self.scale * second * pairs, stationary=True)
 
     @abstractmethod
     def profile(self, squares: Array) -> Profile:
@@ -53,11 +100,6 @@ class Stationary(PointKernel):
         return value
 
     @final
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """`scale` for every row."""
-        return np.full(len(points_array("A", A)), self.scale)
-
-    @final
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`."""
         first, second = points_pair(X, B)
@@ -67,11 +109,6 @@ class Stationary(PointKernel):
         origin, unit = second[:1].sum(axis=0), self._unit(first)
         differences = G @ ((second - origin) / unit) - G.sum(axis=1)[:, None] * ((first - origin) / unit)
         return np.asarray(self.scale * differences / unit, dtype=np.float64)
-
-    @final
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """Zero: the prior variance is the same everywhere, `(m, d)`."""
-        return np.zeros(points_array("X", X).shape)
 
     @property
     @final
@@ -133,14 +170,21 @@ class Stationary(PointKernel):
         return cdist(first / unit, second / unit, "sqeuclidean")
 
 
-def _lengthscale(value: object) -> float | tuple[float, ...]:
-    why = "It is the distance over which the reward changes noticeably."
+def checked_lengths(name: str, value: object, *, why: str) -> float | tuple[float, ...]:
+    """One positive number or one for each dimension, or an error."""
     if np.ndim(value) == 0:  # type: ignore[arg-type]  # anything else than a number is refused by `number`
-        return number("lengthscale", value, low=0.0, open_low=True, why=why)
-    values = tuple(number("lengthscale", v, low=0.0, open_low=True, why=why) for v in np.asarray(value).tolist())
+        return number(name, value, low=0.0, open_low=True, why=why)
+    values = tuple(number(name, v, low=0.0, open_low=True, why=why) for v in np.asarray(value).tolist())
     if not values:
-        raise InvalidInput("`lengthscale` is empty: give one number, or one for each dimension.")
+        raise InvalidInput(f"`{name}` is empty: give one number, or one for each dimension.")
     return values
+
+
+def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:
+    """Normal frequencies `(m, d)` from uniform numbers `(m, d + 1)`, of which the last column is for a mixture."""
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(unit[:, :-1]) / np.asarray(lengthscale))
 
 
 @final
@@ -153,7 +197,7 @@ class SquaredExponential(Stationary):
     scale: float = field(default=1.0, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
+        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
         object.__setattr__(self, "scale", scale_number(self.scale))
 
     def profile(self, squares: Array) -> Profile:
@@ -161,6 +205,55 @@ class SquaredExponential(Stationary):
         squares *= -0.5
         value = np.exp(squares, out=squares)
         return value, lambda: value
+
+    @property
+    def moments(self) -> tuple[float, float]:
+        """Of the standard normal distribution."""
+        return 1.0, 1.0
+
+    def frequencies(self, unit: Array) -> Array:
+        """Normal."""
+        return _normal(unit, self.lengthscale)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class RationalQuadratic(Stationary):
+    """k(x, x') = scale * (1 + r^2 / (2 alpha))^-alpha, r = |(x - x') / lengthscale|: lengthscales of many sizes mixed.
+
+    A squared exponential kernel averaged over 1 / lengthscale^2, a gamma variable of shape alpha; for large alpha it is
+    `SquaredExponential` (Rasmussen & Williams 2006, eq. 4.19). alpha is a choice, not a parameter that is fitted.
+    """
+
+    alpha: float = 1.0
+    lengthscale: float | tuple[float, ...] = 1.0
+    scale: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        why = "The smaller it is, the more long lengthscales are in the mixture."
+        object.__setattr__(self, "alpha", number("alpha", self.alpha, low=0.0, high=1e100, open_low=True, why=why))
+        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
+        object.__setattr__(self, "scale", scale_number(self.scale))
+
+    def profile(self, squares: Array) -> Profile:
+        """Kappa = u^-alpha and g = u^-(alpha + 1), u = 1 + r^2 / (2 alpha)."""
+        squares *= 0.5 / self.alpha
+        logarithm = np.log1p(squares, out=squares)
+        value = np.exp(-self.alpha * logarithm)
+        return value, lambda: np.exp(-(self.alpha + 1.0) * logarithm)
+
+    @property
+    def moments(self) -> tuple[float, float]:
+        """Of a normal distribution whose precision is a gamma variable of mean 1: its square has mean 1 + 1/alpha."""
+        return 1.0, 1.0 + 1.0 / self.alpha
+
+    def frequencies(self, unit: Array) -> Array:
+        """Normal, times the root of a gamma variable of shape alpha and mean 1."""
+        from scipy.special import gammaincinv
+
+        mixed = np.sqrt(gammaincinv(self.alpha, unit[:, -1]) / self.alpha)
+        return np.asarray(_normal(unit, self.lengthscale) * mixed[:, None])
 
 
 @final
@@ -181,7 +274,7 @@ class Matern(Stationary):
         why = "It is the smoothness; 2.5 is a common choice, and beyond 1e100 use SquaredExponential."
         nu = number("nu", self.nu, low=0.0, high=1e100, open_low=True, why=why)
         object.__setattr__(self, "nu", nu)
-        object.__setattr__(self, "lengthscale", _lengthscale(self.lengthscale))
+        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
         object.__setattr__(self, "scale", scale_number(self.scale))
 
     def profile(self, squares: Array) -> Profile:
@@ -193,6 +286,22 @@ class Matern(Stationary):
             return _matern_closed(self.nu, s)
         value = _matern_debye(self.nu, s) if self.nu > DEBYE_FROM else _matern_bessel(self.nu, s)
         return value, lambda: _matern_slope(self.nu, s)
+
+    @property
+    def moments(self) -> tuple[float, float]:
+        """Of the multivariate t distribution with 2 nu degrees of freedom."""
+        nu = self.nu
+        first = nu / (nu - 1.0) if nu > 1.0 else math.inf
+        return first, nu**2 / ((nu - 1.0) * (nu - 2.0)) if nu > 2.0 else math.inf
+
+    def frequencies(self, unit: Array) -> Array:
+        """Multivariate t with 2 nu degrees of freedom."""
+        from scipy.special import gammaincinv
+
+        # chi^2 with 2 nu degrees of freedom, divided by 2 nu, is a gamma variable of shape nu and mean 1.
+        return np.asarray(
+            _normal(unit, self.lengthscale) / np.sqrt(gammaincinv(self.nu, unit[:, -1]) / self.nu)[:, None]
+        )
 
 
 def _matern_closed(nu: float, s: Array) -> Profile:

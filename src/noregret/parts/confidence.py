@@ -190,6 +190,7 @@ class CompactBayes(Confidence):
     delta: float = 0.1
     scale: float = 1.0
     noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1
+    assumed: bool = False  # whether a and b are no bounds, but what the slopes of a rough kernel were taken for
 
     def __post_init__(self) -> None:
         integer("dimension", self.dimension, low=1)
@@ -201,8 +202,8 @@ class CompactBayes(Confidence):
 
     @property
     def valid_for(self) -> str:
-        """Valid where points are played, unless beta_t was scaled down or lambda is not the noise variance."""
-        return "played" if self.scale >= 1.0 and self.noise_matched else "none"
+        """Valid where points are played, unless beta_t was scaled down, lambda is another, or a and b are assumed."""
+        return "played" if self.scale >= 1.0 and self.noise_matched and not self.assumed else "none"
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """beta_t^{1/2} of Theorem 2."""

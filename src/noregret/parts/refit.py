@@ -11,8 +11,7 @@ import numpy as np
 from ..checks import Array, integer, one_of
 from ..errors import InvalidInput, NoRegretWarning
 from ..fitting import FEWEST, Standardization, fit
-from ..kernels import Active, Kernel, Product
-from ..kernels.stationary import Stationary
+from ..kernels import Active, Kernel, Product, Spectral
 from ..serialize import described
 
 
@@ -99,20 +98,20 @@ def _multiplies(kernel: Kernel) -> bool:
     """Whether the kernel is a product of stationary ones: its prior variance is the product of their scales."""
     if isinstance(kernel, Product):
         return _multiplies(kernel.left) and _multiplies(kernel.right)
-    return _multiplies(kernel.kernel) if isinstance(kernel, Active) else isinstance(kernel, Stationary)
+    return _multiplies(kernel.kernel) if isinstance(kernel, Active) else isinstance(kernel, Spectral)
 
 
 def rescaled(kernel: Kernel, factors: Array) -> Kernel:
     """The same kernel for points whose columns have been multiplied by `factors` `(d,)`."""
     values = kernel.log_parameters.copy()
     for i, parameter in enumerate(kernel.hyperparameters(range(len(factors)))):
-        if parameter.kind == "scale":
-            continue
+        if parameter.kind in ("scale", "angle"):
+            continue  # in the units of the reward, or in none
         own = np.log(factors[list(parameter.columns)])
         if np.ptp(own) > 1e-12:
             raise InvalidInput(
                 "A fit needs a lengthscale for each dimension where the box has sides of different lengths: "
                 f"{kernel!r} has one for several of them. Give a list, such as lengthscale=[1.0, 20.0]."
             )
-        values[i] += own[0] if parameter.kind == "lengthscale" else -2.0 * own[0]
+        values[i] += -2.0 * own[0] if parameter.kind == "slope" else own[0]
     return kernel.with_log_parameters(values)

@@ -1,8 +1,9 @@
 """How steep samples of a Gaussian process are: the constants a and b of Srinivas et al. 2010, Theorem 2.
 
 The theorem needs P(sup_x |df/dx_j| > L) <= a exp(-(L / b)^2) and leaves a and b to the reader. They are derived here
-from the kernel. g = df/dx_j is itself a stationary Gaussian process, with variance s^2 (the spectral moment of
-omega_j^2), and g(x) - g(x') has standard deviation at most Lambda |x - x'|, Lambda^2 = sum_i E[omega_i^2 omega_j^2]:
+from the kernel. g = df/dx_j is itself a Gaussian process, whose variance is at most s^2, and g(x) - g(x') has standard
+deviation at most Lambda |x - x'|, Lambda^2 = sum_i sup Var d^2 f / dx_i dx_j: both come from the kernel, by its own
+`derivatives`, for sums, products and kernels on some of the columns too (`noregret.kernels.derivatives`).
 
 1. E sup g <= m by Dudley's entropy integral with the constant of Boucheron, Lugosi and Massart (2013), Corollary 13.2:
    m = 12 int_0^s sqrt(log N(u)) du, N(u) <= prod_i (1 + sqrt(d) Lambda r_i / (2 u)) balls of radius u covering the box;
@@ -21,14 +22,9 @@ import numpy as np
 
 from ..checks import Array
 from ..errors import InvalidInput
-from ..kernels import Kernel, Linear, Matern, SquaredExponential, Sum
+from ..kernels import Kernel
 
-
-class Moments(NamedTuple):
-    """Spectral moments of a stationary kernel: variances of first and second derivatives of its samples."""
-
-    first: Array  # Var df/dx_j, (d,)
-    second: Array  # Var d^2 f / dx_i dx_j, (d, d)
+CLOSE = 1e-3  # share of a side between points whose slope is taken for a derivative
 
 
 class Tail(NamedTuple):
@@ -38,13 +34,51 @@ class Tail(NamedTuple):
     b: float
 
 
-def derivative_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail:
-    """A valid pair (a, b) for a kernel on a box; errors where samples are not smooth enough (Matern nu <= 2)."""
+def derivative_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail | None:
+    """A valid pair (a, b) for a kernel on a box; None where it has none, as samples are too rough (Matern nu <= 2)."""
+    sides = upper - lower
+    try:
+        with np.errstate(over="raise", divide="raise", under="ignore"):
+            at_most = kernel.derivatives(lower, upper)
+    except FloatingPointError:
+        raise _out_of_proportion() from None
+    if np.isinf(at_most.second).any():
+        return None
     with np.errstate(over="ignore", under="ignore", divide="ignore"):  # what comes of it is checked in `_tail`
-        moments = _moments(kernel, len(lower))
-        sides = upper - lower
-        tails = [_tail(float(moments.first[j]), float(moments.second[j].sum()), sides) for j in range(len(lower))]
+        # Along columns that the kernel does not see the slope is 0; where it sees none `_tail` says so.
+        columns = np.flatnonzero(at_most.first) if at_most.first.any() else range(len(sides))
+        tails = [_tail(float(at_most.first[j]), float(at_most.second[j].sum()), sides) for j in columns]
     return Tail(max(tail.log_a for tail in tails), max(tail.b for tail in tails))
+
+
+def assumed_tail(kernel: Kernel, lower: Array, upper: Array) -> Tail:
+    """A pair (a, b) for a kernel that has none: a = 2, and b twice the std of a slope between points close together.
+
+    The points are a thousandth of each side apart, at both ends and in the middle of the box. Nothing is proved.
+    """
+    steps = np.diag(CLOSE * (upper - lower))
+    steepest = 0.0
+    for at in (lower, 0.5 * (lower + upper), upper - steps.diagonal()):
+        here, there = at[None], at + steps
+        variances = kernel.diagonal(there) + kernel.diagonal(here) - 2.0 * kernel(there, here)[:, 0]
+        slopes = np.sqrt(np.maximum(variances, 0.0)) / steps.diagonal()
+        steepest = max(steepest, float(slopes.max()))
+    return Tail(math.log(2.0), 2.0 * steepest)
+
+
+def lipschitz_constant(kernel: Kernel, lower: Array, upper: Array) -> float:
+    """L = sup_x max_j (d^2 k(p, q) / dp_j dq_j)^{1/2} at p = q = x (Chowdhury & Gopalan 2017, section 4.2).
+
+    Then |f(x) - f(x')| <= ||f||_k L |x - x'|_1. An upper bound of it for products with a linear kernel; errors where
+    the kernel is too rough (Matern nu <= 1).
+    """
+    L = math.sqrt(float(kernel.derivatives(lower, upper).first.max()))
+    if not 0.0 < L < math.inf:
+        raise InvalidInput(
+            f"No function of {kernel!r} has a Lipschitz constant that could be derived: its derivatives at coinciding "
+            "points are infinite or 0. Use a Matern kernel of nu > 1, or give `lipschitz` as a number."
+        )
+    return L
 
 
 def _tail(variance: float, modulus: float, sides: Array) -> Tail:
@@ -52,10 +86,7 @@ def _tail(variance: float, modulus: float, sides: Array) -> Tail:
 
     s, slope = math.sqrt(variance), math.sqrt(modulus) * math.sqrt(len(sides))
     if not (0.0 < s < math.inf and np.isfinite(slope * sides).all()):
-        raise InvalidInput(
-            "The slopes that this kernel expects are too small or too large for a float: its lengthscale is out of all "
-            "proportion to the domain. Check the units of both."
-        )
+        raise _out_of_proportion()
 
     def entropy(u: float) -> float:
         return math.sqrt(float(np.log1p(slope * sides / (2.0 * u)).sum()))
@@ -64,26 +95,8 @@ def _tail(variance: float, modulus: float, sides: Array) -> Tail:
     return Tail(math.log(2.0) + m**2 / (2.0 * variance), 2.0 * s)
 
 
-def _moments(kernel: Kernel, d: int) -> Moments:
-    if isinstance(kernel, Sum):
-        left, right = _moments(kernel.left, d), _moments(kernel.right, d)
-        return Moments(left.first + right.first, left.second + right.second)  # independent summands
-    if isinstance(kernel, Linear):
-        return Moments(np.full(d, kernel.scale), np.zeros((d, d)))
-    if not isinstance(kernel, SquaredExponential | Matern):
-        raise InvalidInput(
-            f"The constants a and b of Theorem 2 cannot be derived for {kernel!r}: give `a` and `b` yourself, such "
-            "that P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) on the domain."
-        )
-    inverse = 1.0 / np.broadcast_to(np.asarray(kernel.lengthscale, dtype=np.float64), (d,)) ** 2
-    first, second = 1.0, 1.0  # of a Gaussian spectrum
-    if isinstance(kernel, Matern):
-        if kernel.nu <= 2.0:
-            raise InvalidInput(
-                "Theorem 2 needs sample paths with continuous derivatives: a kernel four times differentiable, such as "
-                f"Matern with nu > 2, not nu = {kernel.nu:g}. Use nu = 2.5, or a grid of arms with width='finite'."
-            )
-        # The spectrum is a multivariate t distribution with 2 nu degrees of freedom.
-        first, second = kernel.nu / (kernel.nu - 1.0), kernel.nu**2 / ((kernel.nu - 1.0) * (kernel.nu - 2.0))
-    pairs = np.outer(inverse, inverse) * (1.0 + 2.0 * np.eye(d))  # E z_i^2 z_j^2 = 1, and 3 for i = j
-    return Moments(kernel.scale * first * inverse, kernel.scale * second * pairs)
+def _out_of_proportion() -> InvalidInput:
+    return InvalidInput(
+        "The slopes that this kernel expects are too small or too large for a float: its lengthscale is out of all "
+        "proportion to the domain. Check the units of both."
+    )

@@ -22,7 +22,7 @@ import numpy as np
 
 from ..checks import Array, integer
 from ..errors import InvalidInput
-from ..kernels import Active, Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from ..kernels import Active, Kernel, Linear, Product, Spectral, Sum
 from .points import PointPosterior
 
 
@@ -110,12 +110,12 @@ def _summands(kernel: Kernel, columns: tuple[int, ...]) -> list[tuple[Kernel, tu
     return [(kernel, columns)]
 
 
-def _factors(kernel: Kernel, columns: tuple[int, ...]) -> list[tuple[SquaredExponential | Matern, tuple[int, ...]]]:
+def _factors(kernel: Kernel, columns: tuple[int, ...]) -> list[tuple[Spectral, tuple[int, ...]]]:
     if isinstance(kernel, Product):
         return _factors(kernel.left, columns) + _factors(kernel.right, columns)
     if isinstance(kernel, Active):
         return _factors(kernel.kernel, tuple(columns[i] for i in kernel.dimensions))
-    if isinstance(kernel, SquaredExponential | Matern):
+    if isinstance(kernel, Spectral):
         return [(kernel, columns)]
     raise InvalidInput(
         f"Paths are drawn for sums of products of stationary kernels and for linear ones, not for {kernel!r}. On arms, "
@@ -124,7 +124,7 @@ def _factors(kernel: Kernel, columns: tuple[int, ...]) -> list[tuple[SquaredExpo
 
 
 def _frequencies(
-    factors: list[tuple[SquaredExponential | Matern, tuple[int, ...]]], d: int, count: int, rng: np.random.Generator
+    factors: list[tuple[Spectral, tuple[int, ...]]], d: int, count: int, rng: np.random.Generator
 ) -> Array:
     """Frequencies `(count, d)` of a product: sums of its factors' frequencies."""
     from scipy.stats import qmc
@@ -136,20 +136,5 @@ def _frequencies(
     unit = np.clip(unit, 1e-12, 1.0 - 1e-12)
     frequencies = np.zeros((count, d))
     for (factor, own), part in zip(factors, np.split(unit, np.cumsum(wanted)[:-1], axis=1), strict=True):
-        frequencies[:, list(own)] += _spectrum(factor, part)
+        frequencies[:, list(own)] += factor.frequencies(part)
     return frequencies
-
-
-def _spectrum(kernel: SquaredExponential | Matern, unit: Array) -> Array:
-    """Frequencies `(m, d)` of one kernel from uniform numbers `(m, d + 1)`.
-
-    Normal for the squared exponential, multivariate t with 2 nu degrees of freedom for Matern.
-    """
-    from scipy.special import gammaincinv, ndtri
-
-    d = unit.shape[1] - 1
-    frequencies = ndtri(unit[:, :d]) / np.asarray(kernel.lengthscale)
-    if isinstance(kernel, Matern):
-        # chi^2 with 2 nu degrees of freedom, divided by 2 nu, is a gamma variable of shape nu and mean 1.
-        frequencies /= np.sqrt(gammaincinv(kernel.nu, unit[:, d]) / kernel.nu)[:, None]
-    return np.asarray(frequencies)
