@@ -59,6 +59,7 @@ ORDER = [
     "parts.ascent",
     "parts.quadratic",
     "parts.search",
+    "parts.lattice",
     "parts.refit",
     "parts.memory",
     "parts.explore",

@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.parts.search import neighbours_on_grid
+from noregret.engines.base import Question
+from noregret.parts.lattice import best_on_grid
+from noregret.randomness import Randomness
 from noregret.posterior import PointPosterior, sample_path
 
 ARMS = nr.Arms.grid(0, 1, 12)
@@ -98,12 +100,88 @@ def test_the_grid_of_the_theorem():
         assert (np.abs(trial.point - other.point) <= (box.upper - box.lower) / (per_side - 1) + 1e-12).all()
 
 
-def test_neighbours_on_a_grid():
-    near = neighbours_on_grid(np.array([0.26, 1.0]), np.zeros(2), np.ones(2), 5)
-    np.testing.assert_allclose(near, [[0.25, 1.0], [0.5, 1.0]])
-    assert neighbours_on_grid(np.full(12, 0.3), np.zeros(12), np.ones(12), 3).shape == (1, 12)
+def decision_set(box, per_side):
+    sides = [np.linspace(low, high, per_side) for low, high in zip(box.lower, box.upper, strict=True)]
+    return np.stack(np.meshgrid(*sides, indexing="ij"), axis=-1).reshape(-1, box.dimension)
+
+
+@pytest.mark.parametrize("per_side", [3, 5, 9])
+def test_what_is_played_is_the_best_of_the_decision_set(per_side):
+    """By brute force: the path that a round draws, at every point of D_t."""
+    box = nr.Box([-1.0, 0.0], [1.0, 1.0])
+    kernel = nr.SquaredExponential([0.3, 0.25])
+    policy = nr.gp_ts(box, kernel, noise=0.1, norm_bound=1.0, grid=per_side, regularization=0.01)
+    for seed in range(3):
+        study = nr.Study(policy, seed=seed)
+        for t in range(1, 13):
+            state = study._look()
+            state._settle()
+            question = Question(t, state.bounds(), None, None, None, Randomness(seed, t - 1))
+            trial = study.ask()
+            path = state._engine._surface(question)
+            points = decision_set(box, per_side)
+            assert path.values(trial.point[None])[0] == pytest.approx(path.values(points).max(), rel=1e-9)
+            study.tell(trial, float(np.sin(3 * trial.point[0]) - trial.point[1]))
+
+
+def test_a_decision_set_too_large_to_look_at_whole_is_climbed():
+    """Against brute force: on grids coarser than the peaks are wide, and finer."""
+    box = nr.Box([-1.0, 0.0], [1.0, 2.0])
+    rng = np.random.default_rng(2)
+    candidates = nr.PointSearch().standing(box, 0)
+    for per_side in (7, 25, 100):
+        points = decision_set(box, per_side)
+        for _ in range(10):
+            path = sample_path(PointPosterior(nr.SquaredExponential(0.4), 2, 1.0), rng, waves=64)
+            top = candidates[path(candidates).argmax()]
+            found = best_on_grid(path, box, top, candidates, per_side, most=1)
+            assert path(found[None])[0] == pytest.approx(path(points).max(), rel=1e-9)
+            assert np.abs(points - found).max(axis=1).min() < 1e-12  # it is one of them
+
+
+def test_decision_sets_in_many_dimensions_and_of_the_finest_grids():
+    def peak(x):
+        return -np.abs(x - 0.3).sum(axis=1)
+
+    for d, count in ((6, 101.0), (20, 11), (2, 1e12 + 1)):
+        cube = nr.Box(np.zeros(d), np.ones(d))
+        candidates = np.random.default_rng(0).uniform(size=(50, d))
+        np.testing.assert_allclose(best_on_grid(peak, cube, np.full(d, 0.9), candidates, count), 0.3, rtol=1e-9)
     here = np.array([0.3])
-    np.testing.assert_array_equal(neighbours_on_grid(here, np.zeros(1), np.ones(1), 1e308 * 10), here[None])
+    np.testing.assert_array_equal(best_on_grid(peak, nr.Box([0.0], [1.0]), here, here[None], 1e300), here)
+
+
+def test_the_decision_sets_follow_the_guess_of_the_norm():
+    box = nr.Box([0.0], [1.0])
+    kernel = nr.SquaredExponential(0.2)
+    policy = nr.gp_ts(box, kernel, noise=0.01, guess_norm=True, lipschitz=1.0, regularization=1e-4)
+    study = nr.Study(policy, seed=0)
+    for _ in range(4):
+        trial = study.ask()
+        study.tell(trial, 30.0 * np.sin(6.0 * trial.point[0]))
+    guess = study.norm_bounds[-1][1]
+    assert guess > 16.0
+    place = study.ask().point[0] * (np.ceil(guess * 1.0 * 5**2) - 1)
+    assert place == pytest.approx(round(place), abs=1e-9)
+
+
+def test_the_lipschitz_constant_of_the_kernel():
+    """L of section 4.2 by differences of the kernel; functions of norm 1 are no steeper."""
+    box = nr.Box([0.0, 0.0], [1.0, 2.0])
+    for kernel in (nr.Matern(1.5, [0.5, 0.2], scale=2.0), nr.SquaredExponential(0.3) + nr.Periodic(1.5).on(1)):
+        policy = nr.gp_ts(box, kernel, noise=0.1, norm_bound=3.0, lipschitz="kernel")
+        L = policy.score.grid / (3.0 * 2.0 * 2)
+        step = 1e-4 * np.eye(2)
+        here = np.array([[0.4, 0.7]])
+        slopes = [(2.0 * kernel.diagonal(here)[0] - 2.0 * kernel(here + h, here)[0, 0]) / 1e-8 for h in step]
+        assert L == pytest.approx(np.sqrt(max(slopes)), rel=1e-2)
+        points = decision_set(box, 60)
+        centres = np.random.default_rng(0).uniform(box.lower, box.upper, (10, 2))
+        weights = np.random.default_rng(1).standard_normal(10)
+        f = kernel(points, centres) @ weights / np.sqrt(weights @ kernel(centres, centres) @ weights)
+        assert np.abs(np.diff(f.reshape(60, 60), axis=1)).max() <= L * 2.0 / 59
+    with pytest.raises(nr.InvalidInput, match="nu > 1"):
+        nr.gp_ts(box, nr.Matern(0.5), noise=0.1, norm_bound=1.0, lipschitz="kernel")
 
 
 def test_thompson_with_contexts_and_on_spaces():

@@ -108,7 +108,7 @@ def test_lambda_is_the_papers():
             lambda: nr.igp_ucb(nr.Box([0], [1]), KERNEL, noise=0.1, norm_bound=1.0, information_gain="greedy"),
             "finitely many arms",
         ),
-        (lambda: nr.gp_ucb(nr.Box([0], [1]), nr.Matern(1.5, 0.2), noise=0.1), "nu > 2"),
+        (lambda: nr.gp_ucb(nr.Box([0], [1]), nr.Matern(1.5, 0.2), noise=0.1, width="compact"), "nu > 2"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, refit=nr.Refit()), "refitted"),
         (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, lipschitz=5.0), "discretisation of a box"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=2.0), "`guess_norm` must be True or False"),

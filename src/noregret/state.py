@@ -290,6 +290,8 @@ class State:
                 return self._engine.anywhere(randomness)
         t = self._rounds - self._since + 1
         question = Question(t, self.bounds(now=now), context, self._last, self._ledger.best_reward, randomness, score)
+        if self._guess is not None:
+            question = question._replace(norm_growth=self._guess.bound / self._guess.history[0][1])
         return self._engine.choose(question)
 
     def bounds(self, *, now: float = math.inf) -> Bounds:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from ..checks import flag, number
-from ..domain import Box, Domain
+from ..checks import flag, number, one_of
+from ..domain import Box, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.memory import Memory
@@ -12,6 +12,7 @@ from ..parts.refit import Refit
 from ..parts.rkhs import KernelUcb, SelfNormalized
 from ..parts.scores import ThompsonSample, UpperConfidenceBound
 from ..parts.search import PointSearch
+from ..parts.smoothness import lipschitz_constant
 from ..policy import Policy, check_model
 from .common import build, checked_noise, chosen_gain, ridge_for_horizon
 
@@ -80,7 +81,9 @@ def gp_ts(
     context: Domain | None = None,
     information_gain: str | float = "realised",
     guess_norm: bool = False,
-    lipschitz: float | None = None,
+    lipschitz: float | str | None = None,
+    grid: float | None = None,
+    growth: float = 0.0,
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
@@ -97,8 +100,13 @@ def gp_ts(
     Args:
         domain, kernel, noise, norm_bound, horizon, context, information_gain, guess_norm, delta, regularization,
             prior_mean, memory, pending, search, refit: see `igp_ucb`.
-        lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1: then the
-            argmax is over a grid of (B L r d t^2)^d points of the box. Without it, over the box itself.
+        lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1, or "kernel" to
+            have it derived (section 4.2): then the argmax is over a grid of (B L r d t^2)^d points of the box, with the
+            guess of B in force where it is guessed. A grid of up to 16,384 points is searched whole, a larger one from
+            the maximum over the box and the best candidates, by moves on the grid until no neighbour is better. Without
+            it, over the box itself.
+        grid: D_t of your own (footnote 7): points along each side of the box in the first round.
+        growth: with `grid`, D_t has grid * t^growth points along each side.
     """
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
     check_model(domain, context, kernel)
@@ -112,7 +120,7 @@ def gp_ts(
         ridge_large=_is_large(ridge),
         guessed=bool(guess_norm),
     )
-    score = ThompsonSample(grid=None if lipschitz is None else _grid(lipschitz, bound, domain))
+    score = _decision_sets(lipschitz, grid, growth, bound, domain, kernel, context)
     return build(
         "gp_ts", domain, kernel, confidence, score,
         noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
@@ -172,9 +180,32 @@ def _is_large(ridge: float) -> bool:
     return number("regularization", ridge, low=0.0, open_low=True) >= 1.0
 
 
-def _grid(lipschitz: float, norm_bound: float, domain: Domain) -> float:
-    """B L r d, the number of points of D_t along each side at t = 1."""
+def _decision_sets(
+    lipschitz: float | str | None,
+    grid: float | None,
+    growth: float,
+    norm_bound: float,
+    domain: Domain,
+    kernel: Kernel,
+    context: Domain | None,
+) -> ThompsonSample:
+    """D_t: of the theorem, of the user (footnote 7), or the domain itself."""
+    if grid is not None and lipschitz is not None:
+        raise InvalidInput("`lipschitz` makes the decision sets of the theorem and `grid` sets of your own: give one.")
+    if lipschitz is None and grid is None:
+        if growth != 0.0:
+            raise InvalidInput("`growth` is that of `grid`, which is missing.")
+        return ThompsonSample()
     if not isinstance(domain, Box):
-        raise InvalidInput("`lipschitz` sets the discretisation of a box; arms and spaces need none.")
-    L = number("lipschitz", lipschitz, low=0.0, open_low=True)
-    return norm_bound * L * float((domain.upper - domain.lower).max()) * domain.dimension
+        name = "lipschitz" if grid is None else "grid"
+        raise InvalidInput(f"`{name}` sets the discretisation of a box; arms and spaces need none.")
+    if grid is not None:
+        return ThompsonSample(grid=grid, growth=growth, per_norm=False)
+    if isinstance(lipschitz, str):
+        one_of("lipschitz", lipschitz, ["kernel"], why="Or give the constant L itself, a number.")
+        box = enclosing_box(domain, context)
+        L = lipschitz_constant(kernel, box.lower, box.upper)
+    else:
+        L = number("lipschitz", lipschitz, low=0.0, open_low=True)
+    # B L r d, the number of points along each side at t = 1.
+    return ThompsonSample(grid=norm_bound * L * float((domain.upper - domain.lower).max()) * domain.dimension)

@@ -57,6 +57,7 @@ class Question(NamedTuple):
         best_reward: the best reward that counts, or None before the first.
         randomness: of the trial.
         score: what makes a point attractive in this round; None for the policy's own.
+        norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
     """
 
     round: int
@@ -66,6 +67,7 @@ class Question(NamedTuple):
     best_reward: float | None
     randomness: Randomness
     score: PointwiseScore | None = None
+    norm_growth: float = 1.0
 
     def centred(self) -> Question:
         """The same question about rewards less the centre of the bounds, which would only cost digits."""

@@ -9,9 +9,10 @@ import numpy as np
 from ..checks import Array, frozen
 from ..domain import Arms, Box, Space
 from ..errors import InvalidInput
+from ..parts.lattice import best_on_grid
 from ..parts.maximizers import best_arm
 from ..parts.scores import PointwiseScore, ThompsonSample
-from ..parts.search import Found, Surface, neighbours_on_grid, real_columns
+from ..parts.search import Found, Surface, real_columns
 from ..posterior import Gradients, PointPosterior, Standing, sample_path
 from ..randomness import Randomness
 from ..record import Trial
@@ -135,7 +136,7 @@ class PointEngine(Engine):
             incumbents=self._incumbents(question),
             rng=lambda: question.randomness.generator,
         )
-        return Decision(frozen(self._placed(self.found.point, surface, question)), None, explored=False)
+        return Decision(frozen(self._placed(self.found.point, surface, question, standing)), None, explored=False)
 
     def anywhere(self, randomness: Randomness) -> Decision:
         """A uniformly drawn point, or arm, away from what has failed."""
@@ -221,13 +222,15 @@ class PointEngine(Engine):
         points = self._posterior.points[:, len(context) :]
         return bounds.center + bounds.unit * self._posterior.mean(rows_of(context, points))
 
-    def _placed(self, point: Array, surface: Surface, question: Question) -> Array:
-        """The point, or of the discretisation D_t, where one is wanted, the best next to it."""
+    def _placed(self, point: Array, surface: Surface, question: Question, standing: Array) -> Array:
+        """The point, or the best of the discretisation D_t, where one is wanted."""
         score, domain = question.score or self.setting.score, self.setting.domain
         if not isinstance(score, ThompsonSample) or score.grid is None or isinstance(domain, Arms):
             return point.copy()
-        near = neighbours_on_grid(point, domain.lower, domain.upper, score.grid * question.round**2)
-        return np.asarray(near[int(surface.values(near).argmax())])
+        count = score.per_side(question.round, norm_growth=question.norm_growth)
+        placed = best_on_grid(surface.values, domain, point, standing, count)
+        none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
+        return placed
 
     def _standing_scores(self, domain: Box | Space, surface: Surface, question: Question) -> tuple[Array, Array]:
         score = question.score or self.setting.score

@@ -34,8 +34,6 @@ REACH = 3.0  # spacings within which a start must be able to climb above the bes
 COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
-FINEST = 2.0**52  # grid points along a side beyond which every float is one
-MOST_CORNERS = 10  # dimensions up to which all corners of a grid cell are looked at, not the nearest alone
 FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
 
 
@@ -259,6 +257,14 @@ def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -
     return np.where(usable[:, None], peaks, points)
 
 
+def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Array:
+    """The best of these points apart from each other, `(k, d)`, k <= `count`; none where all scores are equal."""
+    finite = scores[np.isfinite(scores)]
+    if not len(finite) or np.ptp(finite) <= FLAT * float(np.abs(finite).max()):
+        return points[:0]
+    return points[_spread(points, _coarse(scores), count, domain)]
+
+
 def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
     """Which columns of a point vary continuously, `(d,)`."""
     real = np.ones(domain.dimension, dtype=bool)
@@ -325,21 +331,3 @@ def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[objec
     far = max((parameter.high - parameter.low) // 8, 2)
     steps = {int(here) + step for step in (-1, 1, -far, far)} | {parameter.low, parameter.high}
     return [value for value in sorted(steps - {int(here)}) if parameter.low <= value <= parameter.high]
-
-
-def neighbours_on_grid(point: Array, lower: Array, upper: Array, count: float) -> Array:
-    """The points next to one on an evenly spaced grid of a box, ends included, `(2^d, d)` at most.
-
-    Args:
-        point: `(d,)`.
-        lower: corner of the box, `(d,)`.
-        upper: opposite corner.
-        count: grid points along each side; rounded up, at least 2.
-    """
-    if count >= FINEST:
-        return point[None]
-    steps = max(float(np.ceil(count)), 2.0) - 1.0
-    place = np.clip((point - lower) / (upper - lower), 0.0, 1.0) * steps
-    corners = np.array(list(itertools.product((0, 1), repeat=len(point)))) if len(point) <= MOST_CORNERS else None
-    indices = np.round(place)[None] if corners is None else np.minimum(np.floor(place) + corners, steps)
-    return np.asarray(lower + np.unique(indices, axis=0) / steps * (upper - lower))
