@@ -278,9 +278,7 @@ def test_the_kernel_recommended_for_contexts_has_theorem_2():
     np.testing.assert_allclose(derivative_tail(product, lower, upper), same, rtol=1e-12)
     both_seen = nr.SquaredExponential([0.3, 0.5]) * nr.SquaredExponential([0.4, 0.2])
     one = nr.SquaredExponential([(0.3**-2 + 0.4**-2) ** -0.5, (0.5**-2 + 0.2**-2) ** -0.5])
-    np.testing.assert_allclose(
-        derivative_tail(both_seen, lower, upper), derivative_tail(one, lower, upper), rtol=1e-12
-    )
+    np.testing.assert_allclose(derivative_tail(both_seen, lower, upper), derivative_tail(one, lower, upper), rtol=1e-12)
     # A column that the kernel does not see has slope 0.
     unseen = derivative_tail(nr.SquaredExponential(0.3).on(0), lower, upper)
     assert unseen.b == pytest.approx(2.0 / 0.3)

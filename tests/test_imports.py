@@ -49,6 +49,7 @@ ORDER = [
     "likelihood",
     "fitting",
     "parts",
+    "parts.series",
     "parts.confidence",
     "parts.gains",
     "parts.rkhs",

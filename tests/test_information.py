@@ -190,10 +190,67 @@ def test_low_rank_spectrum_is_the_dense_one():
 
 
 def test_split_bound_by_hand():
-    """Two eigenvalues 3 and 1, lambda = 1, T = 2: T_* = 1 has r in {0, 1, 2}, T_* = 2 has no tail."""
-    one = max(math.log(1 + 4 * r) + (2 - r) * 1 for r in (0, 1, 2))
+    """Two eigenvalues 3 and 1, lambda = 1, T = 2: T_* = 1 has r in {1, 2}, T_* = 2 has no tail."""
+    one = max(math.log(1 + 4 * r) + (2 - r) * 1 for r in (1, 2))
     two = 2 * math.log(1 + 4 * 2)
     assert nr.Spectrum([1.0, 3.0], 1.0).split_bound(2) == pytest.approx(NEAR_GREEDY * 0.5 * min(one, two))
+
+
+@pytest.mark.parametrize(("ridge", "count"), [(0.01, 1), (0.01, 2), (1.0, 7), (0.3, 40)])
+def test_split_bound_is_over_r_from_one(ridge, count):
+    """Lemma 7.8 and Theorem 8 have r = 1, ..., T: with a flat spectrum and little noise r = 0 would be the largest."""
+    values = np.sort(np.append(np.ones(30), [2.0, 0.5]))[::-1]
+    total = values.sum()
+    least = min(
+        max(
+            head * math.log(1 + r * total / ridge) + (count - r) * values[head:].sum() / ridge
+            for r in range(1, count + 1)
+        )
+        for head in range(1, min(count, len(values)) + 1)
+    )
+    bound = nr.Spectrum(values, ridge).split_bound(count)
+    assert bound == pytest.approx(NEAR_GREEDY * 0.5 * least)
+    assert bound >= nr.Spectrum(values, ridge).bound(count)
+
+
+def test_the_linear_kernels_bound_holds():
+    """C.3: above the gain of every play, of the corners of a box above all; logarithmic in T; without a grid."""
+    rng = np.random.default_rng(0)
+    box = nr.Box([-1.0, 0.0, -0.2], [0.5, 2.0, 0.1])
+    kernel, noise = nr.Linear(scale=1.7), 0.3
+    for T in (1, 3, 20, 200):
+        limit = nr.information_gain(kernel, box, noise, bound="linear", count=T)
+        for _ in range(20):
+            points = rng.uniform(box.lower, box.upper, (T, 3))
+            corners = np.where(rng.uniform(size=(T, 3)) < 0.5, box.lower, box.upper)
+            for played in (points, corners):
+                assert nr.information_gain(kernel, played, noise, bound="realised") <= limit + 1e-9
+    ball = rng.standard_normal((200, 3))
+    ball /= np.linalg.norm(ball, axis=1)[:, None]
+    limit = nr.information_gain(nr.Linear(), ball, 1.0, bound="linear", count=50)
+    assert limit <= 1.5 * math.log(1 + 50 / 3) + 1e-9  # d/2 log(1 + T / d): all plays on the unit sphere
+    assert nr.information_gain(nr.Linear(), ball, 1.0, bound="realised", count=None) <= nr.information_gain(
+        nr.Linear(), ball, 1.0, bound="linear", count=200
+    )
+    some = nr.information_gain(kernel.on(0, 2), box, noise, bound="linear", count=9)
+    alone = nr.information_gain(kernel, nr.Box([-1.0, -0.2], [0.5, 0.1]), noise, bound="linear", count=9)
+    assert some == pytest.approx(alone)
+    with pytest.raises(nr.InvalidInput, match="`Linear` kernels"):
+        nr.information_gain(SE, box, noise, bound="linear", count=9)
+
+
+def test_the_effective_dimension():
+    """Definition 1 of Valko et al. by hand, and of data in few directions."""
+    rng = np.random.default_rng(1)
+    for kernel, T, ridge in ((SE, 30, 0.1), (nr.Matern(0.5, 0.05), 60, 0.01), (nr.Linear(), 40, 1.0)):
+        points = rng.uniform(0, 1, (T, 1))
+        values = np.linalg.eigvalsh(kernel(points, points))[::-1]
+        j = next(j for j in range(1, T + 1) if j * ridge * math.log(T) >= values[j:].sum() - 1e-9)
+        assert nr.effective_dimension(kernel, points, ridge) == j
+    plane = rng.standard_normal((50, 4)) @ np.diag([1.0, 1.0, 0.0, 0.0])
+    assert nr.effective_dimension(nr.Linear(), plane, 1e-6) == 2
+    assert nr.effective_dimension(SE, np.full((20, 1), 0.3), 1e-6) == 1
+    assert nr.effective_dimension(SE, [[0.3]], 1.0) == 1
 
 
 def test_realised_gain_is_that_of_the_posterior():
@@ -275,6 +332,11 @@ def test_deviations_sum_to_less_than_the_bounds(problem, count, seed):
     lemma = nr.igp_ucb_regret_bound(count, width=0.5, information_gain=gain(K / size, arms, ours))
     assert total(K / size, ours) <= lemma * (1 + 1e-9)
     assert lemma == pytest.approx(math.sqrt(4 * (count + 2) * gain(K / size, arms, ours)))
+    # k(x, x) <= c: never below the sum, and below the paper's remark that bounds grow by a factor of c.
+    wide = nr.igp_ucb_regret_bound(count, width=0.5, information_gain=gain(K, arms, ours), prior_variance=size)
+    assert total(K, ours) <= wide * (1 + 1e-9)
+    if size > 1.0:
+        assert wide <= size * math.sqrt(4 * (count + 2) * gain(K, arms, ours)) * (1 + 1e-9)
 
 
 def test_regret_bounds_are_those_of_the_papers():
@@ -295,6 +357,21 @@ def test_regret_bounds_are_those_of_the_papers():
         + (2 * B + 1) * math.pi**2 / 6
         + (4 * B + 11) * c / ANTI_CONCENTRATION * math.sqrt(2 * T * math.log(20))
     )
+
+
+def test_the_bound_of_gp_ts_for_other_prior_variances():
+    """Lemma 13 with |f| <= B c^{1/2} and sigma <= c^{1/2}; the same as in the paper for c <= 1."""
+    T, gamma, width, B, c = 100, 7.0, 3.0, 2.0, 2.5
+    given = dict(width=width, information_gain=gamma, norm_bound=B, log_size=math.log(50), delta=0.1)
+    scale, p = width * (1 + math.sqrt(4 * math.log(T) + 2 * math.log(50))), ANTI_CONCENTRATION
+    deviations = sum_of_deviations_bound(T, information_gain=gamma, regularization=1.02, prior_variance=c)
+    B *= math.sqrt(c)
+    assert nr.gp_ts_regret_bound(T, prior_variance=c, **given) == pytest.approx(
+        11 * scale / p * deviations
+        + (2 * B + 1) * math.pi**2 / 6
+        + (4 * B + 11 * math.sqrt(c)) * scale / p * math.sqrt(2 * T * math.log(20))
+    )
+    assert nr.gp_ts_regret_bound(T, prior_variance=0.5, **given) == nr.gp_ts_regret_bound(T, **given)
 
 
 def test_gp_ucb_keeps_its_promise():

@@ -6,8 +6,8 @@ import pytest
 import noregret as nr
 from noregret.engines.base import Question
 from noregret.parts.lattice import best_on_grid
-from noregret.randomness import Randomness
 from noregret.posterior import PointPosterior, sample_path
+from noregret.randomness import Randomness
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.SquaredExponential(0.3)
@@ -170,16 +170,16 @@ def test_the_lipschitz_constant_of_the_kernel():
     box = nr.Box([0.0, 0.0], [1.0, 2.0])
     for kernel in (nr.Matern(1.5, [0.5, 0.2], scale=2.0), nr.SquaredExponential(0.3) + nr.Periodic(1.5).on(1)):
         policy = nr.gp_ts(box, kernel, noise=0.1, norm_bound=3.0, lipschitz="kernel")
-        L = policy.score.grid / (3.0 * 2.0 * 2)
+        slope = policy.score.grid / (3.0 * 2.0 * 2)
         step = 1e-4 * np.eye(2)
         here = np.array([[0.4, 0.7]])
         slopes = [(2.0 * kernel.diagonal(here)[0] - 2.0 * kernel(here + h, here)[0, 0]) / 1e-8 for h in step]
-        assert L == pytest.approx(np.sqrt(max(slopes)), rel=1e-2)
+        assert slope == pytest.approx(np.sqrt(max(slopes)), rel=1e-2)
         points = decision_set(box, 60)
         centres = np.random.default_rng(0).uniform(box.lower, box.upper, (10, 2))
         weights = np.random.default_rng(1).standard_normal(10)
         f = kernel(points, centres) @ weights / np.sqrt(weights @ kernel(centres, centres) @ weights)
-        assert np.abs(np.diff(f.reshape(60, 60), axis=1)).max() <= L * 2.0 / 59
+        assert np.abs(np.diff(f.reshape(60, 60), axis=1)).max() <= slope * 2.0 / 59
     with pytest.raises(nr.InvalidInput, match="nu > 1"):
         nr.gp_ts(box, nr.Matern(0.5), noise=0.1, norm_bound=1.0, lipschitz="kernel")
 

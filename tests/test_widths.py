@@ -5,13 +5,15 @@ import math
 
 import numpy as np
 import pytest
+from scipy.special import zeta
 from scipy.stats import norm
 
 import noregret as nr
 from noregret.information import GreedyDesign
-from noregret.parts.confidence import PointwiseBayes, Progress
+from noregret.parts.confidence import CompactBayes, FiniteBayes, PointwiseBayes, Progress
 from noregret.parts.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from noregret.parts.rkhs import BoundedNoise, KernelUcb, SelfNormalized
+from noregret.parts.series import EvenSeries, PowerSeries
 from noregret.posterior import FeaturePosterior, PlayedPosterior, PointPosterior, posterior_on_arms
 from noregret.state import State
 
@@ -57,6 +59,65 @@ def test_theorem_3_as_printed():
     assert width.width(t, now) == pytest.approx(math.sqrt(beta))
     fifth = BoundedNoise(norm_bound=B, gain=GreedyGain(), delta=delta, scale=0.2)
     assert fifth.width(t, now) == pytest.approx(math.sqrt(0.2 * beta))
+
+
+def test_any_pi_t_of_lemma_5_1():
+    """2 log(|D| pi_t / delta) with sum 1 / pi_t = 1: 5,000 terms, and the rest by an integral."""
+    last = 5000
+    for series, tail in (
+        (PowerSeries(2.0), 6 / math.pi**2 / (last + 0.5)),
+        (PowerSeries(1.5), 2 / zeta(1.5) / math.sqrt(last + 0.5)),
+        (EvenSeries(700), 3 / math.pi**2 / (last - 700 + 0.5)),
+    ):
+        assert sum(math.exp(-series.log(t)) for t in range(1, last + 1)) + tail == pytest.approx(1.0, abs=1e-8)
+        finite = FiniteBayes(size=40, delta=0.05, series=series)
+        compact = CompactBayes(dimension=1, side=1.0, log_a=1.0, b=2.0, delta=0.05, series=series)
+        for t in (1, 10, 699, 700, 701, 5000):
+            width = finite.width(t, progress())
+            assert width == pytest.approx(math.sqrt(2 * math.log(40 * math.exp(series.log(t)) / 0.05)))
+            reach = 2 * math.log(t**2 * 2.0 * math.sqrt(math.log(4 / 0.05) + 1))
+            beta = 2 * math.log(4 * math.exp(series.log(t)) / 0.05) + reach  # Lemma 5.8
+            assert compact.width(t, progress()) == pytest.approx(math.sqrt(beta))
+        assert finite.valid_for == "f"
+        assert compact.valid_for == "played"
+    own = FiniteBayes(size=40, delta=0.05, series=PowerSeries(2.0)).width(9, progress())
+    assert own == pytest.approx(FiniteBayes(size=40, delta=0.05).width(9, progress()))
+    even = nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=nr.EvenSeries(50))
+    assert nr.Policy.from_json(even.to_json()) == even
+    assert even.confidence.width(1, progress()) == even.confidence.width(50, progress())
+    assert nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=1.5).confidence.series == nr.PowerSeries(1.5)
+
+
+def test_the_norm_of_theorem_3_can_be_guessed():
+    """Doubled until the posterior mean's norm is what the guess and the noise allow; the width follows."""
+    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="rkhs", guess_norm=True)
+    assert policy.valid_for == "none"
+    study = nr.Study(policy, seed=0)
+    for _ in range(15):
+        trial = study.ask()
+        study.tell(trial, 20.0 * math.exp(-((trial.point[0] - 0.3) ** 2) / 0.08))
+    guess = study.norm_bounds[-1][1]
+    assert 8.0 < guess < 64.0
+    assert math.log2(guess) == round(math.log2(guess))
+    gamma = GreedyDesign(KERNEL, ARMS, 0.1**2).bound(16)
+    beta = 2 * guess**2 + 300 * gamma * math.log(16 / 0.1) ** 3
+    assert study.width == pytest.approx(math.sqrt(beta))
+    posterior = study._look()._engine.answers
+    spread = math.sqrt(2 * (posterior.information_gain + 1 + math.log(1 / 0.1)))  # R / sqrt(lambda) = 1
+    assert guess / 2 < posterior.mean_norm - spread <= guess
+
+
+def test_v_of_your_own():
+    for make in (nr.igp_ucb, nr.gp_ts):
+        policy = make(ARMS, KERNEL, noise=0.1, v=nr.PowerLaw(0.5, 0.25))
+        assert policy.valid_for == "none"
+        assert policy.confidence.width(16, progress()) == 1.0
+        assert nr.Policy.from_json(policy.to_json()) == policy
+        assert make(ARMS, KERNEL, noise=0.1, v=2).confidence.width(7, progress()) == 2.0
+        with pytest.raises(nr.InvalidInput, match="`v` replaces that width"):
+            make(ARMS, KERNEL, noise=0.1, v=1.0, guess_norm=True)
+    with pytest.raises(nr.InvalidInput, match="need `norm_bound`"):
+        nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, v=1.0, lipschitz="kernel")
 
 
 def test_the_other_widths():
@@ -111,6 +172,20 @@ def test_lambda_is_the_papers():
         (lambda: nr.gp_ucb(nr.Box([0], [1]), nr.Matern(1.5, 0.2), noise=0.1, width="compact"), "nu > 2"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, refit=nr.Refit()), "refitted"),
         (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, lipschitz=5.0), "discretisation of a box"),
+        (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, grid=5), "discretisation of a box"),
+        (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, growth=2.0), "which is missing"),
+        (
+            lambda: nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, norm_bound=1.0, lipschitz=1.0, grid=5),
+            "give one",
+        ),
+        (lambda: nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, norm_bound=1.0, lipschitz="x"), "`lipschitz`"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, series="x"), "`series` is 'x'"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=1.0), "`power` is 1"),
+        (
+            lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="rkhs", norm_bound=1.0, series=3.0),
+            "Theorem 3 has no pi_t",
+        ),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True), "belongs to Theorem 3"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=2.0), "`guess_norm` must be True or False"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1e300), "`norm_bound` is 1e"),
         (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=np.ones(2)), "`horizon` must be a whole"),

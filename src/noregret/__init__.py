@@ -41,14 +41,26 @@ if TYPE_CHECKING:
         TrialError,
     )
     from .fitting import Fit, Standardization, fit
-    from .information import GreedyDesign, Spectrum, information_gain
-    from .kernels import Active, Empirical, Kernel, Linear, Matern, Periodic, Product, RationalQuadratic, SquaredExponential, Sum
+    from .information import GreedyDesign, Spectrum, effective_dimension, information_gain
+    from .kernels import (
+        Active,
+        Empirical,
+        Kernel,
+        Linear,
+        Matern,
+        Periodic,
+        Product,
+        RationalQuadratic,
+        SquaredExponential,
+        Sum,
+    )
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
     from .parts.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
     from .parts.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .parts.refit import Refit
     from .parts.search import PointSearch
+    from .parts.series import EvenSeries, PowerSeries
     from .policy import Policy
     from .rates import information_gain_rate
     from .record import Trial
@@ -95,14 +107,26 @@ _HOME = {
         "TrialError",
     ],
     "fitting": ["Fit", "Standardization", "fit"],
-    "information": ["GreedyDesign", "Spectrum", "information_gain"],
-    "kernels": ["Active", "Empirical", "Kernel", "Linear", "Matern", "Periodic", "Product", "RationalQuadratic", "SquaredExponential", "Sum"],
+    "information": ["GreedyDesign", "Spectrum", "effective_dimension", "information_gain"],
+    "kernels": [
+        "Active",
+        "Empirical",
+        "Kernel",
+        "Linear",
+        "Matern",
+        "Periodic",
+        "Product",
+        "RationalQuadratic",
+        "SquaredExponential",
+        "Sum",
+    ],
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
     "parts.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "parts.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
     "parts.refit": ["Refit"],
     "parts.search": ["PointSearch"],
+    "parts.series": ["EvenSeries", "PowerSeries"],
     "policy": ["Policy"],
     "rates": ["information_gain_rate"],
     "record": ["Trial"],
@@ -130,6 +154,7 @@ __all__ = [
     "Discount",
     "Empirical",
     "Environment",
+    "EvenSeries",
     "Fit",
     "Float",
     "GreedyDesign",
@@ -149,6 +174,7 @@ __all__ = [
     "PointSearch",
     "Policy",
     "PowerLaw",
+    "PowerSeries",
     "Product",
     "RationalQuadratic",
     "Refit",
@@ -173,6 +199,7 @@ __all__ = [
     "calibrate_threshold",
     "conditional_gain_bound",
     "detect_change",
+    "effective_dimension",
     "expected_improvement",
     "fit",
     "gp_bts",

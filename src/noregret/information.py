@@ -23,14 +23,14 @@ import numpy.typing as npt
 from .checks import Array, IndexArray, finite_array, frozen, integer, number, one_of
 from .domain import Arms, Box, Space
 from .errors import InvalidInput
-from .kernels import ALL, Kernel
+from .kernels import ALL, Active, Kernel, Linear
 from .posterior import posterior_on_arms
 from .posterior.factorization import pivoted_cholesky, tolerance
 
 NEAR_GREEDY = 1.0 / (1.0 - math.exp(-1.0))  # gamma_T over the greedy gain, at most (Nemhauser et al. 1978)
 TIES = 1e-10  # relative; which arm is greedy must not hang on the rounding of one engine or machine
 FIRST_ROOM = 256  # greedy points for which room is made at first; doubled when it is used up
-BOUNDS = ("greedy", "spectral", "split", "sharp", "realised")
+BOUNDS = ("greedy", "spectral", "split", "sharp", "linear", "realised")
 
 
 def information_gain(
@@ -43,11 +43,13 @@ def information_gain(
         points: the arms, `Arms` or `(N, d)`; with contexts, one row for every (context, arm).
         noise: standard deviation sigma of the rewards' noise, reward units.
         bound: "greedy" (Srinivas et al. 2010, section 5.1), "spectral" (eq. 8), "split" (Theorem 4 with its
-            constants), "sharp" (the least that is proved here: see `GreedyDesign.sharp_bound` and `Spectrum.gain`), or
-            "realised": no bound, but the gain 1/2 log det(I + K / sigma^2) of the given points, each observed once.
+            constants), "sharp" (the least that is proved here: see `GreedyDesign.sharp_bound` and `Spectrum.gain`),
+            "linear" (C.3, for `Linear` kernels, on boxes and spaces too: see `linear_gain_bound`), or "realised": no
+            bound, but the gain 1/2 log det(I + K / sigma^2) of the given points, each observed once.
         count: number of observations T; not with "realised".
 
-    Errors where `points` is not finite (a `Box`): its bound is that of a grid of it, or `information_gain_rate`.
+    Errors where `points` is not finite (a `Box`), unless the bound is "linear": its bound is that of a grid of it, or
+    `information_gain_rate`.
     """
     one_of("bound", bound, BOUNDS)
     regularization = number("noise", noise, low=0.0, open_low=True, why="It is a standard deviation.") ** 2
@@ -58,6 +60,8 @@ def information_gain(
     if count is None:
         raise InvalidInput(f"`count` is missing: the {bound} bound is that of so many observations.")
     count = integer("count", count, low=0, why="It is a number of observations.")
+    if bound == "linear":
+        return linear_gain_bound(kernel, points, regularization, count)
     if bound == "greedy":
         return GreedyDesign(kernel, points, regularization).bound(count)
     spectrum = Spectrum.of(kernel, points, regularization)
@@ -66,6 +70,55 @@ def information_gain(
     if bound == "split":
         return spectrum.split_bound(count)
     return min(spectrum.gain(count), GreedyDesign(kernel, points, regularization).sharp_bound(count))
+
+
+def linear_gain_bound(
+    kernel: Kernel, points: Arms | Box | Space | npt.ArrayLike, regularization: float, count: int
+) -> float:
+    """gamma_T of a `Linear` kernel from above (Srinivas et al. 2010, C.3): logarithmic in T, whatever the domain.
+
+    With X the points played as columns, 1/2 log det(I + X X^T s / lambda) <= 1/2 sum_i log(1 + D_ii s / lambda), D the
+    diagonal of X X^T (Hadamard). D_ii is at most T max x_i^2, and the sum at most d log(1 + tr D s / (d lambda)) with
+    tr D <= T max |x|^2, as the logarithm is concave: the lesser of the two, for s = `kernel.scale`. Where |x| <= 1 and
+    s = 1 it is at most d/2 log(1 + T / lambda), the O(d log T) of the paper.
+    """
+    inside = kernel.kernel if isinstance(kernel, Active) else kernel
+    if not isinstance(inside, Linear):
+        raise InvalidInput(
+            f"The linear bound is for `Linear` kernels (of some of the columns, too), not for {kernel!r}: use "
+            'bound="sharp" on arms.'
+        )
+    if isinstance(points, Box | Space):
+        squares = np.maximum(np.abs(points.lower), np.abs(points.upper))[None] ** 2
+    else:
+        squares = _finite(points).points ** 2
+    if isinstance(kernel, Active):
+        squares = squares[:, list(kernel.dimensions)]
+    T, d = integer("count", count, low=0), squares.shape[1]
+    each = T * inside.scale / number("regularization", regularization, low=0.0, open_low=True)
+    apart = float(np.log1p(each * squares.max(axis=0)).sum())
+    together = d * math.log1p(each * float(squares.sum(axis=1).max()) / d)
+    return float(0.5 * min(apart, together))
+
+
+def effective_dimension(kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> int:
+    """The d of KernelUCB's regret O(sqrt(d T)) (Valko et al. 2013, Definition 1; Chowdhury & Gopalan 2017, 4.1).
+
+    min{j >= 1: j lambda log T >= sum_{i > j} lambda_i} with lambda_i the eigenvalues of the kernel matrix of the T
+    points played, largest first: about how many directions the data are spread over. At most T, and at most the rank.
+
+    Args:
+        kernel: prior covariance.
+        points: the T points played, `(T, d)`, repeats included, in any order.
+        regularization: lambda, reward units squared.
+    """
+    ridge = number("regularization", regularization, low=0.0, open_low=True)
+    rows = _finite(points).points
+    values = np.maximum(np.linalg.eigvalsh(kernel(rows, rows))[::-1], 0.0)
+    size = float(values[0])
+    values[values <= 1e-12 * len(values) * size] = 0.0  # what rounding leaves of a matrix of low rank
+    tails = np.append(np.cumsum(values[::-1])[::-1][1:], 0.0)  # sum over i > j, j = 1, ..., T
+    return int((np.arange(1, len(values) + 1) * ridge * math.log(len(values)) >= tails).argmax()) + 1
 
 
 def _realised(kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> float:
@@ -245,9 +298,10 @@ class Spectrum:
     def split_bound(self, count: int) -> float:
         """Theorem 4 with the constants of its proof (Lemma 7.8), at the best T_*.
 
-        1/2 (1 - 1/e)^{-1} max_{0 <= r <= T} [T_* log(1 + r n_T / lambda) + (T - r) B(T_*) / lambda] with n_T the sum of
+        1/2 (1 - 1/e)^{-1} max_{1 <= r <= T} [T_* log(1 + r n_T / lambda) + (T - r) B(T_*) / lambda] with n_T the sum of
         all eigenvalues and B(T_*) that of all but the T_* largest. The paper drops the 1 in the logarithm, which its
-        proof needs; its asymptotic form is O((B(T_*) T + T_* log(n_T T)) / lambda). Never below eq. 8.
+        proof needs, and has r from 1: whatever T_*, the largest eigenvalue is allotted one of the T observations at
+        least. Its asymptotic form is O((B(T_*) T + T_* log(n_T T)) / lambda). Never below eq. 8.
         """
         count = integer("count", count, low=0)
         values, ridge = self.eigenvalues, self.regularization
@@ -257,9 +311,9 @@ class Spectrum:
         heads = np.arange(1, min(count, len(values)) + 1, dtype=np.float64)  # T_*
         tails = np.cumsum(values[::-1])[::-1][1:]  # B(1), B(2), ...
         tails = np.append(tails, 0.0)[: len(heads)]
-        # Concave in r: the maximum over whole r is next to the real one, where 1 + r n_T / lambda = T_* n_T / B(T_*).
+        # Concave in r: the best whole r >= 1 is next to the best real one, where 1 + r n_T / lambda = T_* n_T / B(T_*).
         with np.errstate(divide="ignore"):
-            real = np.clip((heads * total / tails - 1.0) * ridge / total, 0.0, count)
+            real = np.clip((heads * total / tails - 1.0) * ridge / total, 1.0, count)
 
         def value(r: Array) -> Array:
             return np.asarray(heads * np.log1p(r * total / ridge) + (count - r) * tails / ridge)

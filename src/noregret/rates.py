@@ -28,8 +28,8 @@ def information_gain_rate(
 
     - `Linear`: d log t, and `Empirical` likewise with d its number of arms (Srinivas et al. 2010, Theorem 5.1).
     - `SquaredExponential`: (log t)^{d+1} (Theorem 5.2).
-    - `Periodic`: the same. Its harmonics beyond m in some dimension carry a share of its variance that falls faster than
-      any geometric series; (2 m + 1)^d harmonics with m = O(log t) leave out less than 1/t, and each of those kept
+    - `Periodic`: the same. Its harmonics beyond m in some dimension carry a share of its variance that falls faster
+      than any geometric series; (2 m + 1)^d harmonics with m = O(log t) leave out less than 1/t, and each of those kept
       gains O(log t).
     - `Matern`: source "srinivas" t^{d(d+1) / (2 nu + d(d+1))} log t for nu > 1 (Theorem 5.3); source "vakili"
       t^{d / (2 nu + d)} (log t)^{2 nu / (2 nu + d)} for nu > 1/2 (Vakili, Khezeli & Picheny 2021).
@@ -71,8 +71,8 @@ def _rate(kernel: Kernel, d: int, t: float, source: str) -> float:
             if rank is not None:
                 return rank * (_rate(other, d, t, source) + math.log(t))
     raise InvalidInput(
-        f"No rate is known for {kernel!r}. Known are Linear, Empirical, SquaredExponential, Periodic and Matern, their sums, and "
-        "products in which a factor is Linear or Empirical. A product of SquaredExponential kernels on different "
+        f"No rate is known for {kernel!r}. Known are Linear, Empirical, SquaredExponential, Periodic and Matern, their "
+        "sums, and products in which a factor is Linear or Empirical. A product of SquaredExponential kernels on different "
         "columns is one SquaredExponential with a lengthscale for each column. Or bound the gain numerically, with "
         "`information_gain` on a grid."
     )

@@ -64,7 +64,12 @@ def gp_ucb_regret_bound(
 
 
 def igp_ucb_regret_bound(
-    rounds: int, *, width: float, information_gain: float, regularization: float | None = None
+    rounds: int,
+    *,
+    width: float,
+    information_gain: float,
+    regularization: float | None = None,
+    prior_variance: float = 1.0,
 ) -> float:
     """Chowdhury & Gopalan 2017, proof of Theorem 3: R_T <= 2 beta_T sum sigma_{t-1}(x_t).
 
@@ -74,10 +79,10 @@ def igp_ucb_regret_bound(
         information_gain: gamma_T for the ridge in use, or an upper bound of it.
         regularization: None for the paper's lambda = 1 + 2/T, whose sum is at most sqrt(4 (T + 2) gamma_T) (Lemma 4);
             for another lambda the sum is bounded by `sum_of_deviations_bound`, and the width must hold for it.
-
-    k(x, x) <= 1 is assumed.
+        prior_variance: c, the largest k(x, x), 1 in the paper. Above 1 the sum is that of `sum_of_deviations_bound`;
+            the paper's remark (section 2) has the whole bound c times larger, which is more.
     """
-    return 2.0 * _width(width) * _deviations(rounds, information_gain, regularization)
+    return 2.0 * _width(width) * _deviations(rounds, information_gain, regularization, prior_variance)
 
 
 def gp_ts_regret_bound(
@@ -89,6 +94,7 @@ def gp_ts_regret_bound(
     log_size: float,
     delta: float = 0.1,
     regularization: float | None = None,
+    prior_variance: float = 1.0,
 ) -> float:
     """Chowdhury & Gopalan 2017, Lemma 13, the explicit form of Theorem 4.
 
@@ -103,27 +109,38 @@ def gp_ts_regret_bound(
         log_size: ln |D_T|: log of the number of arms, or d ln(B L r d T^2) for the theorem's grid of [0, r]^d.
         delta: failure probability, the same as in the width.
         regularization: None for the paper's lambda = 1 + 2/T; see `igp_ucb_regret_bound`.
+        prior_variance: c, the largest k(x, x), 1 in the paper: |f| <= B c^{1/2} for B and sigma <= c^{1/2} for 1.
 
-    k(x, x) <= 1 is assumed. The proof of Lemma 10 divides by p - 1/t^2, which is negative for t <= 4; the regret of
+    The proof of Lemma 10 divides by p - 1/t^2, which is negative for t <= 4; the regret of
     those rounds is at most 8 B and is dwarfed by the rest.
     """
     T, B = _rounds(rounds), number("norm_bound", norm_bound, low=0.0)
     delta = number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     largest = number("log_size", log_size, low=0.0, why="It is the logarithm of a number of points.")
+    size = math.sqrt(max(_prior_variance(prior_variance), 1.0))
+    B *= size  # |f(x)| <= ||f||_k k(x, x)^{1/2}
     c = _width(width) * (1.0 + math.sqrt(2.0 * (largest + 2.0 * math.log(T))))  # Definition 1
     p = ANTI_CONCENTRATION
     # Steps of the martingale: |Y_t - Y_{t-1}| <= 2 B + 11 c/p + (2 B + 1)/t^2, which the paper bounds by the second
     # term; for tiny B that fails and the first one is larger.
-    step = max(4.0 * B + 1.0 + 11.0 * c / p, (4.0 * B + 11.0) * c / p)
-    mean = 11.0 * c / p * _deviations(T, information_gain, regularization) + (2.0 * B + 1.0) * math.pi**2 / 6.0
+    step = max(4.0 * B + 1.0 + 11.0 * size * c / p, (4.0 * B + 11.0 * size) * c / p)
+    mean = (
+        11.0 * c / p * _deviations(T, information_gain, regularization, prior_variance)
+        + (2.0 * B + 1.0) * math.pi**2 / 6.0
+    )
     return mean + step * math.sqrt(2.0 * T * math.log(2.0 / delta))  # Lemma 11, Azuma-Hoeffding
 
 
-def _deviations(rounds: int, information_gain: float, regularization: float | None) -> float:
-    T, gamma = _rounds(rounds), _gain(information_gain)
-    if regularization is None:
+def _deviations(rounds: int, information_gain: float, regularization: float | None, prior_variance: float) -> float:
+    T, gamma, size = _rounds(rounds), _gain(information_gain), _prior_variance(prior_variance)
+    if regularization is None and size <= 1.0:
         return math.sqrt(4.0 * (T + 2) * gamma)  # Lemma 4
-    return sum_of_deviations_bound(T, information_gain=gamma, regularization=regularization)
+    ridge = 1.0 + 2.0 / T if regularization is None else regularization
+    return sum_of_deviations_bound(T, information_gain=gamma, regularization=ridge, prior_variance=size)
+
+
+def _prior_variance(value: object) -> float:
+    return number("prior_variance", value, low=0.0, open_low=True, why="It is the largest k(x, x).")
 
 
 def _rounds(value: object) -> int:

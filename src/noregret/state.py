@@ -25,7 +25,7 @@ from .parts.memory import Discount, Forever, Restart, RestartOnChange, SlidingWi
 from .parts.objective import Constrained, Multipliers, averages
 from .parts.pending import Censored
 from .parts.refit import Refitted
-from .parts.rkhs import NormGuess, SelfNormalized
+from .parts.rkhs import BoundedNoise, NormGuess, SelfNormalized
 from .policy import Policy
 from .randomness import Randomness
 from .record import Event, Trial
@@ -60,7 +60,9 @@ class State:
         self._left = 0  # what fits would have seen and no longer counts, since the last restart
         self._last_fit = math.inf  # fits before this one are not made: another follows in the same replay
         confidence, objective, memory = policy.confidence, policy.objective, policy.memory
-        self._guess = NormGuess(confidence) if isinstance(confidence, SelfNormalized) and confidence.guessed else None
+        self._guess = None
+        if isinstance(confidence, SelfNormalized | BoundedNoise) and confidence.guessed:
+            self._guess = NormGuess(confidence)
         self._multipliers = Multipliers(objective) if isinstance(objective, Constrained) else None
         self._detector = memory.detector(policy.domain, policy.kernel) if isinstance(memory, RestartOnChange) else None
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
@@ -291,7 +293,7 @@ class State:
         t = self._rounds - self._since + 1
         question = Question(t, self.bounds(now=now), context, self._last, self._ledger.best_reward, randomness, score)
         if self._guess is not None:
-            question = question._replace(norm_growth=self._guess.bound / self._guess.history[0][1])
+            question = question._replace(norm_growth=self._guess.growth)
         return self._engine.choose(question)
 
     def bounds(self, *, now: float = math.inf) -> Bounds:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from ..checks import flag, number, one_of
+from ..change import PowerLaw
+from ..checks import number, one_of
 from ..domain import Box, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
+from ..parts.confidence import Confidence, ScheduledWidth
+from ..parts.gains import Gain
 from ..parts.memory import Memory
 from ..parts.pending import Pending
 from ..parts.refit import Refit
@@ -14,7 +17,7 @@ from ..parts.scores import ThompsonSample, UpperConfidenceBound
 from ..parts.search import PointSearch
 from ..parts.smoothness import lipschitz_constant
 from ..policy import Policy, check_model
-from .common import build, checked_noise, chosen_gain, ridge_for_horizon
+from .common import build, checked_noise, chosen_gain, norm_bound_or_guess, ridge_for_horizon
 
 
 def igp_ucb(
@@ -27,6 +30,7 @@ def igp_ucb(
     context: Domain | None = None,
     information_gain: str | float = "realised",
     guess_norm: bool = False,
+    v: float | PowerLaw | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
     prior_mean: float = 0.0,
@@ -49,20 +53,18 @@ def igp_ucb(
             constant 1 (nothing is proved), or a constant number (likewise).
         guess_norm: take `norm_bound` (1 unless given) as a guess only and double it whenever the observations
             contradict it; `study.norm_bounds` shows the guesses.
+        v: what multiplies the standard deviation, instead of beta_t: a number, or `nr.PowerLaw(c, p)` for c t^p. The
+            paper leaves v free (section 3); nothing is proved, and no `norm_bound` is needed.
         delta: failure probability of the confidence bounds.
         regularization: lambda; 1 + 2/T unless given, 1 without a horizon. Below 1 nothing is proved; the paper's
             experiments use noise^2.
     """
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
     check_model(domain, context, kernel)
-    confidence = SelfNormalized(
-        norm_bound=_norm_bound(norm_bound, guess_norm=guess_norm, refit=refit),
-        noise=noise,
+    confidence = _width(
+        v, norm_bound, guess_norm=guess_norm, refit=refit, noise=noise, delta=delta, ridge=ridge, parts=1,
         gain=chosen_gain(information_gain, domain, context, kernel),
-        delta=delta,
-        ridge_large=_is_large(ridge),
-        guessed=bool(guess_norm),
-    )
+    )  # fmt: skip
     score = UpperConfidenceBound()
     return build(
         "igp_ucb", domain, kernel, confidence, score,
@@ -81,6 +83,7 @@ def gp_ts(
     context: Domain | None = None,
     information_gain: str | float = "realised",
     guess_norm: bool = False,
+    v: float | PowerLaw | None = None,
     lipschitz: float | str | None = None,
     grid: float | None = None,
     growth: float = 0.0,
@@ -98,28 +101,24 @@ def gp_ts(
     continuous domains it is a path, maximised with gradients.
 
     Args:
-        domain, kernel, noise, norm_bound, horizon, context, information_gain, guess_norm, delta, regularization,
+        domain, kernel, noise, norm_bound, horizon, context, information_gain, guess_norm, v, delta, regularization,
             prior_mean, memory, pending, search, refit: see `igp_ucb`.
-        lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1, or "kernel" to
-            have it derived (section 4.2): then the argmax is over a grid of (B L r d t^2)^d points of the box, with the
-            guess of B in force where it is guessed. A grid of up to 16,384 points is searched whole, a larger one from
-            the maximum over the box and the best candidates, by moves on the grid until no neighbour is better. Without
-            it, over the box itself.
+        lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1, or "kernel"
+            to have it derived (section 4.2): then the argmax is over a grid of (B L r d t^2)^d points of the box, with
+            the guess of B in force where it is guessed. A grid of up to 16,384 points is searched whole, a larger one
+            from the maximum over the box and the best candidates, by moves on the grid until no neighbour is better.
+            Without it, over the box itself.
         grid: D_t of your own (footnote 7): points along each side of the box in the first round.
         growth: with `grid`, D_t has grid * t^growth points along each side.
     """
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
     check_model(domain, context, kernel)
-    bound = _norm_bound(norm_bound, guess_norm=guess_norm, refit=refit)
-    confidence = SelfNormalized(
-        norm_bound=bound,
-        noise=noise,
-        gain=chosen_gain(information_gain, domain, context, kernel),
+    confidence = _width(
+        v, norm_bound, guess_norm=guess_norm, refit=refit, noise=noise, delta=delta, ridge=ridge,
         parts=2,  # ln(2 / delta)
-        delta=delta,
-        ridge_large=_is_large(ridge),
-        guessed=bool(guess_norm),
-    )
+        gain=chosen_gain(information_gain, domain, context, kernel),
+    )  # fmt: skip
+    bound = confidence.norm_bound if isinstance(confidence, SelfNormalized) else norm_bound
     score = _decision_sets(lipschitz, grid, growth, bound, domain, kernel, context)
     return build(
         "gp_ts", domain, kernel, confidence, score,
@@ -165,15 +164,34 @@ def kernel_ucb(
     )  # fmt: skip
 
 
-def _norm_bound(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
-    if flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.") and refit is not None:
-        raise InvalidInput("A norm can be guessed for a kernel that is given, not for one that is refitted.")
-    if norm_bound is None and not guess_norm:
-        raise InvalidInput(
-            "`norm_bound` is missing: the theorem needs a bound on the norm of f in the kernel's RKHS. Where none is "
-            "known, guess_norm=True starts with a guess and doubles it whenever the observations contradict it."
-        )
-    return 1.0 if norm_bound is None else norm_bound
+def _width(
+    v: float | PowerLaw | None,
+    norm_bound: float | None,
+    *,
+    guess_norm: bool,
+    refit: Refit | None,
+    noise: float,
+    delta: float,
+    ridge: float,
+    parts: int,
+    gain: Gain,
+) -> Confidence:
+    """beta_t or v_t of Theorem 2, or a v of the user's own."""
+    if v is not None:
+        if guess_norm:
+            raise InvalidInput("`guess_norm` is for the width of the theorem, and `v` replaces that width: give one.")
+        if not isinstance(v, PowerLaw):
+            v = PowerLaw(number("v", v, low=0.0, open_low=True, why="It multiplies the standard deviation."))
+        return ScheduledWidth(schedule=v, delta=delta)
+    return SelfNormalized(
+        norm_bound=norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit),
+        noise=noise,
+        gain=gain,
+        parts=parts,
+        delta=delta,
+        ridge_large=_is_large(ridge),
+        guessed=bool(guess_norm),
+    )
 
 
 def _is_large(ridge: float) -> bool:
@@ -184,7 +202,7 @@ def _decision_sets(
     lipschitz: float | str | None,
     grid: float | None,
     growth: float,
-    norm_bound: float,
+    norm_bound: float | None,
     domain: Domain,
     kernel: Kernel,
     context: Domain | None,
@@ -201,6 +219,8 @@ def _decision_sets(
         raise InvalidInput(f"`{name}` sets the discretisation of a box; arms and spaces need none.")
     if grid is not None:
         return ThompsonSample(grid=grid, growth=growth, per_norm=False)
+    if norm_bound is None:
+        raise InvalidInput("The decision sets of `lipschitz` need `norm_bound`, B of |f(x) - f(x')| <= B L |x - x'|_1.")
     if isinstance(lipschitz, str):
         one_of("lipschitz", lipschitz, ["kernel"], why="Or give the constant L itself, a number.")
         box = enclosing_box(domain, context)

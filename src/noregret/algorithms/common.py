@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, integer, number, one_of
+from ..checks import LARGEST_REWARD, flag, integer, number, one_of
 from ..domain import Arms, Domain, count_of_points, enclosing_box
 from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
@@ -20,6 +20,7 @@ from ..parts.pending import Hallucinated, Ignored, Pending
 from ..parts.refit import Refit
 from ..parts.scores import Score
 from ..parts.search import PointSearch
+from ..parts.series import PowerSeries, Series
 from ..parts.smoothness import Tail, assumed_tail, derivative_tail
 from ..policy import Policy, check_model
 
@@ -53,10 +54,12 @@ def bayes_width(
     delta: float,
     scale: float,
     noise_matched: bool,
+    series: Series | float | None = None,
 ) -> Confidence:
     """The width of Theorem 1 or 2 of Srinivas et al. 2010; with contexts D is the set of all (context, point)."""
     size = count_of_arms(domain, context)
     by_name = width is not None
+    series = chosen_series(series)
     if width is None:
         width = "compact" if size is None else "finite"
     one_of("width", width, ["finite", "compact"])
@@ -72,7 +75,7 @@ def bayes_width(
                 f"`{given[0]}` belongs to Theorem 2, and finitely many arms have Theorem 1: add width='compact', or "
                 "leave it out."
             )
-        return FiniteBayes(size=size, delta=delta, scale=scale, noise_matched=noise_matched)
+        return FiniteBayes(size=size, delta=delta, scale=scale, noise_matched=noise_matched, series=series)
     if (a is None) != (b is None):
         raise InvalidInput("Theorem 2 needs `a` and `b` together: give both, or neither to have them derived.")
     box = enclosing_box(domain, context)
@@ -94,7 +97,32 @@ def bayes_width(
         scale=scale,
         noise_matched=noise_matched,
         assumed=assumed,
+        series=series,
     )
+
+
+def chosen_series(series: object) -> Series | None:
+    """pi_t of Lemma 5.1: a part, or a number for a power of t."""
+    if series is None or isinstance(series, Series):
+        return series
+    if isinstance(series, int | float):
+        return PowerSeries(series)
+    raise InvalidInput(
+        f"`series` is {series!r}: it must be a power of t above 1, or a part such as `nr.EvenSeries(1000)`. It says "
+        "how delta is shared out over the rounds (Lemma 5.1)."
+    )
+
+
+def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
+    """B, or the first guess of it."""
+    if flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.") and refit is not None:
+        raise InvalidInput("A norm can be guessed for a kernel that is given, not for one that is refitted.")
+    if norm_bound is None and not guess_norm:
+        raise InvalidInput(
+            "`norm_bound` is missing: the theorem needs a bound on the norm of f in the kernel's RKHS. Where none is "
+            "known, guess_norm=True starts with a guess and doubles it whenever the observations contradict it."
+        )
+    return 1.0 if norm_bound is None else norm_bound
 
 
 def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
@@ -106,7 +134,7 @@ def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
     if by_name:
         raise InvalidInput(
             f"{what} Use nu = 2.5, a grid of arms with width='finite', or give `a` and `b` yourself, such that "
-            "P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) on the domain. Without `width` a width that is not proved is used."
+            "P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) on the domain. Without `width` one that is not proved is used."
         )
     warnings.warn(
         f"{what} The width used is for slopes between points a thousandth of a side apart, and nothing is proved for "

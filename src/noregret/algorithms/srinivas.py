@@ -22,8 +22,17 @@ from ..parts.scores import (
     UpperConfidenceBound,
 )
 from ..parts.search import PointSearch
+from ..parts.series import Series
 from ..policy import Policy, check_model
-from .common import bayes_width, bounds_without_theorem, build, checked_noise, chosen_gain, prior_std
+from .common import (
+    bayes_width,
+    bounds_without_theorem,
+    build,
+    checked_noise,
+    chosen_gain,
+    norm_bound_or_guess,
+    prior_std,
+)
 
 SMALL_MARGIN = 0.05  # of the prior standard deviation, for the probability of improvement
 
@@ -40,7 +49,9 @@ def gp_ucb(
     a: float | None = None,
     b: float | None = None,
     r: float | None = None,
+    series: Series | float | None = None,
     norm_bound: float | None = None,
+    guess_norm: bool = False,
     information_gain: str | float = "greedy",
     regularization: float | None = None,
     prior_mean: float = 0.0,
@@ -66,7 +77,11 @@ def gp_ucb(
             `noregret.parts.smoothness`).
         b: likewise, in reward units per unit of length.
         r: longest side of the box, of Theorem 2; taken from the domain unless given.
+        series: pi_t of Theorems 1 and 2 (Lemma 5.1: any with sum 1 / pi_t = 1), which shares delta out over the rounds:
+            a power p > 1 for pi_t = zeta(p) t^p, or a part such as `nr.EvenSeries(1000)`; pi^2 t^2 / 6 unless given.
         norm_bound: B of Theorem 3, a bound on ||f||_k, reward units.
+        guess_norm: with width="rkhs", take `norm_bound` (1 unless given) as a guess only and double it whenever the
+            observations contradict it (the paper's remark after Theorem 3); `study.norm_bounds` shows the guesses.
         information_gain: gamma_t of Theorem 3: "greedy", an upper bound; "realised", "rate" or a number, for which
             nothing is proved.
         regularization: lambda; `noise**2` unless given, as in eq. 1. With another value nothing is proved.
@@ -82,15 +97,26 @@ def gp_ucb(
     check_model(domain, context, kernel)
     confidence: Confidence
     if isinstance(width, str) and width == "rkhs":
-        if norm_bound is None:
+        if norm_bound is None and not guess_norm:
             raise InvalidInput(
                 "width='rkhs' is Theorem 3, which needs `norm_bound`: a bound on the norm of f in the kernel's RKHS. "
-                "Where none is known, `igp_ucb(..., guess_norm=True)` finds one by doubling."
+                "Where none is known, guess_norm=True finds one by doubling."
             )
+        if series is not None:
+            raise InvalidInput("`series` is of Theorems 1 and 2: Theorem 3 has no pi_t. Leave it out.")
+        bound = norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit)
         gain = chosen_gain(information_gain, domain, context, kernel)
-        confidence = BoundedNoise(norm_bound=norm_bound, gain=gain, delta=delta, scale=scale, noise_matched=matched)
+        confidence = BoundedNoise(
+            norm_bound=bound,
+            gain=gain,
+            delta=delta,
+            scale=scale,
+            noise_matched=matched,
+            guessed=guess_norm,
+            noise=noise,
+        )
     else:
-        if norm_bound is not None:
+        if norm_bound is not None or guess_norm:
             raise InvalidInput(
                 "`norm_bound` belongs to Theorem 3: add width='rkhs' to use it, or leave it out; Theorems 1 and 2 are "
                 "for samples of the process and need none."
@@ -98,7 +124,17 @@ def gp_ucb(
         if width is not None:
             one_of("width", width, ["finite", "compact", "rkhs"], why="They are Theorems 1, 2 and 3.")
         confidence = bayes_width(
-            domain, context, kernel, width=width, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched
+            domain,
+            context,
+            kernel,
+            width=width,
+            a=a,
+            b=b,
+            r=r,
+            delta=delta,
+            scale=scale,
+            noise_matched=matched,
+            series=series,
         )
     return build(
         "gp_ucb", domain, kernel, confidence, UpperConfidenceBound(),  # eq. 6

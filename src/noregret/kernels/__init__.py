@@ -7,8 +7,8 @@ looks at some columns only. What every kernel can do is in `base`; formulas: Sri
 from __future__ import annotations
 
 from .base import ALL, Active, Hyperparameter, Kernel, PointKernel, Product, Pullback, Rows, Sum
-from .others import Empirical, Linear
 from .derivatives import Derivatives
+from .others import Empirical, Linear
 from .periodic import Periodic
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
 

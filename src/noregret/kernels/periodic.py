@@ -6,7 +6,7 @@
 | l | `lengthscale` | how fast f changes within a period, on a circle of radius 1; a pure number | scalar or (d,) |
 | theta | `angles` | 2 pi x / p | (n, d) |
 
-k is a squared exponential kernel of (sin theta, cos theta), since |(sin a, cos a) - (sin b, cos b)| = 2 |sin((a - b)/2)|.
+k is a squared exponential kernel of (sin theta, cos theta): |(sin a, cos a) - (sin b, cos b)| = 2 |sin((a - b) / 2)|.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class Periodic(Spectral):
         from scipy.spatial.distance import cdist
 
         unit = np.broadcast_to(self.lengthscale, (first.shape[1],))
-        on_circles = [np.hstack([np.sin(angles) / unit, np.cos(angles) / unit]) for angles in (first, second)]
-        squares = cdist(*on_circles, "sqeuclidean")
+        here, there = (np.hstack([np.sin(angles) / unit, np.cos(angles) / unit]) for angles in (first, second))
+        squares = cdist(here, there, "sqeuclidean")
         squares *= -0.5
         value = np.exp(squares, out=squares)
         value *= self.scale
-        return value
+        return np.asarray(value)
 
     def _angles(self, points: Array) -> Array:
         for name, value in (("periods", self.period), ("lengthscales", self.lengthscale)):

@@ -16,11 +16,12 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import NamedTuple, final
 
-from ..change import ucb_beta
+from ..change import PowerLaw, ucb_beta
 from ..checks import Array, integer, number
 from ..information import GreedyDesign
 from ..posterior import Posterior
 from ..serialize import described
+from .series import Series
 
 LEAST_TAIL = 1e-300  # probabilities below it are taken for it
 
@@ -154,6 +155,7 @@ class FiniteBayes(Confidence):
     delta: float = 0.1
     scale: float = 1.0
     noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1 and Lemma 5.1
+    series: Series | None = None  # pi_t of Lemma 5.1; None for those of the theorem, pi^2 t^2 / 6
 
     def __post_init__(self) -> None:
         integer("size", self.size, low=1)
@@ -166,7 +168,9 @@ class FiniteBayes(Confidence):
         return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
-        """beta_t^{1/2} of Theorem 1."""
+        """beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
+        if self.series is not None:
+            return math.sqrt(self.scale * 2.0 * (math.log(self.size / self.delta) + self.series.log(t)))
         return math.sqrt(self.scale * 2.0 * math.log(self.size * t**2 * math.pi**2 / (6.0 * self.delta)))
 
 
@@ -191,6 +195,7 @@ class CompactBayes(Confidence):
     scale: float = 1.0
     noise_matched: bool = True  # whether lambda is the noise variance sigma^2, as in eq. 1
     assumed: bool = False  # whether a and b are no bounds, but what the slopes of a rough kernel were taken for
+    series: Series | None = None  # pi_t of Lemma 5.8; None for those of the theorem, pi^2 t^2 / 6
 
     def __post_init__(self) -> None:
         integer("dimension", self.dimension, low=1)
@@ -211,7 +216,10 @@ class CompactBayes(Confidence):
         # log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r; where they are
         # not, the discretisation of the proof has one point and the term is 0.
         reach = t**2 * d * self.b * self.side * math.sqrt(max(math.log(4.0 * d / delta) + self.log_a, 0.0))
-        beta = 2.0 * math.log(2.0 * t**2 * math.pi**2 / (3.0 * delta)) + 2.0 * d * math.log(max(reach, 1.0))
+        if self.series is None:
+            beta = 2.0 * math.log(2.0 * t**2 * math.pi**2 / (3.0 * delta)) + 2.0 * d * math.log(max(reach, 1.0))
+        else:  # 2 log(4 pi_t / delta): Lemma 5.8
+            beta = 2.0 * (math.log(4.0 / delta) + self.series.log(t)) + 2.0 * d * math.log(max(reach, 1.0))
         return math.sqrt(self.scale * beta)
 
 
@@ -261,6 +269,28 @@ class ConstantWidth(Confidence):
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """The number given."""
         return self.value
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ScheduledWidth(Confidence):
+    """v_t = constant * t^exponent, chosen by hand: "free parameters" of Chowdhury & Gopalan 2017, end of section 3."""
+
+    schedule: PowerLaw
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+
+    @property
+    def valid_for(self) -> str:
+        """Nothing."""
+        return "none"
+
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
+        """v_t."""
+        return self.schedule(t)
 
 
 @final

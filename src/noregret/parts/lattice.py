@@ -6,9 +6,9 @@
 | | `steps` | `count` - 1, the steps from one end to the other | scalar |
 | | `places` | points as whole numbers of steps from the lower corner | (n, d) |
 
-A grid of at most `MOST` points is looked at whole. D_t soon has more (it grows like t^{2d}): then the best of what a local
-search on the grid finds, from the maximum over the box and from the best of the candidates' nearest grid points. Its
-moves are of 2^k steps, k falling to 0, so that it ends where no neighbour on the grid is better.
+A grid of at most `MOST` points is looked at whole. D_t soon has more (it grows like t^{2d}): then the best of what a
+local search on the grid finds, from the maximum over the box and from the best of the candidates' nearest grid points.
+Its moves are of 2^k steps, k falling to 0, so that it ends where no neighbour on the grid is better.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ def best_on_grid(
         best = leaders(points(around), _valued(values, points(around)), STARTS, box)
         starts = near(np.concatenate([at[None], best]))
         places = _climb(lambda moved: _valued(values, points(moved)), starts, steps)
-    return points(places)[int(_valued(values, points(places)).argmax())]
+    placed = points(places)
+    return np.asarray(placed[int(_valued(values, placed).argmax())])
 
 
 def _valued(values: Values, points: Array) -> Array:

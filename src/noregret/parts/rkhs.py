@@ -75,6 +75,10 @@ class BoundedNoise(Confidence):
 
     For noise bounded by sigma, lambda = sigma^2, and gamma_t the maximum information gain or a bound on it. The paper
     writes ||f||_k^2 <= B; here B bounds the norm itself, hence its square.
+
+    Attributes:
+        guessed: see `SelfNormalized`.
+        noise: sigma, which the test of a guess needs; noise bounded by sigma is sigma-sub-Gaussian (Hoeffding's lemma).
     """
 
     norm_bound: float  # B
@@ -82,22 +86,26 @@ class BoundedNoise(Confidence):
     delta: float = 0.1
     scale: float = 1.0
     noise_matched: bool = True  # whether lambda is sigma^2
+    guessed: bool = False
+    noise: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
         object.__setattr__(self, "delta", checked_delta(self.delta))
         object.__setattr__(self, "scale", checked_scale(self.scale))
+        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
 
     @property
     def valid_for(self) -> str:
         """Valid for f with a bound on gamma_t; the gain realised is none (the proof needs a number known before)."""
-        bounded = self.gain.proved and not isinstance(self.gain, RealisedGain)
+        bounded = self.gain.proved and not isinstance(self.gain, RealisedGain) and not self.guessed
         return "f" if bounded and self.scale >= 1.0 and self.noise_matched else "none"
 
     def width(self, t: int, progress: Progress) -> float:
         """beta_t^{1/2} of Theorem 3."""
         gamma = self.gain(t, progress)
-        beta = 2.0 * self.norm_bound**2 + 300.0 * gamma * math.log(t / self.delta) ** 3
+        bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
+        beta = 2.0 * bound**2 + 300.0 * gamma * math.log(t / self.delta) ** 3
         return math.sqrt(self.scale * beta)
 
 
@@ -143,10 +151,15 @@ class NormGuess:
         history: (round, guess): the first, and every one that replaced another.
     """
 
-    def __init__(self, confidence: SelfNormalized) -> None:
+    def __init__(self, confidence: SelfNormalized | BoundedNoise) -> None:
         self._confidence = confidence
         self.bound = confidence.norm_bound
         self.history: list[tuple[int, float]] = [(0, self.bound)]
+
+    @property
+    def growth(self) -> float:
+        """How many times larger the guess is than the first."""
+        return self.bound / self._confidence.norm_bound
 
     def check(self, rounds: int, posterior: Posterior) -> None:
         """Double the guess while the posterior mean, after that many rounds, contradicts it."""

@@ -165,8 +165,8 @@ class ThompsonSample(Score):
     On arms an exact joint sample; on continuous domains a path (`noregret.posterior.paths`), maximised with gradients.
 
     Attributes:
-        grid: points along each side of the decision set D_t at t = 1. Of the paper's theorem, with (B L r d t^2)^d points
-            so that |f(x) - f([x]_t)| <= 1 / t^2, it is B L r d, where B bounds the norm, L is the kernel's Lipschitz
+        grid: points along each side of the decision set D_t at t = 1. Of the paper's theorem, with (B L r d t^2)^d
+            points so that |f(x) - f([x]_t)| <= 1 / t^2, it is B L r d, where B bounds the norm, L is the kernel's Lipschitz
             constant (its section 4.2) and r the side of the box. None, the default, plays the path's maximum itself.
         growth: D_t has grid * t^growth points along each side; 2 of the theorem.
         per_norm: whether `grid` is for the first guess of B and grows with it (where B is guessed).
@@ -186,7 +186,7 @@ class ThompsonSample(Score):
         """Points of D_t along each side, before rounding up; infinite without a grid."""
         if self.grid is None:
             return math.inf
-        return self.grid * float(t) ** self.growth * (norm_growth if self.per_norm else 1.0)
+        return self.grid * math.pow(t, self.growth) * (norm_growth if self.per_norm else 1.0)
 
 
 def _standardized(envelope: Envelope, incumbent: float | None, margin: float) -> tuple[Array, Array]:
