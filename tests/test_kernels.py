@@ -6,6 +6,8 @@ from sklearn.gaussian_process import kernels as sk
 
 import noregret as nr
 from noregret.kernels.stationary import _matern_bessel, _matern_debye
+from noregret.parts.refit import rescaled
+from noregret.posterior import PointPosterior, sample_path
 
 A = np.random.default_rng(0).uniform(-2, 2, (15, 3))
 B = np.random.default_rng(1).uniform(-2, 2, (9, 3))
@@ -186,3 +188,86 @@ def test_slightly_negative_eigenvalues_are_set_to_zero():
     for _ in range(30):
         study.add(0.0, 1.0)
     np.testing.assert_allclose(study.predict()[1][1:], before[1:], atol=1e-6)
+
+
+def test_periodic_is_its_formula_and_repeats():
+    rng = np.random.default_rng(0)
+    A, B = rng.uniform(-40, 40, (9, 2)), rng.uniform(-40, 40, (7, 2))
+    kernel = nr.Periodic([24.0, 7.0], [0.8, 1.5], scale=2.0)
+    sines = np.sin(np.pi * (A[:, None] - B) / [24.0, 7.0]) ** 2 / np.square([0.8, 1.5])
+    np.testing.assert_allclose(kernel(A, B), 2.0 * np.exp(-2.0 * sines.sum(axis=2)), rtol=1e-12)
+    np.testing.assert_allclose(kernel(A + np.array([48.0, -70.0]), B), kernel(A, B), rtol=1e-12)
+    now = 1.7e9 + np.array([[0.0], [3600.0]])  # seconds since 1970, an hour apart
+    near = nr.Periodic(86400.0)(now % 86400.0, now % 86400.0)
+    np.testing.assert_allclose(nr.Periodic(86400.0)(now, now), near, rtol=1e-9)
+    with pytest.raises(nr.InvalidInput, match="2 periods and the points have 3 dimensions"):
+        kernel(np.zeros((1, 3)), np.zeros((1, 3)))
+    for wrong in (dict(period=0.0), dict(period=[]), dict(lengthscale=-1.0), dict(scale=0.0)):
+        with pytest.raises(nr.InvalidInput, match=next(iter(wrong))):
+            nr.Periodic(**wrong)
+
+
+def test_rational_quadratic_agrees_with_scikit_learn():
+    for alpha in (0.3, 1.0, 8.0):
+        theirs = sk.RationalQuadratic(length_scale=0.5, alpha=alpha)(A, B)
+        np.testing.assert_allclose(nr.RationalQuadratic(alpha, 0.5, scale=2.0)(A, B), 2.0 * theirs, rtol=1e-12)
+    near = nr.RationalQuadratic(1e9, 0.5)(A, B)
+    np.testing.assert_allclose(near, nr.SquaredExponential(0.5)(A, B), atol=1e-7)
+    with pytest.raises(nr.InvalidInput, match="alpha"):
+        nr.RationalQuadratic(0.0)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        nr.Periodic(0.7, 0.6, scale=2.0),
+        nr.Periodic(0.7, 1e-4),  # harmonics in their normal limit
+        nr.RationalQuadratic(1.5, 0.2),
+        3.0 * nr.Periodic(0.7).on(0) * nr.Matern(2.5, 0.5).on(0) + 0.5 * nr.Linear(),
+    ],
+    ids=["periodic", "periodic, rough", "rational quadratic", "fading, scaled"],
+)
+def test_paths_have_the_kernels_covariance(kernel):
+    """Over 600 paths of 512 waves: sampling errors of covariances up to 3.5 are below 0.7 (4 standard errors)."""
+    points = np.array([[0.0], [0.05], [0.2], [0.7], [0.95]])
+    rng = np.random.default_rng(0)
+    values = np.array([sample_path(PointPosterior(kernel, 1, 1.0), rng, waves=512)(points) for _ in range(600)])
+    size = float(kernel.diagonal(points).max())
+    np.testing.assert_allclose(values.T @ values / 600, kernel(points, points), atol=0.2 * size)
+
+
+def test_a_path_of_a_periodic_kernel_repeats():
+    path = sample_path(PointPosterior(nr.Periodic(24.0, 0.7), 1, 1.0), np.random.default_rng(0))
+    hours = np.linspace(0, 24, 50)[:, None]
+    np.testing.assert_allclose(path(hours), path(hours + 240.0), atol=1e-9)
+
+
+def test_a_fit_keeps_a_period_unless_it_has_bounds():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 100, (60, 1))
+    y = np.sin(2 * np.pi * X[:, 0] / 24.0) + 0.05 * rng.standard_normal(60)
+    start = nr.Periodic(23.0, 0.5)
+    for prior in ("hvarfner", None):
+        kept = nr.fit(start, X, y, prior=prior)
+        assert kept.kernel.period == pytest.approx(23.0, rel=1e-12)
+        assert kept.kernel.lengthscale != 0.5
+        free = nr.fit(start, X, y, prior=prior, bounds={"period": (20.0, 28.0)})
+        assert free.kernel.period == pytest.approx(24.0, rel=0.01)
+        assert free.log_likelihood > kept.log_likelihood
+        narrow = nr.fit(start, X, y, prior=prior, bounds={"angle": (0.9, 0.9)})
+        assert narrow.kernel.lengthscale == pytest.approx(0.9)
+
+
+def test_a_refit_rescales_a_period_with_the_box():
+    kernel = nr.Periodic(24.0, 0.7).on(0) * nr.Matern(2.5, 3.0).on(1)
+    sides = np.array([48.0, 10.0])
+    inner = rescaled(kernel, 1.0 / sides)
+    points = np.random.default_rng(0).uniform(0, sides, (6, 2))
+    np.testing.assert_allclose(inner(points / sides, points / sides), kernel(points, points), rtol=1e-9)
+    policy = nr.gp_ucb(nr.Box([0.0], [10.0]), kernel, noise=0.1, context=nr.Box([0.0], [48.0]), refit=nr.Refit(every=4))
+    study = nr.Study(policy, seed=0)
+    for hour in (1.0, 7.0, 13.0, 20.0, 26.0, 44.0):
+        trial = study.ask([hour])
+        study.tell(trial, float(np.sin(2 * np.pi * hour / 24.0) - (trial.point[0] - 4.0) ** 2 / 10.0))
+    found = study._look()._engine.posterior.kernel
+    assert found.left.kernel.period == pytest.approx(24.0)

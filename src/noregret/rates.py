@@ -72,9 +72,9 @@ def _rate(kernel: Kernel, d: int, t: float, source: str) -> float:
                 return rank * (_rate(other, d, t, source) + math.log(t))
     raise InvalidInput(
         f"No rate is known for {kernel!r}. Known are Linear, Empirical, SquaredExponential, Periodic and Matern, their "
-        "sums, and products in which a factor is Linear or Empirical. A product of SquaredExponential kernels on different "
-        "columns is one SquaredExponential with a lengthscale for each column. Or bound the gain numerically, with "
-        "`information_gain` on a grid."
+        "sums, and products in which a factor is Linear or Empirical. A product of SquaredExponential kernels on "
+        "different columns is one SquaredExponential with a lengthscale for each column. Or bound the gain "
+        "numerically, with `information_gain` on a grid."
     )
 
 

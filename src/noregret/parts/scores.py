@@ -166,8 +166,9 @@ class ThompsonSample(Score):
 
     Attributes:
         grid: points along each side of the decision set D_t at t = 1. Of the paper's theorem, with (B L r d t^2)^d
-            points so that |f(x) - f([x]_t)| <= 1 / t^2, it is B L r d, where B bounds the norm, L is the kernel's Lipschitz
-            constant (its section 4.2) and r the side of the box. None, the default, plays the path's maximum itself.
+            points so that |f(x) - f([x]_t)| <= 1 / t^2, it is B L r d, where B bounds the norm, L is the kernel's
+            Lipschitz constant (its section 4.2) and r the side of the box. None, the default, plays the path's maximum
+            itself.
         growth: D_t has grid * t^growth points along each side; 2 of the theorem.
         per_norm: whether `grid` is for the first guess of B and grows with it (where B is guessed).
     """
