@@ -17,6 +17,18 @@ SMALL = {
     "pending.py": ["--rounds", "6", "--arms", "40"],
     "change.py": ["--count", "12", "--rounds", "50", "--runs", "2"],
     "changing.py": ["--rounds", "60", "--long", "60", "--repeats", "1"],
+    "tuning.py": [
+        "--problems",
+        "conditional",
+        "splines-diabetes",
+        "--methods",
+        "ei",
+        "random",
+        "--trials",
+        "4",
+        "--seeds",
+        "1",
+    ],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -28,6 +40,7 @@ PRINTED = {
     "fit.py": "log likelihood",
     "change.py": "same verdicts: yes",
     "changing.py": "GP-UCB-CPD",
+    "tuning.py": "mean regret",
     "information.py": "same: yes",
 }
 
