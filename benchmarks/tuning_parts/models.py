@@ -65,7 +65,7 @@ def fitted(model, X, y):
 def svm_cancer(p):
     from sklearn.svm import SVC
 
-    model = SVC(C=p["C"], gamma=p["gamma"], kernel=p["kernel"], degree=p["degree"], max_iter=20000)
+    model = SVC(C=p["C"], gamma=p["gamma"], kernel=p["kernel"], degree=p["degree"], max_iter=3000)
     X, X_valid, y, y_valid = split("breast_cancer", 569)
     margin = fitted(model, X, y).decision_function(X_valid) * np.where(y_valid == 1, 1.0, -1.0)
     return -float(np.mean(np.maximum(0.0, 1.0 - margin)))  # hinge loss: smooth enough to tell good from better
