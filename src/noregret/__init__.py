@@ -28,7 +28,19 @@ if TYPE_CHECKING:
         probability_of_improvement,
     )
     from .baselines import admmbo, bandit_oco
-    from .change import Calibration, ChangeDetector, ChangeTest, PowerLaw, calibrate_threshold, detect_change
+    from .change import (
+        Calibration,
+        ChangeDetector,
+        ChangeTest,
+        PowerLaw,
+        RidgeChoice,
+        calibrate_threshold,
+        cross_validate_ridge,
+        detect_change,
+        gp_ucb_cpd_regret_bound,
+        gp_ucb_cpd_regret_rate,
+    )
+    from .constraint_bounds import least_slack, noiseless_constraints_bounds, noisy_constraints_bounds
     from .domain import Arms, Box, Space
     from .environments import Environment
     from .errors import (
@@ -57,6 +69,7 @@ if TYPE_CHECKING:
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
     from .parts.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
+    from .parts.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
     from .parts.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .parts.refit import Refit
     from .parts.search import PointSearch
@@ -94,7 +107,19 @@ _HOME = {
         "probability_of_improvement",
     ],
     "baselines": ["admmbo", "bandit_oco"],
-    "change": ["Calibration", "ChangeDetector", "ChangeTest", "PowerLaw", "calibrate_threshold", "detect_change"],
+    "change": [
+        "Calibration",
+        "ChangeDetector",
+        "ChangeTest",
+        "PowerLaw",
+        "RidgeChoice",
+        "calibrate_threshold",
+        "cross_validate_ridge",
+        "detect_change",
+        "gp_ucb_cpd_regret_bound",
+        "gp_ucb_cpd_regret_rate",
+    ],
+    "constraint_bounds": ["least_slack", "noiseless_constraints_bounds", "noisy_constraints_bounds"],
     "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
     "errors": [
@@ -123,6 +148,7 @@ _HOME = {
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
     "parts.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
+    "parts.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
     "parts.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
     "parts.refit": ["Refit"],
     "parts.search": ["PointSearch"],
@@ -155,6 +181,7 @@ __all__ = [
     "Empirical",
     "Environment",
     "EvenSeries",
+    "ExponentialPenalty",
     "Fit",
     "Float",
     "GreedyDesign",
@@ -170,10 +197,12 @@ __all__ = [
     "NearestMeans",
     "NoRegretError",
     "NoRegretWarning",
+    "PenaltyFunction",
     "Periodic",
     "PointSearch",
     "Policy",
     "PowerLaw",
+    "PowerPenalty",
     "PowerSeries",
     "Product",
     "RationalQuadratic",
@@ -182,6 +211,7 @@ __all__ = [
     "RestartDoubling",
     "RestartEvery",
     "RestartOnChange",
+    "RidgeChoice",
     "Run",
     "SlidingWindow",
     "Space",
@@ -198,6 +228,7 @@ __all__ = [
     "bandit_oco",
     "calibrate_threshold",
     "conditional_gain_bound",
+    "cross_validate_ridge",
     "detect_change",
     "effective_dimension",
     "expected_improvement",
@@ -211,6 +242,8 @@ __all__ = [
     "gp_ts_sdf_regret_bound",
     "gp_ucb",
     "gp_ucb_cpd",
+    "gp_ucb_cpd_regret_bound",
+    "gp_ucb_cpd_regret_rate",
     "gp_ucb_noiseless_constraints",
     "gp_ucb_noisy_constraints",
     "gp_ucb_regret_bound",
@@ -223,7 +256,10 @@ __all__ = [
     "information_gain",
     "information_gain_rate",
     "kernel_ucb",
+    "least_slack",
     "log_marginal_likelihood",
+    "noiseless_constraints_bounds",
+    "noisy_constraints_bounds",
     "probability_of_improvement",
     "replicate",
     "simulate",

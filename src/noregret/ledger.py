@@ -44,14 +44,14 @@ class Ledger:
         self._censors = isinstance(policy.pending, Censored)
         self._plain = policy.pending == Ignored()
         self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
+        self.kernel = policy.kernel  # in force now, where the epochs of constraints have one each
         self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
         self.entries: dict[int, Entry] = {}  # what counts, in the order in which it came in
         self.dropped: set[int] = set()  # trials that count as the worst for good: too late, or failed
         self.failed: list[Trial] = []
         self.least: float | None = None  # the smallest reward told
         self.best_reward: float | None = None
-        ridge = policy.memory.regularization(0, policy.regularization)
-        self.begin(policy.kernel, ridge, Standardization(policy.prior_mean, 1.0))
+        self.begin_own(0)
 
     def begin(self, kernel: Kernel, regularization: float, scale: Standardization) -> None:
         """A new engine, which learns everything that counts."""
@@ -83,14 +83,18 @@ class Ledger:
             self.retarget()
 
     def restart(self, first: int) -> None:
-        """Only trials from this one on count, under the policy's own kernel."""
+        """Only trials from this one on count, under the policy's own kernel (of this epoch)."""
         self.open = {number: trial for number, trial in self.open.items() if number >= first}
         self.entries = {number: entry for number, entry in self.entries.items() if number >= first}
         self.failed = [trial for trial in self.failed if trial.number >= first]
         self.least = min((reward for reward in self._rewards()), default=None)
+        self.begin_own(first)
+
+    def begin_own(self, first: int) -> None:
+        """A new engine under the kernel in force and the ridge of a memory that begins with this round."""
         policy = self.policy
         ridge = policy.memory.regularization(first, policy.regularization)
-        self.begin(policy.kernel, ridge, Standardization(policy.prior_mean, 1.0))
+        self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
     def copy(self) -> Ledger:
         """An independent ledger in the same state."""

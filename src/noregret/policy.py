@@ -83,6 +83,7 @@ class Policy:
             if not isinstance(getattr(self, name), kind):
                 raise InvalidInput(f"`{name}` is {getattr(self, name)!r}: it must be {what}.")
         self._check_combination()
+        self._check_kernels_of_epochs()
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
@@ -123,6 +124,15 @@ class Policy:
                     "`Discount` keeps no single observations, so nothing can be revised: use `SlidingWindow` or "
                     "restarts where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
                 )
+
+    def _check_kernels_of_epochs(self) -> None:
+        kernels = self.objective.kernels if isinstance(self.objective, Constrained) else ()
+        for kernel in kernels:
+            check_model(self.domain, self.context, kernel)
+        if kernels and (kernels[0] != self.kernel or self.refit is not None):
+            raise InvalidInput(
+                "With a kernel for each epoch the policy's own is that of the first, and none of them is refitted."
+            )
 
     @property
     def valid_for(self) -> str:

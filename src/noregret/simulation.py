@@ -46,6 +46,7 @@ class Run:
             constraints beats the best one that does not.
         answered_by: the round by whose end the answer was known, `(T,)`; T where it was not by the last.
         constraints: expected constraint values g, `(T, m)`; m = 0 without constraints.
+        told_constraints: what was told of them, noise and all, `(T, m)`.
         multipliers: of the constraints, in force in each round, `(T, m)`; NaN where the policy has none.
         restarts: rounds at which the policy cut its memory; with replicates one tuple for each.
     """
@@ -58,6 +59,7 @@ class Run:
     regret: Array
     answered_by: npt.NDArray[np.intp]
     constraints: Array
+    told_constraints: Array
     multipliers: Array
     restarts: tuple[Any, ...]
 
@@ -80,6 +82,11 @@ class Run:
     def violation(self) -> Array:
         """V_t, the norm of the positive part of the summed constraint values, `(T,)`."""
         return metrics.violation(self.constraints)
+
+    @property
+    def realised_violation(self) -> Array:
+        """V_t of the constraint values as told, noise and all (Shi & Eryilmaz 2022, appendix D), `(T,)`."""
+        return metrics.violation(self.told_constraints)
 
     @property
     def strong_violation(self) -> Array:
@@ -138,7 +145,7 @@ class _Simulation:
         m = env.constraint_count
         self.g = np.zeros((rounds, m))
         self.multipliers = np.full((rounds, m), np.nan)
-        self.seen_g = self.g
+        self.seen_g = np.zeros((rounds, m))
         if m:
             self.seen_g = env.draw_constraint_noise(simulation_generator(seed, "constraints"), rounds)
         self.delays = simulation_generator(seed, "delays")
@@ -161,6 +168,7 @@ class _Simulation:
             regret=self.regret,
             answered_by=self.answered_by,
             constraints=self.g,
+            told_constraints=self.seen_g,
             multipliers=self.multipliers,
             restarts=tuple(self.study.restarts),
         )

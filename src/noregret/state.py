@@ -210,11 +210,18 @@ class State:
             multipliers.hear(trial)
         before = multipliers.epoch
         changed = multipliers.advance(self._rounds)
-        self._ledger.multipliers = multipliers.values
-        if isinstance(objective, Constrained) and objective.fresh and multipliers.epoch != before:
+        ledger, began = self._ledger, multipliers.epoch != before
+        ledger.multipliers = multipliers.values
+        if not isinstance(objective, Constrained) or not (began or changed):
+            return
+        kernel = objective.kernels[multipliers.epoch] if objective.kernels else ledger.kernel  # k_l of Algorithm 2
+        other, ledger.kernel = kernel != ledger.kernel, kernel
+        if objective.fresh and began:
             self._restart(Restart(multipliers.epoch * objective.epoch, "a new epoch"))
+        elif other:
+            ledger.begin_own(self._since)
         elif changed:
-            self._ledger.retarget()
+            ledger.retarget()
 
     @property
     def multipliers(self) -> Array:

@@ -6,21 +6,24 @@ import math
 from collections.abc import Sequence
 
 from ..change import PowerLaw, smoothness, ucb_regularization
+from ..change.schedules import BETA_CONSTANT
 from ..checks import integer, number, one_of
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..parts.confidence import DriftBayes
+from ..parts.confidence import Confidence, DriftBayes
 from ..parts.explore import NoExploration, UniformExploration
 from ..parts.memory import Forever, Memory, RestartAt, RestartOnChange
 from ..parts.pending import Pending
+from ..parts.periods import PeriodRkhs
 from ..parts.refit import Refit
 from ..parts.scores import UpperConfidenceBound
 from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import build, checked_noise
+from .common import build, checked_noise, chosen_gain
 
 DETECTORS = ("test", "oracle", "never")
+WIDTHS = ("power", "rkhs")
 
 
 def gp_ucb_cpd(
@@ -35,8 +38,11 @@ def gp_ucb_cpd(
     distance: str = "average",
     detector: str = "test",
     change_points: Sequence[int] | None = None,
-    constant: float = 0.02,
+    width: str = "power",
+    constant: float | None = None,
     log_power: float = 3.0,
+    norm_bound: float | None = None,
+    information_gain: str | float = "greedy",
     alpha: float | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
@@ -48,7 +54,8 @@ def gp_ucb_cpd(
 ) -> Policy:
     """GP-UCB-CPD (Avanesov, Algorithm 2): forced uniform rounds, a test for changes on them, a restart at each.
 
-    beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, eq. 3.7, with t counted from the last restart.
+    beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, eq. 3.7, or D (2 F^2 + 300 eta_t log^3(t T^2)), eq. A.3, with t
+    counted from the last restart.
 
     Args:
         domain, kernel, prior_mean, context, pending, search, refit: see `gp_ucb`. No contexts with the detector.
@@ -61,33 +68,41 @@ def gp_ucb_cpd(
         distance: "average" or "integral", of the detector.
         detector: "test"; "oracle", which restarts at `change_points`; or "never".
         change_points: rounds, counted from 0, at which another function begins; of the oracle.
-        constant: D.
-        log_power: p. The paper prints 4; with 3, which its proof has in eq. A.3, its figures come out, with 4 they do
-            not (exploration is then 2.6 times as strong).
+        width: "power", eq. 3.7, with which the experiments were made; "rkhs", eq. A.3, the one of the proof, very wide.
+        constant: D; 0.02, the paper's, for eq. 3.7 unless given, and 1, the least that is proved, for eq. A.3.
+        log_power: p, of eq. 3.7. The paper prints 4; with 3, which its proof has in eq. A.3, its figures come out, with
+            4 they do not (exploration is then 2.6 times as strong).
+        norm_bound: F of eq. A.3, a bound on the norm of every period's function, reward units.
+        information_gain: eta_t of eq. A.3: "greedy", an upper bound (arms); "realised", "rate" or a number, for which
+            nothing is proved.
         alpha: smoothness of the kernel: nu of a Matern kernel, infinite for a squared exponential one unless given.
-        delta: not used; eq. 3.7 has no failure probability of its own.
+        delta: not used; eq. 3.7 has no failure probability of its own, and that of eq. A.3 is 2 / T^2 a period.
         regularization: lambda; sigma^2 = 6 g^2 log T, eq. 3.4, unless given.
     """
     noise, horizon = checked_noise(noise), integer("horizon", horizon, low=2, why="It is the number of rounds T.")
     check_model(domain, context, kernel)
     one_of("detector", detector, DETECTORS)
-    if alpha is None:
-        alpha = smoothness(kernel)
-    if alpha is None:
-        raise InvalidInput(
-            f"{kernel!r} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of a "
-            "Matern kernel it is nu) and, for the detector, `threshold`."
+    one_of("width", width, WIDTHS)
+    matched = regularization is None
+    if regularization is None:
+        regularization = ucb_regularization(noise=noise, horizon=horizon)
+    confidence: Confidence
+    if width == "rkhs":
+        if norm_bound is None:
+            raise InvalidInput("width='rkhs' is eq. A.3, which needs `norm_bound`: F, for every period's function.")
+        confidence = PeriodRkhs(
+            horizon=horizon,
+            norm_bound=norm_bound,
+            gain=chosen_gain(information_gain, domain, context, kernel),
+            constant=1.0 if constant is None else constant,
+            ridge_matched=matched,
         )
-    infinite = isinstance(alpha, float) and alpha == math.inf
-    width = 0 if context is None else context.dimension
-    confidence = DriftBayes(
-        horizon=horizon,
-        alpha=None if infinite else alpha,
-        dimension=width + domain.dimension,
-        constant=constant,
-        log_power=log_power,
-        delta=delta,
-    )
+    else:
+        if norm_bound is not None:
+            raise InvalidInput("`norm_bound` belongs to eq. A.3: add width='rkhs' to use it, or leave it out.")
+        confidence = _power_width(
+            domain, context, kernel, horizon=horizon, alpha=alpha, constant=constant, log_power=log_power, delta=delta
+        )
     memory: Memory = Forever()
     xi = number("exploration", exploration, low=0.0)
     if detector == "oracle":
@@ -104,9 +119,38 @@ def gp_ucb_cpd(
         memory = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)
     return build(
         "gp_ucb_cpd", domain, kernel, confidence, UpperConfidenceBound(),
-        noise=noise,
-        regularization=ucb_regularization(noise=noise, horizon=horizon) if regularization is None else regularization,
+        noise=noise, regularization=regularization,
         context=context, prior_mean=prior_mean, memory=memory,
         explore=UniformExploration(xi) if xi > 0.0 else NoExploration(),
         pending=pending, search=search, refit=refit,
     )  # fmt: skip
+
+
+def _power_width(
+    domain: Domain,
+    context: Domain | None,
+    kernel: Kernel,
+    *,
+    horizon: int,
+    alpha: float | None,
+    constant: float | None,
+    log_power: float,
+    delta: float,
+) -> Confidence:
+    """Eq. 3.7."""
+    if alpha is None:
+        alpha = smoothness(kernel)
+    if alpha is None:
+        raise InvalidInput(
+            f"{kernel!r} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of a "
+            "Matern kernel it is nu) and, for the detector, `threshold`."
+        )
+    infinite = isinstance(alpha, float) and alpha == math.inf
+    return DriftBayes(
+        horizon=horizon,
+        alpha=None if infinite else alpha,
+        dimension=domain.dimension + (0 if context is None else context.dimension),
+        constant=BETA_CONSTANT if constant is None else constant,
+        log_power=log_power,
+        delta=delta,
+    )

@@ -2,35 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..checks import integer, one_of
 from ..domain import Domain
+from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import Confidence
 from ..parts.memory import Memory
 from ..parts.objective import AdditivePenalty, MultiplicativePenalty
+from ..parts.penalties import PenaltyFunction
 from ..parts.pending import Pending
-from ..parts.rkhs import SelfNormalized
-from ..parts.scores import Score, ThompsonSample, UpperConfidenceBound
+from ..parts.rkhs import BoundedNoise, SelfNormalized
+from ..parts.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..parts.search import PointSearch
 from ..policy import Policy, check_model
 from .common import build, checked_noise, chosen_gain, ridge_for_horizon
 
-SOLVERS = ("igp_ucb", "gp_ts")
+SCORES: dict[str, Score] = {
+    "igp_ucb": UpperConfidenceBound(),
+    "gp_ts": ThompsonSample(),
+    "gp_ucb": UpperConfidenceBound(),
+    "expected_improvement": ExpectedImprovement(),
+}
 MEMORIES = ("kept", "fresh")
 
 
 def gp_ucb_noiseless_constraints(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Sequence[Kernel],
     *,
     noise: float,
     norm_bound: float,
     epoch: int,
     epochs: int,
     constraints: int = 1,
-    penalty: str = "exp",
+    penalty: str | PenaltyFunction = "exp",
     c: float = 1.0,
     n: float = 2.0,
     solver: str = "igp_ucb",
@@ -49,34 +57,48 @@ def gp_ucb_noiseless_constraints(
     psi of the epoch's average g_j. Tell constraint values with the reward: `study.tell(trial, reward, constraints=g)`.
 
     Args:
-        domain, kernel, context, prior_mean, pending, search: see `gp_ucb`.
+        domain, context, prior_mean, pending, search: see `gp_ucb`.
+        kernel: of what is learned; or a list of L kernels k_l, one for each epoch: what is learned changes with the
+            multipliers, and so may its complexity (Assumption 3).
         noise: R, the sub-Gaussian constant of the reward's noise, reward units.
         norm_bound: B, a bound on the norm of what is learned, reward units.
         epoch: S, rounds of an epoch; fewer mean less violation and more regret.
         epochs: L. Beyond L S rounds the last epoch goes on.
         constraints: m, how many constraint values each trial has.
-        penalty: psi for violations x > 0: "exp", exp(c x), or "power", (c x + 1)^n. Multipliers saturate at 1e6, with a
-            warning.
+        penalty: psi for violations x > 0: "exp", exp(c x), "power", (c x + 1)^n, or a `nr.PenaltyFunction` of your own.
+            Multipliers saturate at 1e6, with a warning.
         c: see `penalty`, per unit of g.
         n: see `penalty`, at least 1.
-        solver: the bandit of an epoch, "igp_ucb" or "gp_ts".
+        solver: the bandit of an epoch; Remark 1 allows any that has sublinear regret: "igp_ucb", "gp_ts", or "gp_ucb"
+            (Srinivas et al. 2010, Theorem 3: noise bounded by `noise`, lambda = noise^2 unless given). With
+            "expected_improvement" no regret is proved.
         memory: "kept", the default: data are kept and weighed anew in every epoch, as the paper's figures need;
             "fresh": each epoch starts from nothing, as the pseudocode reads. Or a part (`nr.SlidingWindow`, ...),
             with data kept.
-        information_gain: see `igp_ucb`.
+        information_gain: see `igp_ucb`; for "gp_ucb" a bound such as "greedy", or nothing is proved. With several
+            kernels "realised" or a number.
         delta: failure probability, split evenly over the epochs (delta / L).
         regularization: lambda; 1 + 2/T with T = L S (kept) or S (fresh) unless given. The paper's experiments suggest
             0.01.
     """
+    one_of("solver", solver, SCORES)
+    kernels = _each(kernel)
     slots = _inner(
-        domain, kernel, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, memory=memory,
+        domain, kernels, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, memory=memory,
         information_gain=information_gain, context=context, delta=delta, shares=1, regularization=regularization,
     )  # fmt: skip
     objective = MultiplicativePenalty(
-        epoch=epoch, epochs=epochs, constraints=constraints, fresh=memory == "fresh", penalty=penalty, c=c, n=n
+        epoch=epoch,
+        epochs=epochs,
+        constraints=constraints,
+        fresh=_is_fresh(memory),
+        kernels=kernels if isinstance(kernel, Sequence) else (),
+        penalty=penalty,
+        c=c,
+        n=n,
     )
     return build(
-        "gp_ucb_noiseless_constraints", domain, kernel,
+        "gp_ucb_noiseless_constraints", domain, kernels[0],
         context=context, prior_mean=prior_mean, pending=pending, search=search, refit=None, objective=objective,
         **slots,
     )  # fmt: skip
@@ -84,7 +106,7 @@ def gp_ucb_noiseless_constraints(
 
 def gp_ucb_noisy_constraints(
     domain: Domain,
-    kernel: Kernel,
+    kernel: Kernel | Sequence[Kernel],
     *,
     noise: float,
     norm_bound: float,
@@ -108,25 +130,32 @@ def gp_ucb_noisy_constraints(
     sqrt(1 + sum_j kappa_j^2); after each, kappa_j <- [kappa_j + step * average g_j]^+, from 0.
 
     Args:
-        domain, kernel, norm_bound, epoch, epochs, constraints, solver, memory, information_gain, context, prior_mean,
+        domain, kernel, norm_bound, epoch, epochs, constraints, memory, information_gain, context, prior_mean,
             regularization, pending, search: see `gp_ucb_noiseless_constraints`.
         noise: R, of the reward and of each constraint value.
         step: mu, reward units per unit of g; 2 / sqrt(L) unless given (about 0.5 for the paper's 17 epochs).
+        solver: the bandit of an epoch: "igp_ucb", the one of Theorem 2; "gp_ts" or "expected_improvement", for which
+            neither regret nor violation is proved (Remark 2: the extension is not trivial, since the noise grows with
+            the multipliers). `study.bounds`, which hold whatever is played, are the same for all.
         delta: failure probability, of which each epoch gets delta / (2 L).
     """
+    why = 'The width of "gp_ucb" knows no noise that grows with the multipliers.' if solver == "gp_ucb" else ""
+    one_of("solver", solver, [name for name in SCORES if name != "gp_ucb"], why=why)
+    kernels = _each(kernel)
     slots = _inner(
-        domain, kernel, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, memory=memory,
+        domain, kernels, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, memory=memory,
         information_gain=information_gain, context=context, delta=delta, shares=2, regularization=regularization,
     )  # fmt: skip
     objective = AdditivePenalty(
         epoch=epoch,
         epochs=epochs,
         constraints=constraints,
-        fresh=memory == "fresh",
+        fresh=_is_fresh(memory),
+        kernels=kernels if isinstance(kernel, Sequence) else (),
         step=2.0 / epochs**0.5 if step is None else step,
     )
     return build(
-        "gp_ucb_noisy_constraints", domain, kernel,
+        "gp_ucb_noisy_constraints", domain, kernels[0],
         context=context, prior_mean=prior_mean, pending=pending, search=search, refit=None, objective=objective,
         **slots,
     )  # fmt: skip
@@ -134,7 +163,7 @@ def gp_ucb_noisy_constraints(
 
 def _inner(
     domain: Domain,
-    kernel: Kernel,
+    kernels: tuple[Kernel, ...],
     *,
     noise: float,
     norm_bound: float,
@@ -148,24 +177,50 @@ def _inner(
     shares: int,
     regularization: float | None,
 ) -> dict[str, Any]:
-    """The bandit of the epochs: IGP-UCB or GP-TS at confidence delta / (shares L)."""
-    one_of("solver", solver, SOLVERS)
+    """The bandit of the epochs, at confidence delta / (shares L)."""
     if not isinstance(memory, Memory):
         one_of("memory", memory, MEMORIES)
     integer("epoch", epoch, low=1)
     integer("epochs", epochs, low=1)
     noise = checked_noise(noise)
-    ridge = ridge_for_horizon(regularization, epoch if memory == "fresh" else epoch * epochs)
-    check_model(domain, context, kernel)
-    number_of_parts = 1 if solver == "igp_ucb" else 2
-    confidence: Confidence = SelfNormalized(
-        norm_bound=norm_bound,
-        noise=noise,
-        gain=chosen_gain(information_gain, domain, context, kernel),
-        parts=number_of_parts * shares * epochs,  # ln(1 / (delta / L)) and so on
-        delta=delta,
-        ridge_large=ridge >= 1.0,
-    )
-    score: Score = UpperConfidenceBound() if solver == "igp_ucb" else ThompsonSample()
-    kept = memory if isinstance(memory, Memory) else None
-    return {"confidence": confidence, "score": score, "noise": noise, "regularization": ridge, "memory": kept}
+    for kernel in kernels:
+        check_model(domain, context, kernel)
+    if len(kernels) > 1 and information_gain in ("greedy", "rate"):
+        raise InvalidInput(
+            f"information_gain={information_gain!r} is of one kernel, and the epochs have kernels of their own: use "
+            "'realised', or a number that is large enough for all of them."
+        )
+    gain = chosen_gain(information_gain, domain, context, kernels[0])
+    confidence: Confidence
+    if solver == "gp_ucb":
+        ridge = noise**2 if regularization is None else regularization
+        confidence = BoundedNoise(
+            norm_bound=norm_bound, gain=gain, delta=delta / (shares * epochs), noise_matched=ridge == noise**2
+        )
+    else:
+        ridge = ridge_for_horizon(regularization, epoch if _is_fresh(memory) else epoch * epochs)
+        number_of_parts = 2 if solver == "gp_ts" else 1
+        confidence = SelfNormalized(
+            norm_bound=norm_bound,
+            noise=noise,
+            gain=gain,
+            parts=number_of_parts * shares * epochs,  # ln(1 / (delta / L)) and so on
+            delta=delta,
+            ridge_large=ridge >= 1.0,
+        )
+    return {
+        "confidence": confidence,
+        "score": SCORES[solver],
+        "noise": noise,
+        "regularization": ridge,
+        "memory": memory if isinstance(memory, Memory) else None,
+    }
+
+
+def _is_fresh(memory: str | Memory) -> bool:
+    return isinstance(memory, str) and memory == "fresh"
+
+
+def _each(kernel: Kernel | Sequence[Kernel]) -> tuple[Kernel, ...]:
+    """The kernels, one or many; what is no kernel is refused where each is checked."""
+    return tuple(kernel) if isinstance(kernel, Sequence) and len(kernel) > 0 else (kernel,)  # type: ignore[return-value]

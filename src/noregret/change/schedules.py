@@ -108,6 +108,15 @@ def ucb_regularization(*, noise: float, horizon: int) -> float:
     return 6.0 * number("noise", noise, low=0.0, open_low=True) ** 2 * _log(horizon)
 
 
+def ucb_rho(t: int, *, noise: float, horizon: int) -> float:
+    """rho_t = sigma^2 / t of the bandit, eq. 3.5, reward units^2, after t pairs: t rho_t, its ridge, is always sigma^2.
+
+    With it the prior sigma^2 / (t rho_t) k of eq. 2.1 is k itself (appendix B). Another sequence has no theorem, and
+    its ridge would differ from round to round.
+    """
+    return ucb_regularization(noise=noise, horizon=horizon) / integer("t", t, low=1)
+
+
 def ucb_beta(
     t: int, *, alpha: float, dimension: int, horizon: int, constant: float = BETA_CONSTANT, log_power: float = 3.0
 ) -> float:

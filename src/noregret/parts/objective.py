@@ -16,17 +16,18 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
 from ..checks import Array, frozen, integer, number, one_of
-from ..errors import TrialError
+from ..errors import InvalidInput, TrialError
+from ..kernels import Kernel
 from ..record import Trial
 from ..serialize import described
+from .penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2
 
-LARGEST = 1e6  # of multipliers and of psi: they saturate, far beyond where anything is feasible
 SATURATED = (
     f"A multiplier or a penalty has reached {LARGEST:g} and grows no further. Usually the constraints cannot be met "
     "anywhere that was tried, nothing is kept between epochs, or the constraint values are large numbers: see whether "
@@ -67,17 +68,20 @@ class Constrained(Objective):
         constraints: m.
         fresh: forget everything learned at the beginning of an epoch, as the pseudocode reads; False (the default)
             keeps it and weighs all trials anew under the new multipliers, as the paper's figures do.
+        kernels: k_l of each epoch, L of them (Assumptions 3 and 5); none where all have the policy's.
     """
 
     epoch: int
     epochs: int
     constraints: int = 1
     fresh: bool = False
+    kernels: tuple[Kernel, ...] = ()
 
     def __post_init__(self) -> None:
         integer("epoch", self.epoch, low=1, why="It is the number of rounds S of an epoch.")
         integer("epochs", self.epochs, low=1, why="It is the number of epochs L.")
         integer("constraints", self.constraints, low=1, why="It is the number of constraint values of each trial.")
+        object.__setattr__(self, "kernels", _checked_kernels(self.kernels, self.epochs))
 
     def number_at(self, rounds: int) -> int:
         """Which epoch the next round is in after so many rounds, from 0."""
@@ -122,32 +126,44 @@ class MultiplicativePenalty(Constrained):
     """Algorithm 2, for noiseless constraints: f + eps - sum_j kappa_j (psi(g_j) - 1).
 
     kappa_j starts at 1 and is multiplied by psi of the epoch's average g_j. psi(x) = exp(c x), or (c x + 1)^n, for
-    x > 0, and 1 for x <= 0.
+    x > 0, and 1 for x <= 0; or any other that meets Assumption 2.
 
     Attributes:
-        penalty: "exp" or "power".
-        c: steepness of psi, per unit of g.
+        penalty: "exp", "power", or a `PenaltyFunction`, which is checked against Assumption 2.
+        c: steepness of psi, per unit of g; of the named ones.
         n: exponent of the power, at least 1.
+        function: the psi in use.
     """
 
-    penalty: str = "exp"
+    penalty: str | PenaltyFunction = "exp"
     c: float = 1.0
     n: float = 2.0
+    function: PenaltyFunction = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        one_of("penalty", self.penalty, ["exp", "power"])
         object.__setattr__(self, "c", number("c", self.c, low=0.0, open_low=True))
         object.__setattr__(self, "n", number("n", self.n, low=1.0))
+        object.__setattr__(self, "function", self._chosen())
+
+    def _chosen(self) -> PenaltyFunction:
+        if isinstance(self.penalty, PenaltyFunction):
+            if (self.c, self.n) != (1.0, 2.0):
+                raise InvalidInput(
+                    "`c` and `n` belong to penalty='exp' and 'power': a function of your own has its own."
+                )
+            check_assumption_2(self.penalty)
+            return self.penalty
+        one_of("penalty", self.penalty, ["exp", "power"], why="Or give a `nr.PenaltyFunction`.")
+        return ExponentialPenalty(self.c) if self.penalty == "exp" else PowerPenalty(self.c, self.n)
 
     def psi(self, g: Array) -> Array:
-        """The penalty function, eq. (9) or (10), at most `LARGEST`."""
+        """The penalty function, at most `LARGEST`."""
         return np.asarray(np.exp(np.minimum(self._log_psi(g), math.log(LARGEST))))
 
     def _log_psi(self, g: Array) -> Array:
         with np.errstate(over="ignore"):  # infinity is cut off where psi is
-            steep = self.c * np.maximum(g, 0.0)
-            return steep if self.penalty == "exp" else self.n * np.log1p(steep)
+            return self.function.log_of(np.maximum(g, 0.0))
 
     def saturates(self, constraints: Array) -> bool:
         """Whether psi has been cut off for some of these values."""
@@ -214,6 +230,17 @@ class AdditivePenalty(Constrained):
     def noise_factor(self, multipliers: Array) -> float:
         """sqrt(1 + sum kappa_j^2)."""
         return math.sqrt(1.0 + float(multipliers @ multipliers))
+
+
+def _checked_kernels(kernels: Sequence[Kernel], epochs: int) -> tuple[Kernel, ...]:
+    """None, or one for each epoch."""
+    each = tuple(kernels)
+    if each and (len(each) != epochs or not all(isinstance(kernel, Kernel) for kernel in each)):
+        raise InvalidInput(
+            f"There are {epochs} epochs and {len(each)} kernels: give one kernel for all epochs, or a list of one "
+            "kernel for each."
+        )
+    return each
 
 
 def averages(trials: Sequence[Trial], values: Sequence[Array]) -> Array:
