@@ -119,6 +119,7 @@ def test_rho_of_the_bandit_makes_its_ridge_constant():
 
 # -- eq. A.3 -----------------------------------------------------------------------------------------------------------
 
+
 def greedy_gains(K, ridge, count):
     """1/2 log det(I + K_A / ridge) along the greedy design, by dense determinants."""
     chosen, gains = [], [0.0]

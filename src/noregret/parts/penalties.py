@@ -133,9 +133,7 @@ def check_assumption_2(psi: PenaltyFunction) -> None:
     """Refuse a psi that breaks Assumption 2 at some of the violations 0, 1e-4 .. 1e4, as far as psi <= `LARGEST`."""
     logs = _logs(psi, CHECKED)
     if abs(logs[0]) > TOLERANCE:
-        raise _broken(
-            psi, f"psi(0) is {math.exp(min(logs[0], 700.0)):.6g} and must be 1, so that meeting costs nothing"
-        )
+        raise _broken(psi, f"psi(0) is {math.exp(min(logs[0], 700.0)):.6g} and must be 1: meeting costs nothing")
     beyond = np.flatnonzero(~(logs <= math.log(LARGEST)))
     end = int(beyond[0]) if beyond.size else len(logs)
     x, h = CHECKED[:end], logs[:end]
