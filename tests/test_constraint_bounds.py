@@ -40,7 +40,7 @@ def kind_fixture(request):
 
 @described
 @dataclass(frozen=True)
-class Quadratic(nr.PenaltyFunction):
+class Parabola(nr.PenaltyFunction):
     """1 + c x + (c x)^2 / 2: the product of two of them has all terms of the one of the sum, and more."""
 
     c: float = 1.0
@@ -66,7 +66,7 @@ class Of(nr.PenaltyFunction):
         (nr.ExponentialPenalty(0.7), lambda x: math.exp(0.7 * x)),
         (nr.PowerPenalty(0.7, 3.0), lambda x: (0.7 * x + 1) ** 3),
         (nr.PowerPenalty(2.0, 1.0), lambda x: 2 * x + 1),
-        (Quadratic(2.0), lambda x: 1 + 2 * x + 2 * x**2),
+        (Parabola(2.0), lambda x: 1 + 2 * x + 2 * x**2),
     ],
 )
 def test_psi_and_its_inverse(psi, formula):
@@ -109,7 +109,7 @@ def test_a_psi_that_breaks_assumption_2_is_refused(log_psi, message):
 def test_assumption_2_holds_for_what_passes():
     """On a grid of its own, signs and all: convex, and psi(x) psi(y) >= psi(x + y)."""
     x = np.linspace(-2.0, 3.0, 51)
-    for psi in (Quadratic(1.3), nr.ExponentialPenalty(1.3), nr.PowerPenalty(1.3, 2.0)):
+    for psi in (Parabola(1.3), nr.ExponentialPenalty(1.3), nr.PowerPenalty(1.3, 2.0)):
         assert (np.diff(psi(x), 2) >= -1e-12).all()
         X, Y = np.meshgrid(x, x)
         assert (psi(X) * psi(Y) >= psi(X + Y) * (1 - 1e-12)).all()
@@ -117,7 +117,7 @@ def test_assumption_2_holds_for_what_passes():
 
 
 def test_a_psi_of_ones_own_is_used_and_stored(tmp_path):
-    policy = make("noiseless", penalty=Quadratic(2.0))
+    policy = make("noiseless", penalty=Parabola(2.0))
     assert nr.Policy.from_json(policy.to_json()) == policy
     url = f"sqlite:///{tmp_path}/studies.db"
     study = play(nr.Study(policy, storage=url, seed=3), 11)
@@ -135,7 +135,7 @@ def test_a_psi_of_ones_own_is_used_and_stored(tmp_path):
     )
     again = nr.Study.open(storage=url)
     assert again.ask().arm == study.ask().arm
-    huge = MultiplicativePenalty(epoch=1, epochs=1, penalty=Quadratic(1.0))
+    huge = MultiplicativePenalty(epoch=1, epochs=1, penalty=Parabola(1.0))
     np.testing.assert_allclose(huge.psi(np.array([1e200, 1e5])), LARGEST)
     assert huge.saturates(np.array([1e5]))
 
@@ -152,7 +152,7 @@ def test_names_are_the_functions_they_stand_for():
     for more in ({"c": 2.0}, {"n": 3.0}):
         with pytest.raises(nr.InvalidInput, match="a function of your own has its own"):
             make("noiseless", penalty=nr.ExponentialPenalty(), **more)
-    with pytest.raises(nr.InvalidInput, match="`penalty` is <function"):
+    with pytest.raises(nr.InvalidInput, match="`penalty` is <built-in function exp>"):
         make("noiseless", penalty=math.exp)
 
 
@@ -275,7 +275,7 @@ def test_expected_improvement_as_the_inner_bandit(kind, domain):
     [
         (nr.ExponentialPenalty(0.5), lambda value: math.log(value) / 0.5),
         (nr.PowerPenalty(2.0, 3.0), lambda value: (value ** (1 / 3) - 1) / 2),
-        (Quadratic(1.0), lambda value: -1 + math.sqrt(2 * value - 1)),
+        (Parabola(1.0), lambda value: -1 + math.sqrt(2 * value - 1)),
     ],
 )
 def test_bounds_11_and_12(psi, inverse):

@@ -38,13 +38,13 @@ class PenaltyFunction(ABC):
     >>> from noregret.serialize import described
     >>> @described
     ... @dataclass(frozen=True)
-    ... class Quadratic(nr.PenaltyFunction):
+    ... class SecondOrder(nr.PenaltyFunction):
     ...     c: float = 1.0
     ...
     ...     def log_of(self, violation):
     ...         x = self.c * violation
     ...         return np.log1p(x + 0.5 * x**2)
-    >>> Quadratic(2.0)([-1.0, 0.0, 1.0]).round(9)
+    >>> SecondOrder(2.0)([-1.0, 0.0, 1.0]).round(9)
     array([1., 1., 5.])
     """
 
