@@ -251,6 +251,12 @@ def test_the_effective_dimension():
     assert nr.effective_dimension(nr.Linear(), plane, 1e-6) == 2
     assert nr.effective_dimension(SE, np.full((20, 1), 0.3), 1e-6) == 1
     assert nr.effective_dimension(SE, [[0.3]], 1.0) == 1
+    arms = nr.Arms.grid(0, 1, 12)
+    assert nr.effective_dimension(nr.Empirical(np.eye(12)), arms, 0.01) == 12
+    with pytest.raises(nr.InvalidInput, match="`kernel`"):
+        nr.effective_dimension("SE", arms, 1.0)
+    with pytest.raises(nr.InvalidInput, match="columns"):
+        nr.information_gain(nr.Linear().on(3), arms, 1.0, bound="linear", count=9)
 
 
 def test_realised_gain_is_that_of_the_posterior():

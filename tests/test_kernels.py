@@ -228,12 +228,12 @@ def test_rational_quadratic_agrees_with_scikit_learn():
     ids=["periodic", "periodic, rough", "rational quadratic", "fading, scaled"],
 )
 def test_paths_have_the_kernels_covariance(kernel):
-    """Over 600 paths of 512 waves: sampling errors of covariances up to 3.5 are below 0.7 (4 standard errors)."""
+    """Over 300 paths of 256 waves: standard errors are at most 0.082 of the largest variance, 4 of them allowed."""
     points = np.array([[0.0], [0.05], [0.2], [0.7], [0.95]])
     rng = np.random.default_rng(0)
-    values = np.array([sample_path(PointPosterior(kernel, 1, 1.0), rng, waves=512)(points) for _ in range(600)])
+    values = np.array([sample_path(PointPosterior(kernel, 1, 1.0), rng, waves=256)(points) for _ in range(300)])
     size = float(kernel.diagonal(points).max())
-    np.testing.assert_allclose(values.T @ values / 600, kernel(points, points), atol=0.2 * size)
+    np.testing.assert_allclose(values.T @ values / 300, kernel(points, points), atol=0.33 * size)
 
 
 def test_a_path_of_a_periodic_kernel_repeats():

@@ -110,7 +110,9 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
     """By brute force: the path that a round draws, at every point of D_t."""
     box = nr.Box([-1.0, 0.0], [1.0, 1.0])
     kernel = nr.SquaredExponential([0.3, 0.25])
-    policy = nr.gp_ts(box, kernel, noise=0.1, norm_bound=1.0, grid=per_side, regularization=0.01)
+    policy = nr.gp_ts(
+        box, kernel, noise=0.1, norm_bound=1.0, grid=per_side, regularization=0.01, search=nr.PointSearch(candidates=64)
+    )
     for seed in range(3):
         study = nr.Study(policy, seed=seed)
         for t in range(1, 13):

@@ -80,6 +80,7 @@ def test_any_pi_t_of_lemma_5_1():
             assert compact.width(t, progress()) == pytest.approx(math.sqrt(beta))
         assert finite.valid_for == "f"
         assert compact.valid_for == "played"
+    assert EvenSeries(10**400).log(1) == pytest.approx(math.log(2) + 400 * math.log(10))
     own = FiniteBayes(size=40, delta=0.05, series=PowerSeries(2.0)).width(9, progress())
     assert own == pytest.approx(FiniteBayes(size=40, delta=0.05).width(9, progress()))
     even = nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=nr.EvenSeries(50))
@@ -181,6 +182,9 @@ def test_lambda_is_the_papers():
         (lambda: nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, norm_bound=1.0, lipschitz="x"), "`lipschitz`"),
         (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, series="x"), "`series` is 'x'"),
         (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=1.0), "`power` is 1"),
+        (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=np.ones(2), width="rkhs"), "`guess_norm`"),
+        (lambda: nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, norm_bound=1.0, growth=np.ones(2)), "`growth`"),
+        (lambda: nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, v=np.ones(2)), "`v`"),
         (
             lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="rkhs", norm_bound=1.0, series=3.0),
             "Theorem 3 has no pi_t",

@@ -92,6 +92,7 @@ def linear_gain_bound(
         squares = np.maximum(np.abs(points.lower), np.abs(points.upper))[None] ** 2
     else:
         squares = _finite(points).points ** 2
+    kernel.diagonal(squares[:1])  # do the points have the columns that the kernel sees?
     if isinstance(kernel, Active):
         squares = squares[:, list(kernel.dimensions)]
     T, d = integer("count", count, low=0), squares.shape[1]
@@ -113,8 +114,11 @@ def effective_dimension(kernel: Kernel, points: Arms | npt.ArrayLike, regulariza
         regularization: lambda, reward units squared.
     """
     ridge = number("regularization", regularization, low=0.0, open_low=True)
+    if not isinstance(kernel, Kernel):
+        raise InvalidInput(f"`kernel` must be a kernel, not {kernel!r}.")
     rows = _finite(points).points
-    values = np.maximum(np.linalg.eigvalsh(kernel(rows, rows))[::-1], 0.0)
+    matrix = kernel.between_arms(rows, ALL, ALL) if isinstance(points, Arms) else kernel(rows, rows)
+    values = np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0)
     size = float(values[0])
     values[values <= 1e-12 * len(values) * size] = 0.0  # what rounding leaves of a matrix of low rank
     tails = np.append(np.cumsum(values[::-1])[::-1][1:], 0.0)  # sum over i > j, j = 1, ..., T

@@ -211,7 +211,7 @@ def _decision_sets(
     if grid is not None and lipschitz is not None:
         raise InvalidInput("`lipschitz` makes the decision sets of the theorem and `grid` sets of your own: give one.")
     if lipschitz is None and grid is None:
-        if growth != 0.0:
+        if number("growth", growth) != 0.0:
             raise InvalidInput("`growth` is that of `grid`, which is missing.")
         return ThompsonSample()
     if not isinstance(domain, Box):

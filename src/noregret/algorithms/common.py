@@ -105,8 +105,8 @@ def chosen_series(series: object) -> Series | None:
     """pi_t of Lemma 5.1: a part, or a number for a power of t."""
     if series is None or isinstance(series, Series):
         return series
-    if isinstance(series, int | float):
-        return PowerSeries(series)
+    if isinstance(series, int | float | np.integer | np.floating):
+        return PowerSeries(float(series))
     raise InvalidInput(
         f"`series` is {series!r}: it must be a power of t above 1, or a part such as `nr.EvenSeries(1000)`. It says "
         "how delta is shared out over the rounds (Lemma 5.1)."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..checks import one_of
+from ..checks import flag, one_of
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -95,6 +95,7 @@ def gp_ucb(
     ridge = noise**2 if regularization is None else regularization  # sigma^2 of eq. 1
     matched = ridge == noise**2
     check_model(domain, context, kernel)
+    flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
     confidence: Confidence
     if isinstance(width, str) and width == "rkhs":
         if norm_bound is None and not guess_norm:

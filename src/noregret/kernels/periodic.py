@@ -73,7 +73,8 @@ class Periodic(Spectral):
                     f"The kernel has {len(value)} {name} and the points have {points.shape[1]} dimensions: give one "
                     "number for all dimensions, or one for each."
                 )
-        return np.asarray(2.0 * np.pi * np.remainder(points / np.asarray(self.period), 1.0))  # keeps sines exact
+        period = np.asarray(self.period)
+        return np.asarray(2.0 * np.pi * (np.remainder(points, period) / period))  # large angles would cost digits
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         """Row i is -2 pi / (p l^2) sum_j weights[i, j] k(x_i, b_j) sin(theta_i - theta_j), `(m, d)`."""

@@ -62,5 +62,5 @@ class EvenSeries(Series):
     def log(self, t: int) -> float:
         """Log 2 T up to round T."""
         if t <= self.rounds:
-            return math.log(2.0 * self.rounds)
+            return math.log(2.0) + math.log(self.rounds)
         return math.log(math.pi**2 / 3.0) + 2.0 * math.log(t - self.rounds)

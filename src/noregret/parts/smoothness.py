@@ -72,7 +72,8 @@ def lipschitz_constant(kernel: Kernel, lower: Array, upper: Array) -> float:
     Then |f(x) - f(x')| <= ||f||_k L |x - x'|_1. An upper bound of it for products with a linear kernel; errors where
     the kernel is too rough (Matern nu <= 1).
     """
-    L = math.sqrt(float(kernel.derivatives(lower, upper).first.max()))
+    with np.errstate(over="ignore", divide="ignore"):
+        L = math.sqrt(float(kernel.derivatives(lower, upper).first.max()))
     if not 0.0 < L < math.inf:
         raise InvalidInput(
             f"No function of {kernel!r} has a Lipschitz constant that could be derived: its derivatives at coinciding "
