@@ -72,6 +72,7 @@ ORDER = [
     "parts.penalties",
     "constraint_bounds",
     "parts.objective",
+    "availability",
     "engines.base",
     "engines.arms",
     "engines.points",

@@ -42,6 +42,9 @@ def _space_of(domain: Domain) -> Space | None:
     return domain if isinstance(domain, Space) else None
 
 
+_Settings = tuple[tuple[str, Any], ...] | None
+
+
 class Auditor:
     """Checks the stored trials of one study.
 
@@ -185,8 +188,15 @@ class Auditor:
                 self._refuse(
                     trial, f"its parameters {shown(trial.settings)} are not those of its point, {shown(settings)}"
                 )
-            result.append(trial if settings is None else replace(trial, settings=settings))
+            result.append(self._named(trial, settings))
         return result
+
+    def _named(self, trial: Trial, settings: _Settings) -> Trial:
+        contexts = self._policy.context
+        under = None if contexts is None or trial.context is None else settings_at(contexts, trial.context)
+        if settings is None and under is None:
+            return trial
+        return replace(trial, settings=settings, context_settings=under)
 
     def _refuse(self, trial: Trial, why: str) -> NoReturn:
         raise StorageError(f"Trial {trial.number} of {self._where} has been damaged: {why}. Restore a copy.")
@@ -204,9 +214,6 @@ def _inside(domain: Domain, point: Array) -> bool:
     except InvalidInput:
         return False
     return bool((np.abs(inside - point) <= SAME * np.maximum(1.0, np.abs(inside))).all())
-
-
-_Settings = tuple[tuple[str, Any], ...] | None
 
 
 def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:

@@ -217,6 +217,18 @@ class Ledger:
         if gone and self._filling is not None:
             self.retarget()
 
+    def best_reward_at(self, points: Array, context: Array | None) -> float | None:
+        """The best reward that counts at some points `(n, d)` under this very context, or None."""
+        known, under = {point.tobytes() for point in points}, None if context is None else context.tobytes()
+        rewards = (
+            entry.trial.reward
+            for entry in self.entries.values()
+            if entry.trial.reward is not None
+            and entry.trial.point.tobytes() in known
+            and (entry.trial.context is None or entry.trial.context.tobytes() == under)
+        )
+        return max(rewards, default=None)
+
     def _rewards(self) -> list[float]:
         return [entry.trial.reward for entry in self.entries.values() if entry.trial.reward is not None]
 

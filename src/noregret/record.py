@@ -35,6 +35,8 @@ class Trial:
         state: "pending", "observed" or "failed".
         reward: the reward told, or None.
         constraints: the constraint values told with it, `(m,)`, read-only, or None.
+        context_settings: (name, value) of each parameter of the context where the contexts have named ones, else None;
+            see `context_parameters`.
         reason: why it failed, or None.
         asked_order: position among all events of the study; equal to `told_order` for a point never asked for.
         asked_at: Unix time in seconds.
@@ -56,11 +58,17 @@ class Trial:
     told_order: int | None = None
     told_at: float | None = None
     constraints: Array | None = None
+    context_settings: tuple[tuple[str, Any], ...] | None = None
 
     @property
     def parameters(self) -> dict[str, Any] | None:
         """The named parameters, a fresh dict, or None where the domain has none."""
         return None if self.settings is None else dict(self.settings)
+
+    @property
+    def context_parameters(self) -> dict[str, Any] | None:
+        """The named parameters of the context, a fresh dict, or None where it has none."""
+        return None if self.context_settings is None else dict(self.context_settings)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trial) and self._key() == other._key()
@@ -101,7 +109,7 @@ class Trial:
         # Spelled out because `dataclasses.replace` costs a quarter of a round.
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, state, reward, reason, order, time, constraints,
+            self.explored, state, reward, reason, order, time, constraints, self.context_settings,
         )  # fmt: skip
 
 

@@ -15,10 +15,11 @@ from typing import Any, ClassVar, NamedTuple, NoReturn
 import numpy as np
 
 from . import serialize
+from .availability import Available
 from .checks import Array, frozen
 from .domain import Box
 from .engines import Decision
-from .errors import NoRegretError
+from .errors import InvalidInput, NoRegretError
 from .parts.confidence import Bounds, Envelope, Window
 from .parts.memory import Restart
 from .parts.objective import averages
@@ -127,8 +128,19 @@ class ScriptedState:
             self._points = self._play.send(Answers(answered, randomness))
         return self._points
 
-    def decide(self, context: Array | None = None, *, now: float = math.inf) -> Decision:  # noqa: ARG002 - none
+    def decide(
+        self,
+        context: Array | None = None,  # noqa: ARG002 - none
+        *,
+        now: float = math.inf,  # noqa: ARG002 - the interface of `State`
+        available: Available | None = None,
+    ) -> Decision:
         """The next point; the same one however often it is asked for."""
+        if available is not None:
+            raise InvalidInput(
+                f"{self.policy.algorithm} plays the points that its script names and cannot choose `among` others. Use "
+                "a policy that scores points, such as `gp_ucb_noiseless_constraints`."
+            )
         points = self._due()
         asked = len(self._numbers)
         return Decision(frozen(points[asked if asked < len(points) else 0].copy()), None, explored=False)

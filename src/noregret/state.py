@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from .availability import Available
 from .checks import Array
 from .engines import Decision, Engine, Question, row_of, table
 from .information import GreedyDesign
@@ -283,12 +284,15 @@ class State:
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
-    def decide(self, context: Array | None = None, *, now: float = math.inf) -> Decision:
+    def decide(
+        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None
+    ) -> Decision:
         """The next point; the same one however often it is asked for.
 
         Args:
             context: known before, or None.
             now: Unix seconds, where the width depends on how long ago questions were asked.
+            available: what may be played this time; None for everything.
         """
         self._settle()
         randomness = Randomness(self._seed, self._rounds)
@@ -296,11 +300,16 @@ class State:
         if self._explores and self.policy.explore.due(len(self._uniform), self._rounds - self._first_counted()):
             score = self.policy.explore.score
             if score is None:
+                if available is not None:
+                    return self._engine.anywhere_among(randomness, available)
                 return self._engine.anywhere(randomness)
         t = self._rounds - self._since + 1
         question = Question(t, self.bounds(now=now), context, self._last, self._ledger.best_reward, randomness, score)
         if self._guess is not None:
             question = question._replace(norm_growth=self._guess.growth)
+        if available is not None:
+            best = self._ledger.best_reward_at(available.points, context)
+            return self._engine.choose_among(question._replace(best_reward=best), available)
         return self._engine.choose(question)
 
     def bounds(self, *, now: float = math.inf) -> Bounds:

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import baselines  # noqa: F401 - a stored study may be of one
+from .availability import Available, Some, available
 from .checks import LARGEST_REWARD, Array, finite_array, frozen, integer, number
 from .domain import Arms
 from .engines import Decision
@@ -131,11 +132,30 @@ class Study:
     # -- deciding and recording ----------------------------------------------------------------------------------
 
     @overload
-    def ask(self, context: npt.ArrayLike | Mapping[str, Any] | None = None, *, count: None = None) -> Trial: ...
-    @overload
-    def ask(self, context: npt.ArrayLike | Mapping[str, Any] | None = None, *, count: int) -> list[Trial]: ...
     def ask(
-        self, context: npt.ArrayLike | Mapping[str, Any] | None = None, *, count: int | None = None
+        self,
+        context: npt.ArrayLike | Mapping[str, Any] | None = None,
+        *,
+        count: None = None,
+        among: Some | None = None,
+        exclude: Some | None = None,
+    ) -> Trial: ...
+    @overload
+    def ask(
+        self,
+        context: npt.ArrayLike | Mapping[str, Any] | None = None,
+        *,
+        count: int,
+        among: Some | None = None,
+        exclude: Some | None = None,
+    ) -> list[Trial]: ...
+    def ask(
+        self,
+        context: npt.ArrayLike | Mapping[str, Any] | None = None,
+        *,
+        count: int | None = None,
+        among: Some | None = None,
+        exclude: Some | None = None,
     ) -> Trial | list[Trial]:
         """The next trial to try, recorded as pending; with `count`, a list of that many.
 
@@ -146,10 +166,16 @@ class Study:
         Args:
             context: what is known before the decision, `(c,)` or a dict of parameters, where the policy has contexts.
             count: how many trials.
+            among: what may be played this time: arms (by number, a truth value for each, points or dicts of
+                parameters), or on a box or space the points `(n, d)` or dicts to choose from. Random rounds keep to
+                it too. What was available is not stored: a trial is what was decided, and is never decided again.
+            exclude: arms that may not be played this time; not on a box or space.
         """
         seen = self._context(context)
+        whole = among is None and exclude is None
+        offered = None if whole else available(self.policy.domain, among, exclude)
         wanted = 1 if count is None else integer("count", count, low=1)
-        trials = [self._write(lambda: self._next(seen)) for _ in range(wanted)]
+        trials = [self._write(lambda: self._next(seen, offered)) for _ in range(wanted)]
         if self.saturated and not self.quiet:
             self.quiet = True
             warnings.warn(NoRegretWarning(SATURATED), stacklevel=2)
@@ -230,14 +256,17 @@ class Study:
         envelope = self._envelope(points, context)
         return envelope.lower, envelope.upper
 
-    def best(self) -> Trial:
+    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial:
         """The answered trial of the highest posterior mean (the earliest, where several are at that point).
 
-        After a restart of the memory, of the trials since.
+        After a restart of the memory, of the trials since. With `context`, the trial whose point has the highest
+        posterior mean under that context, whatever the context was in which it was tried.
 
         Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
         counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
+        With `context`, of the trials of that very context: what a violation is elsewhere is not learned.
         """
+        seen = None if context is None else self._context(context)
         with self._lock:
             state = self._look()
             answered = [trial for trial in self._record if trial.reward is not None]
@@ -249,7 +278,10 @@ class Study:
                 if not answered:
                     raise TrialError(f"No trial has been answered since the restart at round {since}, so none is best.")
             if self.policy.constraints:
-                answered = satisfying(answered)
+                answered = satisfying(answered if seen is None else _under(seen, answered))
+            elif seen is not None:
+                means = state.envelope(np.array([trial.point for trial in answered]), seen).mean
+                return answered[int(means.argmax())]
             return answered[int(state.answered_means(answered).argmax())]
 
     @property
@@ -314,12 +346,13 @@ class Study:
 
     # -- inside --------------------------------------------------------------------------------------------------
 
-    def _next(self, context: Array | None) -> Trial:
+    def _next(self, context: Array | None, offered: Available | None) -> Trial:
         # The state takes in what was told before it decides. If the trial is not recorded after all, that was too early
         # for a replay to repeat: then the state is made afresh.
         self._whole = False
         now = self._now()
-        return self._trial(self._state.decide(context, now=now), context, order=self._record.order + 1, now=now)
+        decision = self._state.decide(context, now=now, available=offered)
+        return self._trial(decision, context, order=self._record.order + 1, now=now)
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         return Trial(
@@ -331,7 +364,12 @@ class Study:
             asked_order=order,
             asked_at=now,
             explored=decision.explored,
+            context_settings=self._context_settings(context),
         )
+
+    def _context_settings(self, context: Array | None) -> tuple[tuple[str, Any], ...] | None:
+        domain = self.policy.context
+        return None if context is None or domain is None else settings_at(domain, context)
 
     def _locate(self, point: Any) -> Decision:
         domain = self.policy.domain
@@ -452,6 +490,17 @@ class Study:
                     "again; nothing was recorded."
                 )
         return now
+
+
+def _under(context: Array, trials: list[Trial]) -> list[Trial]:
+    """The trials of this very context; errors if there are none."""
+    found = [trial for trial in trials if trial.context is not None and np.array_equal(trial.context, context)]
+    if not found:
+        raise TrialError(
+            f"No trial has been answered under context {context.tolist()} yet, so there is no best one. Under "
+            "constraints only such trials say what is satisfied there."
+        )
+    return found
 
 
 def check_policy(policy: object) -> None:

@@ -7,6 +7,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from ..availability import Available
 from ..checks import Array, IndexArray
 from ..domain import Arms
 from ..errors import InvalidInput
@@ -136,6 +137,20 @@ class ArmEngine(Engine):
         none_left(not left)
         arm = left[int(randomness.generator.integers(len(left)))]
         return Decision(self._arms.points[arm], arm, explored=True)
+
+    def scores_among(self, question: Question, available: Available) -> tuple[Array, float]:
+        """Scores of some arms. A draw (GP-TS) is made at all of them, whichever are available."""
+        score, arms = self._pointwise if question.score is None else question.score, available.arms
+        size = size_of_scores(question.score or self.setting.score, question, self._posterior.prior.size)
+        if score is None:
+            return self._scores(question)[arms], size
+        mean, std = self.predict(None, question.context)
+        envelope = question.bounds(mean[arms], std[arms])
+        return score(envelope, incumbent_of(score, question, envelope.mean)), size
+
+    def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Which of some arms have been set aside."""
+        return np.isin(np.arange(len(self._arms)) if available.arms is None else available.arms, list(self._failed))
 
     def _scores(self, question: Question) -> Array:
         """The score of every arm, a fresh array `(N,)`."""

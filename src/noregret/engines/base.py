@@ -12,12 +12,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
-from ..checks import Array
+from ..availability import Available
+from ..checks import Array, frozen
 from ..domain import Arms, Domain
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..parts.confidence import Bounds
+from ..parts.maximizers import best_arm
 from ..parts.scores import Improvement, PointwiseScore, Score
 from ..parts.search import PointSearch
 from ..posterior import Posterior
@@ -140,12 +143,50 @@ class Engine(ABC):
     def anywhere(self, randomness: Randomness) -> Decision:
         """A uniformly drawn point, for a forced round."""
 
+    @abstractmethod
+    def scores_among(self, question: Question, available: Available) -> tuple[Array, float]:
+        """The score of each available point, `(n,)`, failed or not, and the size that differences of scores have.
+
+        Improvements are measured against the best of these points. See `size_of_scores`.
+        """
+
+    @abstractmethod
+    def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Which of the available points have been set aside, `(n,)`."""
+
+    def choose_among(self, question: Question, available: Available) -> Decision:
+        """The available point of the best score, ties broken at random."""
+        question = question.centred()
+        scores, size = self.scores_among(question, available)
+        scores[self._set_aside(available)] = -np.inf
+        return _decision(available, best_arm(scores, size, question.randomness), explored=False)
+
+    def anywhere_among(self, randomness: Randomness, available: Available) -> Decision:
+        """A uniformly drawn one of the available points, for a forced round."""
+        left = np.flatnonzero(~self._set_aside(available))
+        return _decision(available, int(left[randomness.generator.integers(len(left))]), explored=True)
+
+    def _set_aside(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Which of the available points have failed; errors if all have."""
+        failed = self.failed_among(available)
+        if failed.all():
+            raise NoRegretError(
+                f"All of the {len(failed)} points that may be played now have failed, and a point that has only failed "
+                "is not asked for again. Ask when others are available, or look at the reasons in `study.trials`."
+            )
+        return failed
+
     def tick(self) -> None:  # noqa: B027 - nothing, where f does not drift
         """One round passes."""
 
     @abstractmethod
     def copy(self) -> Self:
         """An independent engine in the same state."""
+
+
+def _decision(available: Available, place: int, *, explored: bool) -> Decision:
+    arm = None if available.arms is None else int(available.arms[place])
+    return Decision(frozen(available.points[place].copy()), arm, explored)
 
 
 def incumbent_of(score: PointwiseScore, question: Question, means: Array | Callable[[], Array]) -> float | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any, final
 
 import numpy as np
+import numpy.typing as npt
 
+from ..availability import Available
 from ..checks import Array, frozen
 from ..domain import Arms, Box, Space
 from ..errors import InvalidInput
@@ -152,6 +154,20 @@ class PointEngine(Engine):
             if not np.isneginf(self._without_failed(decision.point[None], np.zeros(1)))[0]:
                 return decision
         raise nothing_left()
+
+    def scores_among(self, question: Question, available: Available) -> tuple[Array, float]:
+        """Scores of some points, or arms."""
+        score, rows = question.score or self.setting.score, rows_of(question.context, available.points)
+        prior = float(np.sqrt(self.setting.kernel.diagonal(rows).max()))
+        size = size_of_scores(score, question, prior)
+        if not isinstance(score, PointwiseScore):
+            return self._path_surface(question).values(available.points), size
+        envelope = question.bounds(*self._moments(rows))
+        return score(envelope, incumbent_of(score, question, envelope.mean)), size
+
+    def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Which of some points are close to one that has been set aside."""
+        return np.isneginf(self._without_failed(available.points, np.zeros(len(available.points))))
 
     def _choose_arm(self, domain: Arms, surface: Surface, question: Question) -> Decision:
         scores = surface.values(domain.points)
