@@ -202,6 +202,8 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (("trials = 12", 'trials = 12\nname = "a/b"'), "`name` is 'a/b'"),
         (("trials = 12", 'trials = 12\nplot = "x.xyz"'), "must end in one of .png"),
         (("trials = 12", 'trials = 12\nplot = "no/x.png"'), "does not exist: make it first"),
+        (("trials = 12", f'trials = 12\nplot = "{"x" * 300}.png"'), "cannot be written: File name too long"),
+        (("trials = 12", f'trials = 12\nname = "{"x" * 300}"'), "File name too long"),
         (("noise = 0.1", "noise = 1e200"), "[policy] `noise` is 1e+200"),
         (('function = "objective:score"', 'function = "objective:score"\ntimeout = 3'), "`timeout` is for a `command`"),
         (('function = "objective:score"', 'command = "echo 1"\ntimeout = inf'), "`timeout` is inf"),

@@ -11,7 +11,7 @@ import numpy as np
 from . import serialize
 from .change import PowerLaw
 from .checks import LARGEST_REWARD, Array, number
-from .domain import Arms, Box, Domain, Space, check_domain, sides
+from .domain import Arms, Box, Domain, Space, check_domain, enclosing_box, sides
 from .engines import Decision
 from .errors import InvalidInput
 from .kernels import Kernel
@@ -237,8 +237,21 @@ def check_model(domain: object, context: object, kernel: object) -> None:
     if not isinstance(kernel, Kernel):
         raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {kernel!r}.")
     if isinstance(domain, Arms) and context is None:
-        kernel.between_arms(domain.points, np.array([0]), np.array([0]))
+        corners = np.concatenate([domain.points.argmin(axis=0), domain.points.argmax(axis=0)])
+        with np.errstate(all="ignore"):
+            K = kernel.between_arms(domain.points, corners, corners)
     elif isinstance(domain, Arms | Box | Space):
         width = context.dimension if isinstance(context, Arms | Box | Space) else 0
         row = np.zeros((1, width + domain.dimension))
         kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
+        ends = enclosing_box(domain, context if isinstance(context, Arms | Box | Space) else None)
+        with np.errstate(all="ignore"):
+            rows = np.stack([ends.lower, ends.upper])
+            K = kernel(rows, rows)
+    else:
+        return
+    if not np.isfinite(K).all():
+        raise InvalidInput(
+            "The kernel is not finite between the ends of the domain: its lengthscales or scales and the coordinates are "
+            "too many powers of ten apart for floats. Write coordinates in other units, or choose other lengthscales."
+        )

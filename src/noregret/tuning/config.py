@@ -21,6 +21,7 @@ from ..parameters import Choice, Float, Int, Parameter
 from ..parts.pending import Ignored
 from ..parts.refit import Refit
 from ..policy import Policy
+from ..serialize import shown
 
 ALGORITHMS: dict[str, Callable[..., Policy]] = {name: getattr(algorithms, name) for name in algorithms.__all__}
 KERNELS: dict[str, Callable[..., Kernel]] = {
@@ -143,7 +144,11 @@ def check_picture(path: Path) -> Path:
     """Refuse, before hours of trials, a picture that could not be written after them."""
     if path.suffix.lower() not in PICTURES:
         raise InvalidInput(f"The picture {str(path)!r} must end in one of {', '.join(PICTURES)}.")
-    if not path.parent.is_dir():
+    try:
+        folder, _ = path.parent.is_dir(), path.exists()
+    except OSError as error:
+        raise InvalidInput(f"The picture {shown(str(path))} cannot be written: {error.strerror}.") from error
+    if not folder:
         raise InvalidInput(f"The picture goes to the folder {str(path.parent)!r}, which does not exist: make it first.")
     return path
 
