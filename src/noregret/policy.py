@@ -252,6 +252,6 @@ def check_model(domain: object, context: object, kernel: object) -> None:
         return
     if not np.isfinite(K).all():
         raise InvalidInput(
-            "The kernel is not finite between the ends of the domain: its lengthscales or scales and the coordinates are "
-            "too many powers of ten apart for floats. Write coordinates in other units, or choose other lengthscales."
+            "The kernel is not finite between the ends of the domain: its lengthscales or scales and the coordinates "
+            "are too many powers of ten apart for floats. Write coordinates in other units, or choose other lengthscales."
         )

@@ -77,7 +77,7 @@ def test_a_field_that_does_not_fit_is_named(change):
 )
 def test_kernels_that_overflow_on_the_domain_are_refused_before_the_first_question(domain, context, kernel):
     """They came through as NaN, and the first question was a foreign exception."""
-    with pytest.raises(nr.InvalidInput, match=r"not finite|derive"):
+    with pytest.raises(nr.InvalidInput, match="not finite"):
         nr.greedy_mean(domain, kernel, noise=0.1, context=context)
 
 
