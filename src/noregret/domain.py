@@ -43,10 +43,7 @@ def _named(pairs: list[Any]) -> dict[str, Any]:
     return result
 
 
-@described_by(
-    encode=lambda space: {"parameters": to_plain(list(space.parameters.items()))},
-    decode=_decode_space,
-)
+@described_by(encode=lambda space: {"parameters": to_plain(list(space.parameters.items()))}, decode=_decode_space)
 class Space:
     """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
 
@@ -247,8 +244,7 @@ def _encode_arms(arms: Arms) -> dict[str, Any]:
 def _decode_arms(data: dict[str, Any]) -> Arms:
     if "counts" in data:
         space, counts = entries(data, space=Space, counts=list)
-        arms: Arms = space.grid(_named(counts))
-        return arms
+        return cast("Arms", space.grid(_named(counts)))
     points, space = entries(data, points=list, space=Space | None)
     return Arms(points, space=space)
 

@@ -253,5 +253,5 @@ def check_model(domain: object, context: object, kernel: object) -> None:
     if not np.isfinite(K).all():
         raise InvalidInput(
             "The kernel is not finite between the ends of the domain: its lengthscales or scales and the coordinates "
-            "are too many powers of ten apart for floats. Write coordinates in other units, or choose other lengthscales."
+            "are too many powers of ten apart for floats. Use other units for the coordinates, or other lengthscales."
         )
