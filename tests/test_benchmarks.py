@@ -29,6 +29,7 @@ SMALL = {
         "--seeds",
         "1",
     ],
+    "attack_sequences.py": ["--sequences", "2"],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -41,6 +42,7 @@ PRINTED = {
     "change.py": "same verdicts: yes",
     "changing.py": "GP-UCB-CPD",
     "tuning.py": "mean regret",
+    "attack_sequences.py": " 0 mismatches, 0 foreign exceptions",
     "information.py": "same: yes",
 }
 

@@ -165,7 +165,12 @@ def test_what_is_least_and_best_is_forgotten_with_the_rest():
             each.add(ARMS.points[arm], value)
     study.ask()
     assert study._state._ledger.least == -2.0
-    assert study._state._ledger.best_reward == 1.0
+    improving = nr.expected_improvement(ARMS, KERNEL, noise=NOISE, incumbent="reward", memory=nr.RestartAt((4,)))
+    greedy = nr.Study(improving, seed=0)
+    for trial in study.trials[:6]:
+        greedy.add(trial.point, trial.reward)
+    greedy.ask()
+    assert greedy._state._ledger.best_reward(None) == 1.0
     fresh.ask()
     assert fresh._state._ledger.lowest() == study._state._ledger.lowest() == -2.0
 
@@ -280,7 +285,7 @@ def test_censored_trials_leave_a_window_too():
     np.testing.assert_allclose(study.predict(), expected, atol=1e-7)
     play(study, 6)
     study.ask()
-    assert sorted(study._state._ledger.entries) == list(range(10, 17))
+    assert sorted(study._look()._ledger.entries) == list(range(11, 17))
 
 
 def test_fits_go_on_in_a_window():
@@ -318,6 +323,21 @@ def test_what_has_failed_is_tried_again_when_it_has_left_the_window():
 
 
 # -- drift -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda **more: nr.gp_ts(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, **more),
+        lambda **more: nr.asy_ts(nr.Arms.grid(0, 1, 200), nr.Matern(0.5, 0.1), noise=NOISE, **more),
+        lambda **more: ucb(**more),
+    ],
+    ids=["gp_ts", "asy_ts on a rough kernel", "gp_ucb"],
+)
+def test_to_forget_nothing_is_to_have_no_memory_rule(make):
+    plain, discounted = nr.Study(make(), seed=2), nr.Study(make(memory=nr.Discount(0.0)), seed=2)
+    assert arms_of(play(plain, 25)) == arms_of(play(discounted, 25))
+    np.testing.assert_array_equal(plain.predict(), discounted.predict())
 
 
 def test_a_drifting_posterior_is_the_dense_one_in_time_and_space():

@@ -65,6 +65,17 @@ def test_inactive_constraints_change_nothing(kind, solver, memory):
     np.testing.assert_array_equal(constrained.multipliers, [1.0] if kind == "noiseless" else [0.0])
 
 
+def test_an_epoch_that_began_before_the_memory_was_cut_brings_nothing_back(kind):
+    policy = dataclasses.replace(make(kind, memory="fresh", epoch=2), memory=nr.RestartAt((7,)))
+    study = nr.Study(policy, seed=0)
+    for place in range(7):  # no question in between: epoch 3, from round 6 on, begins after the cut at round 7
+        study.add(ARMS.points[place], 1.0, constraints=[0.1])
+    assert study.restarts == [7]
+    study.ask()
+    study.add(ARMS.points[9], 1.0, constraints=[0.1])
+    assert study.restarts == [7, 8]
+
+
 @pytest.mark.parametrize("domain", [ARMS, nr.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_fresh_and_kept_agree_in_the_first_epoch(kind, domain):
     studies = [nr.Study(make(kind, domain, memory=memory, epoch=8), seed=5) for memory in ("kept", "fresh")]

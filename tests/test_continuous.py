@@ -4,8 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import noregret as nr
+from noregret.blas import OneThread
 from noregret.engines import Question
 from noregret.parts.ascent import ascend
 from noregret.parts.confidence import CompactBayes
@@ -712,3 +714,58 @@ def test_a_space_of_whole_numbers_and_choices_is_finite():
         trial = study.ask()
         study.tell(trial, float(trial.parameters["n"] == 4) + (trial.parameters["k"] == "b"))
     assert study.best().parameters == {"n": 4, "k": "b"}
+
+
+# -- what does not depend on the machine or grow with the square -------------------------------------------------------
+
+
+def test_decisions_do_not_depend_on_the_number_of_blas_threads():
+    """Nor do fits: sums that threads share round differently, and a fit makes 1e-10 of a box's side of it."""
+    box = nr.Box([0.0, 0.0], [1.0, 1.0])
+    policy = nr.gp_ucb(box, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, a=1.0, b=1.0, refit=nr.Refit(every=40, restarts=0))
+    rows = np.random.default_rng(0).uniform(size=(160, 2))
+    asked = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, user_api="blas"):
+            study = nr.Study(policy, seed=1)
+            for row in rows:
+                study.add(row, float(np.sin(5 * row).sum()))
+            asked.append((study.ask().point.tobytes(), study._state.kernel))
+    assert asked[0] == asked[1]
+
+
+def test_one_thread_puts_the_old_number_back_whoever_leaves_last():
+    def threads():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    with threadpool_limits(2, user_api="blas"):
+        before, inner, outer = threads(), OneThread(), OneThread()
+        inner.__enter__()
+        assert set(threads()) == {1}
+        inner.__enter__()
+        inner.__exit__()
+        assert set(threads()) == {1}
+        inner.__exit__()
+        assert threads() == before
+        with pytest.raises(ZeroDivisionError), outer:
+            1 / 0  # noqa: B018 - it raises
+        assert threads() == before
+
+
+def test_the_best_trial_takes_no_kernel_matrix(monkeypatch):
+    box = nr.Box([0.0, 0.0], [1.0, 1.0])
+    study = nr.Study(nr.gp_bucb(box, nr.Matern(2.5, 0.3), noise=0.1, beta=1.0), seed=1)
+    for row in np.random.default_rng(0).uniform(size=(30, 2)):
+        study.add(row, float(np.sin(5 * row).sum()))
+    study.add(study.trials[3].point, 0.5)
+    means = study.predict([trial.point for trial in study.trials])[0]
+    state = study._look()
+    np.testing.assert_allclose(state.answered_means(list(study.trials)), means, rtol=1e-9)
+    elsewhere = study.ask()
+    both = state.answered_means([study.trials[5], elsewhere])
+    np.testing.assert_allclose(both, study.predict([study.trials[5].point, elsewhere.point])[0], rtol=1e-9)
+    calls = []
+    kernel = type(study.policy.kernel).__call__
+    monkeypatch.setattr(type(study.policy.kernel), "__call__", lambda self, X, Y: calls.append(1) or kernel(self, X, Y))
+    assert study.best().number == int(means.argmax())
+    assert calls == []

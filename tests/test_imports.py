@@ -12,6 +12,7 @@ ROOT = Path(noregret.__file__).parent
 # A module imports only from those above it.
 ORDER = [
     "errors",
+    "blas",
     "checks",
     "serialize",
     "randomness",

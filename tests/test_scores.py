@@ -154,3 +154,48 @@ def test_the_rules_on_a_box_find_the_best_score(make):
         return score(envelope(mean, std), best_mean)
 
     assert scores([trial.point])[0] >= scores(grid).max() - 1e-6
+
+
+CONSTANT = {"finite": nr.Arms([[0.7]]), "continuous": nr.Box([0.0], [1.0])}
+
+
+@pytest.mark.parametrize("context", CONSTANT)
+@pytest.mark.parametrize("incumbent", ["mean", "reward"])
+@pytest.mark.parametrize("make", [nr.expected_improvement, nr.probability_of_improvement])
+@pytest.mark.parametrize("domain", [nr.Arms.grid(0, 1, 40), nr.Box([0.0], [1.0])], ids=["arms", "box"])
+def test_a_context_that_never_changes_changes_no_play(domain, make, incumbent, context):
+    kernel, rules = nr.SquaredExponential(0.1), {"noise": 0.1, "incumbent": incumbent, "prior_mean": 0.3}
+    alone = nr.Study(make(domain, kernel, **rules), seed=3)
+    seen = nr.Study(make(domain, kernel.on(1), context=CONSTANT[context], **rules), seed=3)
+    for t in range(15):
+        noise = 0.1 * np.random.default_rng(t).normal()
+        first, second = alone.ask(), seen.ask([0.7])
+        np.testing.assert_allclose(first.point, second.point, atol=1e-7)
+        for study, trial in ((alone, first), (seen, second)):
+            study.tell(trial, float(np.sin(8.0 * first.point[0]) + noise))
+
+
+def test_the_best_reward_is_that_of_the_same_context():
+    kernel, arms, times = nr.SquaredExponential(0.1), nr.Arms.grid(0, 1, 20), nr.Arms([[0.0], [1.0]])
+    policy = nr.expected_improvement(arms, kernel.on(1), noise=0.1, context=times, incumbent="reward", prior_mean=0.2)
+    study = nr.Study(policy)
+    for place, reward, context in ((3, 5.0, 0.0), (12, 0.9, 1.0), (17, 0.4, 1.0)):
+        study.add(arms.points[place], reward, context=[context])
+    for context, best in ((0.0, 5.0), (1.0, 0.9)):
+        mean, std = study.predict(context=[context])
+        score = policy.score(envelope(mean, std), best)
+        assert score[study.ask([context]).arm] == pytest.approx(score.max(), rel=1e-9)
+
+
+def test_on_a_box_the_incumbent_is_the_highest_mean_of_candidates_and_points():
+    box, kernel = nr.Box([0.0], [1.0]), nr.SquaredExponential(0.1)
+    policy = nr.expected_improvement(box, kernel, noise=0.1)
+    for history in ([(0.31, 1.0), (0.35, 1.2)], [(0.31, -1.0)]):  # between two points; where nothing was observed
+        study = nr.Study(policy)
+        for point, reward in history:
+            study.add([point], reward)
+        fine = np.linspace(0, 1, 4001)[:, None]
+        mean, std = study.predict(fine)
+        asked = study.ask().point[None]
+        scores = [policy.score(envelope(m, s), mean.max())[0] for m, s in zip(*study.predict(asked), strict=True)]
+        assert scores[0] >= policy.score(envelope(mean, std), mean.max()).max() - 1e-4

@@ -88,6 +88,15 @@ class Trial:
         # Arrays come out of a pickle writable, and a record does not change.
         return _restored, tuple(getattr(self, field.name) for field in fields(self))
 
+    def asked(self) -> Trial:
+        """This trial as it was when it was asked for, its outcome unknown."""
+        if self.state == "pending":
+            return self
+        return Trial(
+            self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
+            self.explored,
+        )  # fmt: skip
+
     def answered(self, *, reward: float, order: int, time: float, constraints: Array | None = None) -> Trial:
         """This trial with its reward, and the constraint values that came with it."""
         return self._ended("observed", reward=reward, reason=None, order=order, time=time, constraints=constraints)
@@ -153,7 +162,10 @@ class Record(Sequence[Trial]):
         )
 
     def apply(self, changed: Iterable[Trial]) -> list[Event]:
-        """Take in trials that are new or newly answered; returns what happened, in order."""
+        """Take in trials that are new or newly answered; returns what happened, in order.
+
+        An "asked" event has the trial as it was then: whoever replays a record must not see the answer before it came.
+        """
         events: list[Event] = []
         for trial in changed:
             if trial.number > len(self._trials):
@@ -164,7 +176,7 @@ class Record(Sequence[Trial]):
             if trial.number == len(self._trials):
                 self._trials.append(trial)
                 if trial.told_order != trial.asked_order:
-                    events.append(Event(trial.asked_order, "asked", trial))
+                    events.append(Event(trial.asked_order, "asked", trial.asked()))
             else:
                 self._trials[trial.number] = trial
             if trial.told_order is not None:

@@ -9,22 +9,19 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from . import metrics
+from .blas import one_thread
 from .checks import Array, integer
 from .environments import Environment
 from .errors import InvalidInput, NoRegretWarning
 from .parts.objective import SATURATED
 from .randomness import simulation_generator
 from .study import AnyPolicy, Study, check_policy
-
-if TYPE_CHECKING:
-    from threadpoolctl import ThreadpoolController
 
 T = TypeVar("T")
 
@@ -127,7 +124,7 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
             "their values nothing would be learned. Give the environment `constraints=`."
         )
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
-    with blas_threads().limit(limits=1, user_api="blas"):
+    with one_thread:
         simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0))
         return simulation.run(), simulation.study.saturated
 
@@ -209,14 +206,6 @@ class _Simulation:
         constraints = self.seen_g[number] if self.env.constraint_count else None
         self.study.tell(number, float(self.rewards[number]), constraints=constraints)
         self.answered_by[number] = by
-
-
-@cache
-def blas_threads() -> ThreadpoolController:
-    """Finding the loaded BLAS libraries takes a millisecond, so it is done once."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def replicate(

@@ -68,7 +68,7 @@ class State:
         self._detector = memory.detector(policy.domain, policy.kernel) if isinstance(memory, RestartOnChange) else None
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
         self._forgets = not isinstance(memory, Forever)
-        self._drifts = isinstance(memory, Discount)
+        self._drifts = isinstance(memory, Discount) and memory.rate > 0.0
         self._window = memory.rounds if isinstance(memory, SlidingWindow) else None
         self._recent = confidence.recent
         self._explores = not isinstance(policy.explore, NoExploration)
@@ -129,6 +129,8 @@ class State:
             waiting.sort(key=_number)
             self._take_in(waiting)
             self._look_for_changes(waiting)
+        elif self._ledger.asked is not None:
+            self._ledger.take([], {})
         if self._window is not None:
             self._forget_before(self._first_counted())
         if self._drifts:
@@ -217,8 +219,9 @@ class State:
             return
         kernel = objective.kernels[multipliers.epoch] if objective.kernels else ledger.kernel  # k_l of Algorithm 2
         other, ledger.kernel = kernel != ledger.kernel, kernel
-        if objective.fresh and began:
-            self._restart(Restart(multipliers.epoch * objective.epoch, "a new epoch"))
+        start = multipliers.epoch * objective.epoch
+        if objective.fresh and began and start > self._since:  # a memory that was cut later stays cut there
+            self._restart(Restart(start, "a new epoch"))
         elif other:
             ledger.begin_own(self._since)
         elif changed:
@@ -304,7 +307,8 @@ class State:
                     return self._engine.anywhere_among(randomness, available)
                 return self._engine.anywhere(randomness)
         t = self._rounds - self._since + 1
-        question = Question(t, self.bounds(now=now), context, self._last, self._ledger.best_reward, randomness, score)
+        best = self._ledger.best_reward(context)
+        question = Question(t, self.bounds(now=now), context, self._last, best, randomness, score)
         if self._guess is not None:
             question = question._replace(norm_growth=self._guess.growth)
         if available is not None:
@@ -333,12 +337,16 @@ class State:
         return objective.noise_factor(self.multipliers) if isinstance(objective, Constrained) else 1.0
 
     def _recent_deviations(self, now: float) -> Array:
-        """Posterior std, reward units, at the last trials asked for, within the window of the width."""
-        window = self._recent
-        trials = list(self._asked)
+        """Posterior std, reward units, at the last trials asked for, within the window of the width.
+
+        Of those that are data: eq. (5) in the proof of Verma et al.'s Theorem 1 sums what censoring takes from B_t, and
+        trials that have failed, or left the memory, are no part of it.
+        """
+        window, ledger = self._recent, self._ledger
+        trials = [trial for trial in self._asked if ledger.counts(trial.number)]
         if window is not None and window.in_time:
             trials = [trial for trial in trials if trial.asked_at >= now - window.length]
-        return self._ledger.scale.std * self._engine.deviations(trials) if trials else np.zeros(0)
+        return ledger.scale.std * self._engine.deviations(trials) if trials else np.zeros(0)
 
     def _greedy_design(self) -> GreedyDesign:
         """Made once; it depends on nothing that happens."""
@@ -351,7 +359,7 @@ class State:
 
     def settled(self) -> State:
         """A state that has taken in every outcome; a copy where something is due, so that looking changes nothing."""
-        if not self._waiting and not self.policy.by_round:
+        if not self._waiting and not self.policy.by_round and self._ledger.asked is None:
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)

@@ -166,8 +166,9 @@ def expected_improvement(
 
     Args:
         domain, kernel, noise, context, regularization, prior_mean, memory, pending, search, refit: see `gp_ucb`.
-        incumbent: "mean", the best posterior mean, which makes EI competitive under noise (Srinivas et al.), or
-            "reward", the best noisy reward, with which it gets stuck (as in Chowdhury & Gopalan 2017).
+        incumbent: "mean", the highest posterior mean over the domain under the context of the question, which makes EI
+            competitive under noise (Srinivas et al.), or "reward", the best noisy reward told under that very context,
+            with which it gets stuck (as in Chowdhury & Gopalan 2017). See `noregret.parts.scores.Improvement`.
         margin: improvement below which a point does not count, reward units.
         delta: of `study.bounds` alone, which are those of Theorem 1 on arms and pointwise elsewhere.
     """

@@ -45,7 +45,8 @@ class ArmEngine(Engine):
     @property
     def posterior(self) -> ArmPosterior | DriftingPosterior:
         """The posterior over the table, of all that was queried."""
-        return self._queried
+        # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
+        return self._posterior if self._queried.count == self._posterior.count else self._queried
 
     @property
     def answers(self) -> ArmPosterior | DriftingPosterior:
@@ -64,8 +65,6 @@ class ArmEngine(Engine):
         """Take in trials, one by one."""
         for trial, target in zip(trials, targets, strict=True):
             self._posterior.append(self._cell(trial), target)
-            if self._failed and trial.reward is not None:
-                self._failed.discard(int(trial.arm or 0))
 
     def revise(self, trial: Trial, old: float, new: float) -> None:
         """Change what a trial counts as."""
@@ -91,16 +90,18 @@ class ArmEngine(Engine):
 
     def deviations(self, trials: list[Trial]) -> Array:
         """Posterior std of f at trials."""
-        return self._queried.predict([self._cell(trial) for trial in trials])[1]
+        return self.posterior.predict([self._cell(trial) for trial in trials])[1]
 
     def fail(self, trial: Trial) -> None:
-        """Set an arm aside."""
-        if trial.arm is not None:
-            self._failed.add(trial.arm)
+        """Set an arm aside, and those that coincide with it."""
+        self._failed |= self._arms_at(trial)
 
-    def forgive(self) -> None:
-        """Set nothing aside any more."""
-        self._failed = set()
+    def forgive(self, trial: Trial) -> None:
+        """Set them aside no more."""
+        self._failed -= self._arms_at(trial)
+
+    def _arms_at(self, trial: Trial) -> set[int]:
+        return set(np.flatnonzero((self._arms.points == trial.point).all(axis=1)).tolist())
 
     def predict(self, points: npt.ArrayLike | None, context: Array | None) -> tuple[Array, Array]:
         """Mean and std of f at some arms, given as points, or at all."""
@@ -109,7 +110,8 @@ class ArmEngine(Engine):
             arms = self._arms.index(points)
             cells = arms if cells is None else cells[arms]
         mean, std = self._posterior.predict(cells)
-        return mean, std if self._queried is self._posterior else self._queried.predict(cells)[1]
+        spread = self.posterior
+        return mean, std if spread is self._posterior else spread.predict(cells)[1]
 
     def _cells(self, context: Array | None) -> IndexArray:
         """Where the arms stand under a context."""
@@ -145,8 +147,9 @@ class ArmEngine(Engine):
         if score is None:
             return self._scores(question)[arms], size
         mean, std = self.predict(None, question.context)
-        envelope = question.bounds(mean[arms], std[arms])
-        return score(envelope, incumbent_of(score, question, envelope.mean)), size
+        mean, std = mean[arms], std[arms]
+        incumbent = incumbent_of(score, question, lambda: float(mean.max()))
+        return score(question.bounds(mean, std), incumbent), size
 
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
         """Which of some arms have been set aside."""
@@ -156,12 +159,14 @@ class ArmEngine(Engine):
         """The score of every arm, a fresh array `(N,)`."""
         score = self._pointwise if question.score is None else question.score
         if score is not None:
-            envelope = question.bounds(*self.predict(None, question.context))
-            return score(envelope, incumbent_of(score, question, envelope.mean) if self._improves else None)
+            mean, std = self.predict(None, question.context)
+            incumbent = incumbent_of(score, question, lambda: float(mean.max())) if self._improves else None
+            return score(question.bounds(mean, std), incumbent)
         cells = None if self._contexts is None else self._cells(question.context)
         mean, _ = self._posterior.predict(cells)
-        deviation = self._queried.sample(question.randomness.generator, cells)[0]
-        if self._queried is self._posterior:
+        spread = self.posterior
+        deviation = spread.sample(question.randomness.generator, cells)[0]
+        if spread is self._posterior:  # otherwise its own mean is 0
             deviation -= mean
         return np.asarray(mean + question.bounds.width * deviation)  # GP-TS: a draw from GP(mu, v_t^2 cov)
 

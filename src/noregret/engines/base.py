@@ -57,7 +57,7 @@ class Question(NamedTuple):
         bounds: of f in this round.
         context: known before the decision, or None.
         last: the point asked for before this one, or None.
-        best_reward: the best reward that counts, or None before the first.
+        best_reward: the best reward that counts under this very context, or None before the first.
         randomness: of the trial.
         score: what makes a point attractive in this round; None for the policy's own.
         norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
@@ -121,11 +121,11 @@ class Engine(ABC):
 
     @abstractmethod
     def fail(self, trial: Trial) -> None:
-        """Set a point that has failed aside until it is answered; the same maximum would be asked for forever."""
+        """Set the point of a trial aside, until it is forgiven; the same maximum would be asked for forever."""
 
     @abstractmethod
-    def forgive(self) -> None:
-        """Set nothing aside any more."""
+    def forgive(self, trial: Trial) -> None:
+        """Set the point of a trial aside no more."""
 
     @abstractmethod
     def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
@@ -189,14 +189,20 @@ def _decision(available: Available, place: int, *, explored: bool) -> Decision:
     return Decision(frozen(available.points[place].copy()), arm, explored)
 
 
-def incumbent_of(score: PointwiseScore, question: Question, means: Array | Callable[[], Array]) -> float | None:
-    """What an improvement is measured against; before anything was observed, what is expected beforehand."""
+def incumbent_of(score: Score, question: Question, best_mean: Callable[[], float]) -> float | None:
+    """What an improvement is measured against, reward units; see `Improvement.incumbent`.
+
+    Args:
+        score: None is returned where it measures none.
+        question: what is to be decided.
+        best_mean: the highest posterior mean over the domain under the question's context, in the posterior's units.
+    """
     if not isinstance(score, Improvement):
         return None
+    bounds = question.bounds
     if score.incumbent == "reward":
-        return question.bounds.center if question.best_reward is None else question.best_reward
-    known = means() if callable(means) else means
-    return float(known.max()) if len(known) else question.bounds.center
+        return bounds.center if question.best_reward is None else question.best_reward
+    return bounds.center + bounds.unit * best_mean()
 
 
 def size_of_scores(score: Score, question: Question, prior_std: float) -> float:

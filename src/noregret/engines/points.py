@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ..availability import Available
+from ..blas import with_one_thread
 from ..checks import Array, frozen
 from ..domain import Arms, Box, Space
 from ..errors import InvalidInput
 from ..parts.lattice import best_on_grid
 from ..parts.maximizers import best_arm
 from ..parts.scores import PointwiseScore, ThompsonSample
-from ..parts.search import Found, Surface, real_columns
+from ..parts.search import Found, Surface, coarse, real_columns
 from ..posterior import Gradients, PointPosterior, Standing, sample_path
 from ..randomness import Randomness
 from ..record import Trial
@@ -48,7 +49,7 @@ class PointEngine(Engine):
         self._posterior = PointPosterior(setting.kernel, width + setting.domain.dimension, setting.regularization)
         # Its targets are all 0: the variance of f, and draws of f - mu, come from here.
         self._queried = self._posterior.copy() if setting.hallucinate else self._posterior
-        self._failed: list[Array] = []
+        self._failed: dict[bytes, Array] = {}
         self._standing: Standing | None = None
         self._standing_queried: Standing | None = None
         self._candidates: Array | None = None
@@ -57,57 +58,63 @@ class PointEngine(Engine):
     @property
     def posterior(self) -> PointPosterior:
         """The posterior over (context, point), of all that was queried."""
-        return self._queried
+        # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
+        return self._posterior if self._queried.count == self._posterior.count else self._queried
 
     @property
     def answers(self) -> PointPosterior:
         """The posterior over (context, point), of what was learned."""
         return self._posterior
 
+    @with_one_thread
     def learn(self, trials: list[Trial], targets: list[float]) -> None:
         """Take in trials, all at once."""
         self._posterior.extend(np.array([row_of(trial) for trial in trials]), targets)
-        if self._failed:
-            answered = {trial.point.tobytes() for trial in trials if trial.reward is not None}
-            self._failed = [point for point in self._failed if point.tobytes() not in answered]
 
+    @with_one_thread
     def revise(self, trial: Trial, old: float, new: float) -> None:
         """Change what a trial counts as."""
         if old != new:
             self._posterior.revise(row_of(trial), old, new)
 
+    @with_one_thread
     def forget(self, trial: Trial, target: float) -> None:
         """Take a trial back out."""
         self._posterior.forget(row_of(trial), target)
 
+    @with_one_thread
     def query(self, trial: Trial) -> None:
         """Let a trial shrink the variance."""
         self._queried.append(row_of(trial), 0.0)
 
+    @with_one_thread
     def unquery(self, trial: Trial) -> None:
         """Take that back."""
         self._queried.forget(row_of(trial), 0.0)
 
+    @with_one_thread
     def deviations(self, trials: list[Trial]) -> Array:
         """Posterior std of f at trials."""
-        return self._queried.predict(np.array([row_of(trial) for trial in trials]))[1]
+        return self.posterior.predict(np.array([row_of(trial) for trial in trials]))[1]
 
     def fail(self, trial: Trial) -> None:
         """Set the neighbourhood of a point aside."""
-        self._failed.append(trial.point)
+        self._failed[trial.point.tobytes()] = trial.point
 
-    def forgive(self) -> None:
-        """Set nothing aside any more."""
-        self._failed = []
+    def forgive(self, trial: Trial) -> None:
+        """Set it aside no more."""
+        self._failed.pop(trial.point.tobytes(), None)
 
+    @with_one_thread
     def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
         """Mean and std of f at points of the domain."""
         return self._moments(rows_of(context, self._inside(points)))
 
     def _moments(self, rows: Array) -> tuple[Array, Array]:
-        if self._queried is self._posterior:
-            return self._posterior.predict(rows)
-        return self._posterior.mean(rows), self._queried.predict(rows)[1]
+        spread = self.posterior
+        if spread is self._posterior:
+            return spread.predict(rows)
+        return self._posterior.mean(rows), spread.predict(rows)[1]
 
     def _inside(self, points: Any) -> Array:
         domain = self.setting.domain
@@ -117,28 +124,39 @@ class PointEngine(Engine):
             raise InvalidInput("This domain is continuous: say at which points, `(n, d)`, to predict.")
         return domain.points
 
+    @with_one_thread
     def answered_means(self, trials: list[Trial]) -> Array:
-        """Posterior mean at answered trials."""
-        return self._posterior.mean(np.array([row_of(trial) for trial in trials]))
+        """Posterior mean at answered trials: O(n) for those that are data, once the weights are known."""
+        return self._posterior.means_of(np.array([row_of(trial) for trial in trials]))
 
+    @with_one_thread
     def choose(self, question: Question) -> Decision:
         """The best arm, or the best point that the search finds."""
         question = question.centred()
-        domain = self.setting.domain
-        surface = self._surface(question)
-        if isinstance(domain, Arms):
-            return self._choose_arm(domain, surface, question)
-        standing, scores = self._standing_scores(domain, surface, question)
+        domain, score = self.setting.domain, question.score or self.setting.score
+        points = domain.points if isinstance(domain, Arms) else self._standing_points(domain)
+        if isinstance(score, PointwiseScore):
+            mean, std = self._look_at(points, question)
+            incumbent = incumbent_of(score, question, lambda: self._best_mean(points, mean, question))
+            surface = self._score_surface(score, question, incumbent)
+            scores = self._without_failed(points, score(question.bounds(mean, std), incumbent))
+        else:
+            surface = self._path_surface(question)
+            scores = surface.values(points)
         none_left(bool(np.isneginf(scores).all()))
+        if isinstance(domain, Arms):
+            prior = float(np.sqrt(self.setting.kernel.diagonal(rows_of(question.context, points)).max()))
+            arm = best_arm(scores, size_of_scores(score, question, prior), question.randomness)
+            return Decision(points[arm], arm, explored=False)
         self.found = self.setting.search.maximize(
             surface,
             domain,
-            standing=standing,
+            standing=points,
             scores=scores,
             incumbents=self._incumbents(question),
             rng=lambda: question.randomness.generator,
         )
-        return Decision(frozen(self._placed(self.found.point, surface, question, standing)), None, explored=False)
+        return Decision(frozen(self._placed(self.found.point, surface, question, points)), None, explored=False)
 
     def anywhere(self, randomness: Randomness) -> Decision:
         """A uniformly drawn point, or arm, away from what has failed."""
@@ -155,6 +173,7 @@ class PointEngine(Engine):
                 return decision
         raise nothing_left()
 
+    @with_one_thread
     def scores_among(self, question: Question, available: Available) -> tuple[Array, float]:
         """Scores of some points, or arms."""
         score, rows = question.score or self.setting.score, rows_of(question.context, available.points)
@@ -162,30 +181,48 @@ class PointEngine(Engine):
         size = size_of_scores(score, question, prior)
         if not isinstance(score, PointwiseScore):
             return self._path_surface(question).values(available.points), size
-        envelope = question.bounds(*self._moments(rows))
-        return score(envelope, incumbent_of(score, question, envelope.mean)), size
+        mean, std = self._moments(rows)
+        incumbent = incumbent_of(score, question, lambda: float(mean.max()))
+        return score(question.bounds(mean, std), incumbent), size
 
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
         """Which of some points are close to one that has been set aside."""
         return np.isneginf(self._without_failed(available.points, np.zeros(len(available.points))))
 
-    def _choose_arm(self, domain: Arms, surface: Surface, question: Question) -> Decision:
-        scores = surface.values(domain.points)
-        none_left(bool(np.isneginf(scores).all()))
-        prior = float(np.sqrt(self.setting.kernel.diagonal(rows_of(question.context, domain.points)).max()))
-        arm = best_arm(
-            scores, size_of_scores(question.score or self.setting.score, question, prior), question.randomness
-        )
-        return Decision(domain.points[arm], arm, explored=False)
+    def _standing_points(self, domain: Box | Space) -> Array:
+        """The candidates that the search begins with."""
+        if self._candidates is None:
+            self._candidates = self.setting.search.standing(domain, self._seed)
+        return self._candidates
 
-    def _surface(self, question: Question) -> Surface:
-        """What is maximised: the score, or a path drawn from the posterior."""
-        score, bounds, context = question.score or self.setting.score, question.bounds, question.context
-        if isinstance(score, ThompsonSample):
-            return self._path_surface(question)
-        if not isinstance(score, PointwiseScore):
-            raise InvalidInput(f"{score!r} is neither a PointwiseScore nor a ThompsonSample.")
-        incumbent = incumbent_of(score, question, lambda: self._means_of_observed(question))
+    def _look_at(self, points: Array, question: Question) -> tuple[Array, Array]:
+        """Mean and std of f at the arms or the standing candidates, fresh arrays."""
+        if question.context is not None:
+            return self._moments(rows_of(question.context, points))  # nothing can be kept from round to round
+        if self._standing is None:
+            self._standing = Standing(self._posterior, points)
+        mean, std = self._standing.predict()
+        if self.posterior is not self._posterior:
+            if self._standing_queried is None:
+                self._standing_queried = Standing(self._queried, points)
+            std = self._standing_queried.predict()[1]
+        return mean, std
+
+    def _best_mean(self, points: Array, means: Array, question: Question) -> float:
+        """The highest posterior mean over the domain, as far as it is known: of these points and those observed."""
+        posterior, context = self._posterior, question.context
+        if not posterior.rank or isinstance(self.setting.domain, Arms):
+            return float(means.max())
+        # The candidates' means may have been come by in several ways, which round differently: the best one anew.
+        best = float(posterior.mean(rows_of(context, points[int(coarse(means).argmax())][None]))[0])
+        if context is None:
+            return max(best, float(posterior.observed_means().max()))
+        observed = np.unique(posterior.points[:, len(context) :], axis=0)
+        return max(best, float(posterior.mean(rows_of(context, observed)).max()))
+
+    def _score_surface(self, score: PointwiseScore, question: Question, incumbent: float | None) -> Surface:
+        """The score, to be maximised."""
+        bounds, context = question.bounds, question.context
 
         def values(points: Array) -> Array:
             envelope = bounds(*self._moments(rows_of(context, points)))
@@ -202,8 +239,8 @@ class PointEngine(Engine):
         return Surface(values, slopes)
 
     def _gradients(self, rows: Array) -> Gradients:
-        at = self._queried.gradients(rows)
-        if self._queried is self._posterior:
+        at = self.posterior.gradients(rows)
+        if self.posterior is self._posterior:
             return at
         mean, slope = self._posterior.mean_gradient(rows)
         return at._replace(mean=mean, mean_gradient=slope)
@@ -211,9 +248,9 @@ class PointEngine(Engine):
     def _path_surface(self, question: Question) -> Surface:
         """GP-TS: a draw from GP(mu, v_t^2 cov)."""
         rng, context = question.randomness.generator, question.context
-        path = sample_path(self._queried, rng).widened(question.bounds.width)
+        path = sample_path(self.posterior, rng).widened(question.bounds.width)
         # Of what is queried the mean is 0: then the mean of what is answered is still to be added.
-        apart = self._queried is not self._posterior
+        apart = self.posterior is not self._posterior
 
         def values(points: Array) -> Array:
             rows = rows_of(context, points)
@@ -230,14 +267,6 @@ class PointEngine(Engine):
 
         return Surface(values, slopes)
 
-    def _means_of_observed(self, question: Question) -> Array:
-        """Posterior means, reward units, of the points observed so far (under this context); of none before."""
-        bounds, context = question.bounds, question.context
-        if context is None or not self._posterior.rank:
-            return bounds.center + bounds.unit * self._posterior.observed_means()
-        points = self._posterior.points[:, len(context) :]
-        return bounds.center + bounds.unit * self._posterior.mean(rows_of(context, points))
-
     def _placed(self, point: Array, surface: Surface, question: Question, standing: Array) -> Array:
         """The point, or the best of the discretisation D_t, where one is wanted."""
         score, domain = question.score or self.setting.score, self.setting.domain
@@ -247,23 +276,6 @@ class PointEngine(Engine):
         placed = best_on_grid(surface.values, domain, point, standing, count)
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
         return placed
-
-    def _standing_scores(self, domain: Box | Space, surface: Surface, question: Question) -> tuple[Array, Array]:
-        score = question.score or self.setting.score
-        if self._candidates is None:
-            self._candidates = self.setting.search.standing(domain, self._seed)
-        if question.context is not None or not isinstance(score, PointwiseScore):
-            return self._candidates, surface.values(self._candidates)  # nothing can be kept from round to round
-        if self._standing is None:
-            self._standing = Standing(self._posterior, self._candidates)
-        incumbent = incumbent_of(score, question, lambda: self._means_of_observed(question))
-        mean, std = self._standing.predict()
-        if self._queried is not self._posterior:
-            if self._standing_queried is None:
-                self._standing_queried = Standing(self._queried, self._candidates)
-            std = self._standing_queried.predict()[1]
-        scores = score(question.bounds(mean, std), incumbent)
-        return self._candidates, self._without_failed(self._candidates, scores)
 
     def _incumbents(self, question: Question) -> Array:
         """The last point asked for, and the best one so far.
@@ -288,7 +300,7 @@ class PointEngine(Engine):
             real, unit = np.zeros(domain.dimension, dtype=bool), np.ones(domain.dimension)
         else:
             real, unit = real_columns(domain), domain.upper - domain.lower
-        for failed in self._failed:
+        for failed in self._failed.values():
             offsets = np.abs(points - failed) / unit
             near = np.linalg.norm(offsets[:, real], axis=1) <= NEARLY * np.sqrt(domain.dimension)
             scores = np.where(near & (offsets[:, ~real] == 0.0).all(axis=1), -np.inf, scores)

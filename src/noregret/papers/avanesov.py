@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..algorithms import gp_ucb_cpd
+from ..blas import one_thread
 from ..checks import Array
 from ..curves import Curves, Interval, interval
 from ..domain import Arms
@@ -25,7 +26,7 @@ from ..environments import Environment, even_changes, gp_sample
 from ..kernels import Matern
 from ..metrics import detections
 from ..policy import Policy
-from ..simulation import Run, blas_threads, simulate
+from ..simulation import Run, simulate
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .power import PowerFit, fit_power
 from .trials import in_processes
@@ -74,7 +75,7 @@ def in_trials(job: Job, one: Callable[[int], dict[str, Array]]) -> dict[str, Arr
     """`one(seed)` of every trial's seed, stacked."""
 
     def limited(trial: int) -> dict[str, Array]:
-        with blas_threads().limit(limits=1, user_api="blas"):  # the same world on every machine and in every process
+        with one_thread:  # the same world on every machine and in every process
             return one(job.seed_of(trial))
 
     results = in_processes(job, limited, job.trials)

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from ..blas import one_thread
 from ..checks import Array
 from ..environments import Environment
-from ..simulation import Run, blas_threads, simulate
+from ..simulation import Run, simulate
 from ..study import AnyPolicy
 from .figure import Job, kept_rounds
 
@@ -55,7 +56,7 @@ def compare(
 
     def one(trial: int) -> dict[str, Array]:
         seed, measured = job.seed_of(trial), {}
-        with blas_threads().limit(limits=1, user_api="blas"):  # the same world on every machine and in every process
+        with one_thread:  # the same world on every machine and in every process
             env, policies = world(trial, seed)
         for name, policy in policies.items():
             values = np.asarray(measure(simulate(policy, env, horizon, seed=seed)))

@@ -8,6 +8,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
+from ..blas import with_one_thread
 from ..checks import Array, integer, one_of
 from ..errors import InvalidInput, NoRegretWarning
 from ..fitting import FEWEST, Standardization, fit
@@ -57,6 +58,7 @@ class Refit:
         integer("restarts", self.restarts, low=0)
         one_of("outputs", self.outputs, ["answered", "own"])
 
+    @with_one_thread
     def __call__(
         self,
         kernel: Kernel,

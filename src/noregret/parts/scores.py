@@ -97,8 +97,11 @@ class Improvement(PointwiseScore):
     """A score that measures how far a point may improve on an incumbent.
 
     Attributes:
-        incumbent: "mean", the best posterior mean (of the arms; of the points observed on continuous domains), or
-            "reward", the best noisy reward, which under noise gets stuck.
+        incumbent: "mean", the highest posterior mean over the domain, under the context of the question: of all arms;
+            where the domain is continuous, of the search's candidates and the points observed. Or "reward", the highest
+            reward told under that very context, which under noise gets stuck (and where contexts never repeat there is
+            none). Before anything is told both are the prior mean. Of the domain and not of the points observed, so
+            that arms and a box of as many candidates follow one rule, and a context that never changes changes nothing.
         margin: xi, reward units.
     """
 

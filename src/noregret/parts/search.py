@@ -124,7 +124,7 @@ class PointSearch:
         if self.dense(domain):
             return self._refine_together(surface, domain, standing, scores, incumbents)
         spacing, starts = _spacing(domain, len(standing)), MORE * self.starts
-        top = standing[_spread(standing, _coarse(scores), starts, domain)]
+        top = standing[_spread(standing, coarse(scores), starts, domain)]
         centres = np.concatenate([top, incumbents])
         tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
         # The candidates' scores may have been come by in several ways, which round differently: from here on only
@@ -147,7 +147,7 @@ class PointSearch:
         """Peaks that the candidates show and incumbents, valued in one batch; the best refined, a batch a step."""
         spacing = _spacing(domain, len(standing))
         apart = APART * spacing / np.sqrt(domain.dimension)
-        seen = standing[_spread(standing, _coarse(scores), PEAKS * self.starts, domain, apart=apart)]
+        seen = standing[_spread(standing, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
         points = np.concatenate([seen, _peaks(seen, standing, scores, domain), incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
@@ -262,7 +262,7 @@ def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Ar
     finite = scores[np.isfinite(scores)]
     if not len(finite) or np.ptp(finite) <= FLAT * float(np.abs(finite).max()):
         return points[:0]
-    return points[_spread(points, _coarse(scores), count, domain)]
+    return points[_spread(points, coarse(scores), count, domain)]
 
 
 def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
@@ -274,10 +274,11 @@ def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
     return real
 
 
-def _coarse(scores: Array) -> Array:
+def coarse(scores: Array) -> Array:
     """Scores in steps of a billionth of their range: those that differ by rounding alone rank by their position."""
     finite = scores[np.isfinite(scores)]
-    return np.asarray(np.round((scores - finite.max()) / (COARSE * float(np.ptp(finite)))))
+    unit = COARSE * float(np.ptp(finite))
+    return np.asarray(np.round((scores - finite.max()) / unit)) if unit else scores
 
 
 def _spacing(domain: Box | Space, count: int) -> float:

@@ -283,6 +283,16 @@ class PointPosterior(Posterior):
         """Posterior mean at the distinct points, `(n,)`: ybar - (lambda / n) alpha, O(n) once alpha is known."""
         return self.average - self.regularization / self.plays * self.weights
 
+    def means_of(self, points: npt.ArrayLike) -> Array:
+        """Posterior mean at `(m, d)` points, `(m,)`: O(1) where they were observed, once the weights are known."""
+        X = points_array("points", points, dimension=self.dimension) + 0.0
+        positions = np.array([self._position.get(x.tobytes(), -1) for x in X], dtype=np.intp)
+        known = positions >= 0
+        means = np.empty(len(X))
+        means[known] = self.observed_means()[positions[known]]
+        means[~known] = self.mean(X[~known])
+        return means
+
     @property
     def plays(self) -> npt.NDArray[np.int64]:
         """Observations of each distinct point, `(n,)`."""

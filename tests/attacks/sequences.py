@@ -1,0 +1,478 @@
+"""Random sequences of operations on random studies, against a reopened copy and a dense reference.
+
+A sequence draws a policy (memory x pending x objective x explore x refit x score x domain x context) and some thirty
+operations: questions, answers in any order and late, failures, points added, looks, and going on with a reopened copy.
+What must hold, at every place that is looked at:
+
+- a copy rebuilt from the record alone (in memory, or from a copy of the SQLite file) asks for the identical next point;
+- `predict` is a dense solve of the targets that count, worked out anew from the record;
+- what is set aside are the points where a trial that counts has failed and none that counts was answered;
+- nothing is raised but this package's own errors, and those only where they are due.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import shutil
+import warnings
+from datetime import timedelta
+
+import numpy as np
+
+import noregret as nr
+from noregret.parts.explore import NoExploration, UniformExploration
+from noregret.parts.memory import (
+    Discount,
+    Forever,
+    RestartAt,
+    RestartDoubling,
+    RestartEvery,
+    RestartOnChange,
+    SlidingWindow,
+)
+from noregret.parts.objective import AdditivePenalty, Constrained, MultiplicativePenalty, RewardAlone
+from noregret.parts.pending import Censored, Hallucinated, Ignored, NearestMeans
+from noregret.record import Record
+from noregret.state import State
+
+OPERATIONS = 30
+LOWEST = -1.5
+CLOSE = 1e-8
+SEARCH = nr.PointSearch(candidates=32, around=4, starts=1, evaluations=4)
+SPACE = nr.Space(x=nr.Float(0.1, 10.0, log=True), n=nr.Int(0, 4), kind=nr.Choice("a", "b"))
+DOMAINS = {
+    "arms": nr.Arms.grid(0, 1, 12),
+    "few arms": nr.Arms.grid(0, 1, 3),
+    "box": nr.Box([0.0], [1.0]),
+    "square": nr.Box([0.0, -1.0], [1.0, 1.0]),
+    "space": SPACE,
+}
+CONTEXTS = {"none": None, "finite": nr.Arms([[0.0], [0.4], [1.0]]), "continuous": nr.Box([0.0], [1.0])}
+
+
+class Clock:
+    """Time that passes a little at every look at it, and that the sequence can let pass."""
+
+    def __init__(self):
+        self.now = 1_700_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def some_kernel(rng, dimension):
+    scale = float(rng.choice([0.5, 1.0, 2.0]))
+    length = rng.uniform(0.2, 0.7, dimension).tolist()
+    return (
+        nr.SquaredExponential(length, scale=scale)
+        if rng.random() < 0.5
+        else nr.Matern(float(rng.choice([0.5, 1.5, 2.5])), length, scale=scale)
+    )
+
+
+def some_pending(rng):
+    failed = str(rng.choice(["aside", "aside", "worst"]))
+    minimum = [LOWEST, LOWEST, None][rng.integers(3)]
+    late = str(rng.choice(["drop", "accept"]))
+    window = timedelta(seconds=float(rng.choice([0.0, 2.0, 10.0]))) if rng.random() < 0.25 else int(rng.integers(6))
+    censored = Censored.within(window, minimum=minimum, late=late)
+    return [
+        Ignored(failed=failed),
+        Hallucinated(failed=failed),
+        dataclasses.replace(censored, failed=failed),
+        dataclasses.replace(censored, failed=failed),
+        NearestMeans(failed=failed, neighbours=int(rng.integers(1, 4))),
+    ][rng.integers(5)]
+
+
+def some_memory(rng):
+    return [
+        Forever(),
+        Forever(),
+        SlidingWindow(int(rng.choice([1, 2, 4, 8]))),
+        RestartEvery(int(rng.choice([3, 7]))),
+        RestartAt((int(rng.integers(1, 8)), int(rng.integers(8, 15)))),
+        Discount(float(rng.choice([0.0, 0.05, 1.0]))),
+        RestartOnChange(threshold=float(rng.choice([0.01, 0.3])), ridge=0.1),
+        RestartDoubling(int(rng.choice([2, 5])), ridge=bool(rng.random() < 0.5)),
+    ][rng.integers(8)]
+
+
+def some_objective(rng):
+    more = {"epoch": int(rng.choice([2, 5])), "epochs": int(rng.choice([2, 6])), "constraints": int(rng.integers(1, 3))}
+    fresh = bool(rng.random() < 0.3)
+    return [
+        RewardAlone(),
+        RewardAlone(),
+        MultiplicativePenalty(c=0.5, fresh=fresh, **more),
+        AdditivePenalty(step=0.5, fresh=fresh, **more),
+    ][rng.integers(4)]
+
+
+def some_refit(rng, dimension):
+    if rng.random() < 0.75:
+        return None
+    return [
+        nr.Refit(every=int(rng.choice([3, 5])), restarts=0),
+        nr.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False),
+    ][rng.integers(2)]
+
+
+def some_base(rng, domain, kernel, **more):
+    """A rule, with the width it comes with."""
+    own = nr.gp_ucb_sdf(domain, kernel, window=int(rng.integers(6)), minimum=LOWEST, **more)
+    arms = isinstance(domain, nr.Arms) and isinstance(more["context"], nr.Arms | None)
+    return [
+        lambda: nr.gp_bucb(domain, kernel, beta=1.5, **more),
+        lambda: nr.gp_bucb(domain, kernel, beta=1.0, inflation="realised", initial=3, **more),
+        lambda: nr.gp_bts(domain, kernel, beta=1.0, **more),
+        lambda: own,
+        lambda: dataclasses.replace(own, confidence=dataclasses.replace(own.confidence, beta=0.5)),
+        lambda: nr.igp_ucb(domain, kernel, norm_bound=0.2, guess_norm=True, **more),
+        lambda: nr.gp_ts(domain, kernel, norm_bound=1.0, **more),
+        lambda: nr.expected_improvement(domain, kernel, **more),
+        lambda: nr.expected_improvement(domain, kernel, incumbent="reward", **more),
+        lambda: nr.probability_of_improvement(domain, kernel, **more),
+        lambda: nr.greedy_variance(domain, kernel, **more),
+        lambda: nr.gp_ucb(domain, kernel, **more) if arms else nr.gp_bucb(domain, kernel, beta=2.0, **more),
+    ][rng.integers(12)]()
+
+
+def some_policy(rng):
+    """A random policy; combinations that are refused are drawn again."""
+    while True:
+        domain = DOMAINS[str(rng.choice(list(DOMAINS)))]
+        context = CONTEXTS[str(rng.choice(["none", "none", "finite", "continuous"]))]
+        dimension = domain.dimension + (0 if context is None else context.dimension)
+        kernel = some_kernel(rng, dimension)
+        more = {"noise": 0.2, "regularization": float(rng.choice([0.04, 1.0])), "context": context, "search": SEARCH}
+        base = some_base(rng, domain, kernel, prior_mean=float(rng.choice([0.0, 0.5])), **more)
+        memory, explores = some_memory(rng), rng.random() < 0.2
+        with contextlib.suppress(nr.InvalidInput):
+            return dataclasses.replace(
+                base,
+                memory=memory,
+                pending=some_pending(rng) if rng.random() < 0.8 else base.pending,
+                objective=some_objective(rng),
+                explore=UniformExploration(0.7) if explores or isinstance(memory, RestartOnChange) else NoExploration(),
+                refit=some_refit(rng, dimension),
+            )
+
+
+def row_of(trial):
+    """What the kernel sees."""
+    return np.concatenate([[] if trial.context is None else trial.context, trial.point])
+
+
+# -- what counts, from the record alone --------------------------------------------------------------------------------
+
+
+class Reference:
+    """What a policy should have learned of a record: written anew, from the documents and not from the code."""
+
+    def __init__(self, study):
+        self.policy, self.trials = study.policy, list(study.trials)
+        self.rounds = len(self.trials)
+        memory, restarts = self.policy.memory, study.restarts
+        self.first = restarts[-1] if restarts else 0
+        self.since = self.first
+        if isinstance(memory, SlidingWindow):
+            self.first = max(self.first, self.rounds - memory.rounds)
+        self.multipliers = study.multipliers
+        self.lowest = self._lowest(study)
+
+    def _lowest(self, study):
+        pending = self.policy.pending
+        if isinstance(pending, Censored) and pending.minimum is not None:
+            return pending.minimum
+        told = [t.reward for t in self.trials if t.reward is not None]
+        if isinstance(self.policy.memory, Forever) and not self._fresh():
+            return min(told, default=self.policy.prior_mean)
+        return study._look()._ledger.lowest()  # how much a memory keeps of it is its own affair
+
+    def _fresh(self):
+        return isinstance(self.policy.objective, Constrained) and self.policy.objective.fresh
+
+    def target(self, trial):
+        """Of an answered trial, reward units; None where it teaches nothing."""
+        objective, g = self.policy.objective, trial.constraints
+        if trial.reward is None or not isinstance(objective, Constrained):
+            return trial.reward
+        if g is None:
+            return None
+        if isinstance(objective, AdditivePenalty):
+            return trial.reward - float(self.multipliers @ g)
+        psi = np.minimum(np.exp(np.minimum(objective.c * np.maximum(g, 0.0), 700.0)), 1e6)
+        return trial.reward - float(self.multipliers @ (psi - 1.0))
+
+    def late(self, trial):
+        """Whether the answer came too late to count."""
+        pending = self.policy.pending
+        if not isinstance(pending, Censored) or pending.late == "accept" or trial.asked_order == trial.told_order:
+            return False
+        if pending.in_time:
+            return trial.told_at - trial.asked_at > pending.window + 1e-6
+        asked = [t for t in self.trials if t.told_order != t.asked_order]
+        between = sum(trial.asked_order < t.asked_order < trial.told_order for t in asked)
+        return between > pending.window
+
+    def answered(self, trial):
+        """Whether a trial counts by its own answer."""
+        return trial.state == "observed" and self.target(trial) is not None and not self.late(trial)
+
+    def data(self):
+        """Trials that are data, with their targets in reward units; None for one that only shrinks the variance."""
+        found, pending = [], self.policy.pending
+        for trial in self.trials[self.first :]:
+            if trial.state == "pending":
+                if isinstance(pending, Hallucinated):
+                    found.append((trial, None))
+                elif isinstance(pending, Censored):
+                    found.append((trial, self.lowest))
+                elif isinstance(pending, NearestMeans):
+                    found.append((trial, 0.0))  # filled in later
+            elif trial.state == "failed":
+                if pending.failed == "worst":
+                    found.append((trial, self.lowest))
+            elif self.answered(trial):
+                found.append((trial, self.target(trial)))
+            elif self.target(trial) is not None:
+                found.append((trial, self.lowest))
+        return found
+
+    def aside(self):
+        """The points that are set aside."""
+        counted = self.trials[self.first :]
+        answered = {t.point.tobytes() for t in counted if self.answered(t)}
+        return {t.point.tobytes() for t in counted if t.state == "failed"} - answered
+
+    def predict(self, study, rows):
+        """Mean and std by dense solves, under the kernel that is in use."""
+        state = study._look()
+        scale, setting = state._ledger.scale, state._engine.setting
+        data = self.data()
+        known = [(t, (y - scale.mean) / scale.std) for t, y in data if y is not None]
+        mean, std = self._solve(setting, known, rows)
+        if isinstance(self.policy.pending, NearestMeans):
+            filled = [(t, self._nearest(setting, known, t) if t.state == "pending" else y) for t, y in known]
+            mean, std = self._solve(setting, filled, rows)
+        if any(y is None for _, y in data):
+            std = self._solve(setting, [(t, 0.0) for t, _ in data], rows)[1]
+        return scale.mean + scale.std * mean, scale.std * std
+
+    def _solve(self, setting, known, rows):
+        kernel = setting.kernel
+        prior = np.diagonal(kernel(rows, rows))
+        if not known:
+            return np.zeros(len(rows)), np.sqrt(prior)
+        X = np.array([row_of(t) for t, _ in known])
+        y = np.array([target for _, target in known])
+        K, k = kernel(X, X), kernel(X, rows)
+        if isinstance(self.policy.memory, Discount):
+            keep = 1.0 - self.policy.memory.rate
+            times = np.array([self.time_of(t) for t, _ in known])
+            K = K * keep ** (0.5 * np.abs(times[:, None] - times))
+            k = k * (keep ** (0.5 * (self.rounds - times)))[:, None]
+        K = K + setting.regularization * np.eye(len(X))
+        solved = np.linalg.solve(K, np.column_stack([y, k]))
+        variance = prior - np.einsum("ij,ij->j", k, solved[:, 1:])
+        return k.T @ solved[:, 0], np.sqrt(np.maximum(variance, 0.0))
+
+    def _nearest(self, setting, known, trial):
+        """The average posterior mean at the nearest distinct points that were answered, of the answers alone."""
+        answers = [(t, y) for t, y in known if t.state == "observed"]
+        if not answers:
+            return 0.0
+        rows = list({row.tobytes(): row for row in (row_of(t) for t, _ in answers)}.values())
+        gaps = [float(np.linalg.norm((row - row_of(trial)) / self.policy.sides)) for row in rows]
+        near = np.array(rows)[np.argsort(gaps, kind="stable")[: self.policy.pending.neighbours]]
+        return float(self._solve(setting, answers, near)[0].mean())
+
+    def time_of(self, trial):
+        """The round that an answer is of, where f drifts: its own, or the last question before it if that is later."""
+        before = [t.number for t in self.trials if t.told_order != t.asked_order and t.asked_order < trial.told_order]
+        return max([trial.number, *before])
+
+
+# -- sequences ---------------------------------------------------------------------------------------------------------
+
+
+class Problem(AssertionError):
+    """Something that must hold does not."""
+
+
+class Sequence:
+    """One random study and what happens to it."""
+
+    def __init__(self, seed, folder=None):
+        self.rng = np.random.default_rng([417, seed])
+        self.policy, self.seed, self.clock = some_policy(self.rng), int(seed), Clock()
+        self.url = None if folder is None else f"sqlite:///{folder}/{seed}.db"
+        self.folder, self.seed = folder, int(seed)
+        self.study = nr.Study(self.policy, seed=self.seed, storage=self.url, clock=self.clock)
+        self.compared = self.solved = 0
+        self.log = []
+
+    def run(self, operations=OPERATIONS):
+        """All of it; raises a `Problem`, or whatever else goes wrong."""
+        names = ["ask", "ask", "ask", "batch", "tell", "tell", "tell", "fail", "add", "look", "reopen", "twice"]
+        for _ in range(operations):
+            name = str(self.rng.choice(names))
+            self.log.append(name)
+            self.clock.now += float(self.rng.choice([0.0, 0.5, 3.0]))
+            getattr(self, name)()
+        self.look()
+        self.ask()
+        self.look()
+
+    # operations
+
+    def ask(self):
+        context = self.some_context()
+        before = list(self.study.trials)
+        stored = self.copied() if self.rng.random() < 0.3 else None
+        try:
+            trial = self.study.ask(context)
+        except nr.NoRegretError as error:
+            if "nothing left" not in str(error) or not Reference(self.study).aside():
+                raise
+            return
+        copies = [self.replayed(before)] if stored is None else [self.replayed(before), stored._state]
+        for copy in copies:
+            decision = copy.decide(trial.context, now=trial.asked_at)
+            same = decision.point.tobytes() == trial.point.tobytes() and decision.explored == trial.explored
+            if not (same and decision.arm == trial.arm):
+                raise Problem(f"live {trial.arm} {trial.point}, reopened {decision.arm} {decision.point}")
+        self.compared += len(copies)
+
+    def batch(self):
+        for _ in range(int(self.rng.integers(2, 4))):
+            self.ask()
+
+    def tell(self):
+        trial = self.some_pending_trial()
+        if trial is not None:
+            self.study.tell(trial, self.some_reward(trial.point), constraints=self.some_constraints())
+
+    def fail(self):
+        trial = self.some_pending_trial()
+        if trial is not None:
+            self.study.fail(trial, "it broke")
+
+    def add(self):
+        domain = self.policy.domain
+        earlier = [trial.point for trial in self.study.trials]
+        if earlier and self.rng.random() < 0.4:
+            point = earlier[self.rng.integers(len(earlier))]
+        elif isinstance(domain, nr.Arms):
+            point = domain.points[self.rng.integers(len(domain))]
+        else:
+            point = self.rng.uniform(domain.lower, domain.upper)
+            point = domain.snap(point[None])[0] if isinstance(domain, nr.Space) else point
+        given = domain.decode(point) if isinstance(domain, nr.Space) else point
+        self.study.add(given, self.some_reward(point), context=self.some_context(), constraints=self.some_constraints())
+
+    def look(self):
+        study, rng = self.study, self.rng
+        context, reference = self.some_context(), Reference(study)
+        points = self.some_points()
+        given = [study.policy.domain.decode(p) for p in points] if study.policy.domain is SPACE else points
+        seen = study._context(context)
+        rows = points if seen is None else np.column_stack([np.tile(seen, (len(points), 1)), points])
+        for got, want in zip(study.predict(given, context=context), reference.predict(study, rows), strict=True):
+            size = max(1.0, float(np.abs(want).max()))
+            if not np.allclose(got, want, rtol=CLOSE, atol=CLOSE * size):
+                raise Problem(f"predict is off by {np.abs(got - want).max():g}: {got} and {want}")
+        self.solved += 1
+        aside = self.set_aside()
+        if aside != reference.aside():
+            raise Problem(f"{len(aside)} points are set aside, and {len(reference.aside())} should be")
+        lower, upper = study.bounds(given, context=context)
+        if not (np.isfinite(lower).all() and (lower <= upper).all() and math.isfinite(study.width)):
+            raise Problem("bounds")
+        with contextlib.suppress(nr.TrialError):
+            study.best()
+        _ = study.minimum, study.information_gain, study.norm_bounds, study.restart_reasons, rng.random()
+
+    def twice(self):
+        told = [trial for trial in self.study.trials if trial.state != "pending"]
+        if told:
+            with contextlib.suppress(nr.TrialError):
+                self.study.tell(told[self.rng.integers(len(told))].number, 0.0)
+                raise Problem("an answer was told twice")
+
+    def reopen(self):
+        if self.url is not None:
+            self.study = nr.Study.open(storage=self.url, clock=self.clock)
+            return
+        known = list(self.study.trials)
+        self.study = nr.Study(self.policy, seed=self.seed, clock=self.clock)
+        self.study._apply(known)
+
+    # what they need
+
+    def replayed(self, trials):
+        state = State(self.policy, seed=self.seed)
+        state.receive(Record().apply(trials))
+        return state
+
+    def copied(self):
+        if self.url is None:
+            return None
+        copy = f"{self.folder}/copy-{self.seed}.db"
+        shutil.copy(f"{self.folder}/{self.seed}.db", copy)
+        return nr.Study.open(storage=f"sqlite:///{copy}", clock=self.clock)
+
+    def set_aside(self):
+        failed = self.study._look()._engine._failed
+        domain = self.policy.domain
+        return set(failed) if isinstance(failed, dict) else {domain.points[arm].tobytes() for arm in failed}
+
+    def some_context(self):
+        domain = self.policy.context
+        if domain is None:
+            return None
+        if isinstance(domain, nr.Arms):
+            return domain.points[self.rng.integers(len(domain))]
+        return self.rng.choice([self.rng.random(1), np.array([0.5])])
+
+    def some_points(self):
+        domain = self.policy.domain
+        if isinstance(domain, nr.Arms):
+            return domain.points
+        points = self.rng.uniform(domain.lower, domain.upper, (4, domain.dimension))
+        return domain.snap(points) if isinstance(domain, nr.Space) else points
+
+    def some_pending_trial(self):
+        pending = [trial for trial in self.study.trials if trial.state == "pending"]
+        return pending[self.rng.integers(len(pending))] if pending else None
+
+    def some_reward(self, point):
+        return float(np.clip(np.sin(5.0 * point).sum() + self.rng.normal(scale=0.3), LOWEST, 3.0))
+
+    def some_constraints(self):
+        if self.rng.random() < 0.15:
+            return None
+        m = self.policy.constraints or int(self.rng.integers(0, 3))
+        return self.rng.normal(size=m) if m else None
+
+
+def run(seeds, folder=None):
+    """What became of the sequences: how many were compared, and those that went wrong, (seed, what)."""
+    compared = solved = 0
+    wrong = []
+    for seed in seeds:
+        sequence = None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                warnings.simplefilter("ignore", nr.NoRegretWarning)
+                sequence = Sequence(seed, folder if seed % 5 == 0 else None)
+                sequence.run()
+        except Exception as error:
+            wrong.append((seed, error, sequence))
+        if sequence is not None:
+            compared, solved = compared + sequence.compared, solved + sequence.solved
+    return compared, solved, wrong

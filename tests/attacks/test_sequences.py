@@ -1,0 +1,21 @@
+"""Random sequences of operations, a small part of `benchmarks/attack_sequences.py`."""
+
+import pytest
+
+from . import sequences
+
+
+@pytest.mark.parametrize("first", [0, 5])
+def test_a_reopened_copy_continues_and_predictions_are_dense_solves(first, tmp_path):
+    compared, solved, wrong = sequences.run(range(first, first + 5), tmp_path)
+    assert wrong == []
+    assert compared > 40
+    assert solved > 6
+
+
+@pytest.mark.parametrize("broken", ["_set_aside", "_close"])
+def test_what_is_looked_for_would_be_found(broken, monkeypatch):
+    monkeypatch.setattr(f"noregret.ledger.Ledger.{broken}", lambda ledger, trial: None)
+    wrong = sequences.run([2, 6, 11, 14])[2]
+    assert wrong
+    assert all(isinstance(error, sequences.Problem) for _, error, _ in wrong)
