@@ -23,7 +23,7 @@ from ..checks import Array, IndexArray, integer, number
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION, Posterior
+from .protocol import LEAST_REGULARIZATION, RevisablePosterior
 
 RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
 
@@ -61,7 +61,7 @@ class Column(NamedTuple):
     slack: float  # lambda - s^2, computed without cancellation where the engine can
 
 
-class ArmPosterior(Posterior):
+class ArmPosterior(RevisablePosterior):
     """A posterior over finitely many arms; points are arm indices."""
 
     def __init__(self, prior: Prior, regularization: float) -> None:
@@ -129,13 +129,15 @@ class ArmPosterior(Posterior):
         arm, target = self._arm(point), number("target", target)
         column = self._add(arm)
         total = self.regularization + column.variance
-        self._step(column, (target - float(self._mean[arm])) / total, -1.0 / total)
+        self._step(column, (target - self._mean.item(arm)) / total, -1.0 / total)
         self._log_ratio += math.log1p(column.variance / self.regularization)
         self.count += 1
-        self.plays[arm] += 1
-        change = target - self._average[arm]
-        self._average[arm] += change / self.plays[arm]
-        self._scatter[arm] += change * (target - self._average[arm])
+        # Python's own numbers: arithmetic on those of numpy would cost as much as the posterior's.
+        plays, average = self.plays.item(arm) + 1, self._average.item(arm)
+        change = target - average
+        average += change / plays
+        self.plays[arm], self._average[arm] = plays, average
+        self._scatter[arm] += change * (target - average)
         self._updated()
 
     @final
@@ -193,6 +195,8 @@ class ArmPosterior(Posterior):
         return arms.astype(np.intp)
 
     def _arm(self, point: int) -> int:
+        if type(point) is int and 0 <= point < len(self.plays):
+            return point
         arm = integer("point", point, low=0, why="A posterior on arms takes arm indices.")
         if arm >= len(self.plays):
             raise InvalidInput(f"There is no arm {arm}: the domain has arms 0 .. {len(self.plays) - 1}.")
@@ -209,9 +213,13 @@ class ArmPosterior(Posterior):
     @final
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of f at all arms, or at those listed; fresh arrays `(n,)`."""
-        arms = slice(None) if points is None else self._indices(points)
-        std = np.maximum(self._variance[arms], 0.0)  # rounding may leave -1e-17 where nothing is uncertain
-        return self._mean[arms].copy(), np.sqrt(std, out=std)
+        if points is None:
+            mean, variance = self._mean.copy(), self._variance
+        else:
+            arms = self._indices(points)
+            mean, variance = self._mean[arms], self._variance[arms]
+        std = np.maximum(variance, 0.0)  # rounding may leave -1e-17 where nothing is uncertain
+        return mean, np.sqrt(std, out=std)
 
     @final
     @property

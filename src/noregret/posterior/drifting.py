@@ -23,7 +23,6 @@ from scipy.linalg.blas import dger
 
 from ..checks import Array, number
 from ..domain import Arms
-from ..errors import InvalidInput
 from ..kernels import Kernel
 from .arms import ArmIndices, Prior
 from .factorization import covariance_root, pivoted_cholesky, tolerance
@@ -32,7 +31,7 @@ from .protocol import Posterior
 
 @final
 class DriftingPosterior(Posterior):
-    """Observations fade as rounds pass (`tick`); they cannot be revised or forgotten one by one."""
+    """Observations fade as rounds pass (`tick`). How much one still counts is known for all together only."""
 
     def __init__(self, domain: Arms, kernel: Kernel, regularization: float, *, rate: float) -> None:
         self.prior = Prior(kernel, domain.points)
@@ -77,14 +76,6 @@ class DriftingPosterior(Posterior):
         self.count += 1
         self.plays[arm] += 1
 
-    def revise(self, point: Any, old: float, new: float) -> None:  # noqa: ARG002 - see the error
-        """Not possible: how much an observation still counts is known for all together only."""
-        raise InvalidInput(_NO_HISTORY)
-
-    def forget(self, point: Any, target: float) -> None:  # noqa: ARG002 - see the error
-        """Not possible either."""
-        raise InvalidInput(_NO_HISTORY)
-
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Mean and std of f as it is now, at all arms or those listed."""
         arms: Any = slice(None) if points is None else points
@@ -103,11 +94,6 @@ class DriftingPosterior(Posterior):
         return np.asarray((self._weights + normal @ root.T) @ rows.T)
 
     @property
-    def quadratic_form(self) -> float:
-        """Not kept."""
-        raise InvalidInput(_NO_HISTORY)
-
-    @property
     def mean_norm(self) -> float:
         """||mu||_k, of f as it is now."""
         return float(np.linalg.norm(self._weights))
@@ -124,9 +110,3 @@ class DriftingPosterior(Posterior):
         for name in ("plays", "_covariance", "_weights", "_mean", "_variance"):
             setattr(other, name, getattr(self, name).copy(order="K"))
         return other
-
-
-_NO_HISTORY = (
-    "A posterior that forgets in time keeps no single observations. Use `SlidingWindow`, or restarts, where answers "
-    "are revised."
-)

@@ -34,7 +34,7 @@ class FeaturePosterior(ArmPosterior):
 
     def __init__(self, prior: Prior, factor: PivotedCholesky, regularization: float) -> None:
         super().__init__(prior, regularization)
-        self._features = factor.features
+        self._features = np.asfortranarray(factor.features)  # column-major: a round's product with all arms is faster
         self._left_out = np.maximum(prior.variance - np.einsum("ij,ij->i", factor.features, factor.features), 0.0)
         self._root = np.eye(self.rank, order="F")
         self._weights = np.zeros(self.rank)
@@ -49,10 +49,11 @@ class FeaturePosterior(ArmPosterior):
         return self._column_and_z(arm)[0]
 
     def _column_and_z(self, arm: int) -> tuple[Column, Array]:
-        z = self._features[arm] @ self._root
-        self._direction = self._root @ z
-        variance = float(z @ z)
-        return Column(self._features @ self._direction, variance, self.regularization - variance), z
+        # `dot`, not `@`: on vectors of a few numbers the operator costs twice the arithmetic.
+        z = self._features[arm].dot(self._root)
+        self._direction = self._root.dot(z)
+        variance = float(z.dot(z))
+        return Column(self._features.dot(self._direction), variance, self.regularization - variance), z
 
     def _add(self, arm: int) -> Column:
         column, z = self._column_and_z(arm)

@@ -25,7 +25,7 @@ from ..checks import Array, finite_array, number, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION, Posterior
+from .protocol import LEAST_REGULARIZATION, RevisablePosterior
 from .triangle import GrowingTriangle, Rotations
 
 FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
@@ -44,7 +44,7 @@ class Gradients(NamedTuple):
 
 
 @final
-class PointPosterior(Posterior):
+class PointPosterior(RevisablePosterior):
     """Exact posterior at O(n^2) a query, n the number of distinct points observed.
 
     Args:

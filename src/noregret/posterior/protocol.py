@@ -26,26 +26,17 @@ LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns
 
 
 class Posterior(ABC):
-    """A Gaussian process given observations, which may be appended, re-priced and forgotten one by one.
+    """A Gaussian process given observations, which may be appended one by one.
 
-    Observations are sufficient statistics here, not a list: `revise` and `forget` name one by its point and target,
-    and the caller (who has the record) vouches that it was appended. So memory does not grow with repeated plays.
+    Observations are sufficient statistics here, not a list, so memory does not grow with repeated plays.
     """
 
     regularization: float
-    count: int  # observations now in the posterior, repeats included
+    count: int  # observations taken in, repeats included
 
     @abstractmethod
     def append(self, point: Any, target: float) -> None:
         """Add one observation."""
-
-    @abstractmethod
-    def revise(self, point: Any, old: float, new: float) -> None:
-        """Change the target of one observation: the mean moves, the variance does not."""
-
-    @abstractmethod
-    def forget(self, point: Any, target: float) -> None:
-        """Take one observation back out."""
 
     @abstractmethod
     def predict(self, points: Any = None) -> tuple[Array, Array]:
@@ -58,11 +49,6 @@ class Posterior(ABC):
     @abstractmethod
     def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
         """Joint samples of f, `(size, n)`."""
-
-    @property
-    @abstractmethod
-    def quadratic_form(self) -> float:
-        """y^T (K + lambda I)^{-1} y."""
 
     @property
     @abstractmethod
@@ -83,6 +69,27 @@ class Posterior(ABC):
     def information_gain(self) -> float:
         """Realised information gain 1/2 log det(I + K / lambda), nats (Srinivas et al. 2010, Lemma 5.3)."""
         return 0.5 * self.log_determinant_ratio
+
+
+class RevisablePosterior(Posterior):
+    """A posterior whose observations may also be re-priced and forgotten one by one.
+
+    `revise` and `forget` name an observation by its point and target, and the caller (who has the record) vouches that
+    it was appended.
+    """
+
+    @abstractmethod
+    def revise(self, point: Any, old: float, new: float) -> None:
+        """Change the target of one observation: the mean moves, the variance does not."""
+
+    @abstractmethod
+    def forget(self, point: Any, target: float) -> None:
+        """Take one observation back out."""
+
+    @property
+    @abstractmethod
+    def quadratic_form(self) -> float:
+        """y^T (K + lambda I)^{-1} y."""
 
     @property
     @final

@@ -1,0 +1,182 @@
+"""What is believed of one function: the mean of what was answered, the variance of all that was asked.
+
+Mostly the two are one posterior. Where trials count for the variance before their answers are there (hallucination,
+Desautels, Krause & Burdick 2014), a second posterior holds every question with targets of 0: its variance is the one
+believed, and its draws are draws of f - mu.
+
+| symbol | name | meaning |
+|---|---|---|
+| mu | `answered` | posterior of the trials that have a value |
+| sigma | `asked` | posterior of these and of those that only shrink the variance; the same object where there are none |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, Self, TypeVar, cast, final
+
+import numpy as np
+
+from ..checks import Array
+from .arms import ArmIndices, ArmPosterior
+from .drifting import DriftingPosterior
+from .paths import Path, sample_path
+from .points import Gradients, PointPosterior
+from .protocol import Posterior, RevisablePosterior
+
+P = TypeVar("P", bound=Posterior)
+
+
+class Belief(ABC, Generic[P]):
+    """A posterior that trials may enter with a value, or with None: then they shrink the variance alone.
+
+    Args:
+        posterior: without observations.
+        apart: whether any trial may enter without a value.
+    """
+
+    def __init__(self, posterior: P, *, apart: bool = False) -> None:
+        self.answered = posterior
+        self.asked = posterior.copy() if apart else posterior
+        self.apart = apart
+
+    @final
+    def put(self, cell: Any, value: float | None) -> None:
+        """Take in a trial at a cell (an arm of a table, or a row)."""
+        if self.apart:
+            self.asked.append(cell, 0.0)
+        if value is not None:
+            self.answered.append(cell, value)
+
+    @final
+    def revise(self, cell: Any, old: float | None, new: float | None) -> None:
+        """Change what a trial counts as that was taken in with `old`."""
+        if old == new:
+            return
+        if old is None and new is not None:
+            self.answered.append(cell, new)
+            return
+        # A policy that would come here without such a posterior is refused when it is made.
+        known = cast(RevisablePosterior, self.answered)
+        if new is None:
+            known.forget(cell, cast(float, old))
+        else:
+            known.revise(cell, cast(float, old), new)
+
+    @final
+    def drop(self, cell: Any, value: float | None) -> None:
+        """Take a trial back out that was taken in with this value."""
+        if self.apart:
+            cast(RevisablePosterior, self.asked).forget(cell, 0.0)
+        if value is not None:
+            cast(RevisablePosterior, self.answered).forget(cell, value)
+
+    @final
+    @property
+    def information_gain(self) -> float:
+        """Of all that was asked, nats."""
+        return self.asked.information_gain
+
+    @final
+    def copy(self) -> Self:
+        """An independent belief in the same state."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.answered = self.answered.copy()
+        other.asked = self.asked.copy() if self.apart else other.answered
+        return other
+
+    @abstractmethod
+    def predict(self, cells: Any = None) -> tuple[Array, Array]:
+        """Mean and standard deviation of f, each `(n,)`, fresh arrays."""
+
+    @abstractmethod
+    def mean(self, cells: Any) -> Array:
+        """The mean alone, `(n,)`."""
+
+
+@final
+class TableBelief(Belief[ArmPosterior | DriftingPosterior]):
+    """Over finitely many cells, given by index."""
+
+    def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at these cells, or at all."""
+        mean, std = self.answered.predict(cells)
+        return (mean, self.asked.predict(cells)[1]) if self.apart else (mean, std)
+
+    def mean(self, cells: ArmIndices) -> Array:
+        """The mean alone, `(n,)`."""
+        return self.answered.predict(cells)[0]
+
+    def draw(self, rng: np.random.Generator, cells: ArmIndices | None, *, width: float) -> Array:
+        """A draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
+        mean, _ = self.answered.predict(cells)
+        deviation = self.asked.sample(rng, cells)[0]
+        if not self.apart:
+            deviation -= mean
+        return np.asarray(mean + width * deviation)
+
+    def tick(self) -> None:
+        """One round passes, where f drifts."""
+        for posterior in (self.answered, self.asked) if self.apart else (self.answered,):
+            if isinstance(posterior, DriftingPosterior):
+                posterior.tick()
+
+
+@final
+class PointBelief(Belief[PointPosterior]):
+    """Over rows of coordinates."""
+
+    def put_all(self, rows: Array, values: Sequence[float]) -> None:
+        """Take in several trials at once, `(n, d)`, which costs less than one by one."""
+        if self.apart:
+            self.asked.extend(rows, np.zeros(len(rows)))
+        self.answered.extend(rows, values)
+
+    def fill_all(self, rows: Array, values: Sequence[float]) -> None:
+        """Give values to trials that were taken in without one."""
+        self.answered.extend(rows, values)
+
+    def predict(self, cells: Any = None) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at rows `(n, d)`."""
+        if not self.apart:
+            return self.answered.predict(cells)
+        return self.answered.mean(cells), self.asked.predict(cells)[1]
+
+    def mean(self, cells: Array) -> Array:
+        """The mean alone, `(n,)`."""
+        return self.answered.mean(cells)
+
+    def gradients(self, rows: Array) -> Gradients:
+        """Mean and standard deviation at rows `(n, d)`, with their gradients."""
+        at = self.asked.gradients(rows)
+        if not self.apart:
+            return at
+        mean, slope = self.answered.mean_gradient(rows)
+        return at._replace(mean=mean, mean_gradient=slope)
+
+    def path(self, rng: np.random.Generator, *, width: float) -> Drawn:
+        """A function drawn from GP(mu, width^2 cov)."""
+        return Drawn(sample_path(self.asked, rng).widened(width), self.answered if self.apart else None)
+
+
+@final
+class Drawn:
+    """A path, to which the mean is still to be added where it is a draw of f - mu."""
+
+    def __init__(self, path: Path, mean: PointPosterior | None) -> None:
+        self._path, self._mean = path, mean
+
+    def __call__(self, rows: Array) -> Array:
+        """Values at rows `(n, d)`."""
+        drawn = self._path(rows)
+        return drawn if self._mean is None else drawn + self._mean.mean(rows)
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """Values `(n,)` and gradients `(n, d)`."""
+        drawn, gradients = self._path.slopes(rows)
+        if self._mean is not None:
+            means, mean_gradients = self._mean.mean_gradient(rows)
+            drawn, gradients = drawn + means, gradients + mean_gradients
+        return drawn, gradients
