@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
-from typing import final
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, final
 
 import numpy as np
 
@@ -15,27 +14,17 @@ from .domain import Arms, Box, Domain, Space, check_domain, enclosing_box, sides
 from .engines import Decision
 from .errors import InvalidInput
 from .kernels import Kernel
+from .parts import SLOTS, check_part
 from .parts.confidence import Confidence, Window
-from .parts.delayed import Inflated
-from .parts.explore import Explore, NoExploration, UncertaintySampling, UniformExploration
-from .parts.memory import Discount, Forever, Memory, RestartOnChange, SlidingWindow
-from .parts.objective import Constrained, Objective, RewardAlone
-from .parts.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
+from .parts.explore import Explore, NoExploration, UniformExploration
+from .parts.memory import Forever, Memory, RestartOnChange
+from .parts.objective import Objective, RewardAlone
+from .parts.pending import Ignored, Pending
 from .parts.refit import Refit, rescaled
 from .parts.scores import Score
 from .parts.search import PointSearch
 
 __all__ = ["Decision", "Policy"]
-
-SLOTS = {
-    "memory": (Memory, "a part of `noregret.parts.memory`, such as `nr.SlidingWindow(200)`"),
-    "explore": (Explore, "a part of `noregret.parts.explore`"),
-    "pending": (Pending, "a part of `noregret.parts.pending`"),
-    "objective": (Objective, "a part of `noregret.parts.objective`"),
-    "search": (PointSearch, "made by `nr.PointSearch(...)`"),
-    "refit": (Refit | None, "made by `nr.Refit(...)`"),
-}
-
 
 @final
 @serialize.described
@@ -79,11 +68,12 @@ class Policy:
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
-        for name, (kind, what) in SLOTS.items():
-            if not isinstance(getattr(self, name), kind):
-                raise InvalidInput(f"`{name}` is {getattr(self, name)!r}: it must be {what}.")
-        self._check_combination()
-        self._check_kernels_of_epochs()
+        for name in SLOTS:
+            check_part(name, getattr(self, name))
+        for kernel in self.objective.kernels:
+            check_model(self.domain, self.context, kernel)
+        for part in (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score):
+            part.check(self)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
@@ -94,46 +84,6 @@ class Policy:
         if self.refit is not None:
             rescaled(self.kernel, 1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
 
-    def _check_combination(self) -> None:
-        if isinstance(self.memory, RestartOnChange):
-            if self.context is not None:
-                raise InvalidInput(
-                    "Changes are detected without contexts: the paper has none, and neither has the test."
-                )
-            if not isinstance(self.explore, UniformExploration):
-                raise InvalidInput(
-                    "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both; to "
-                    "any other policy `policy.detecting_changes()` adds both.)"
-                )
-            self.memory.detector(self.domain, self.kernel)  # has it all that it needs?
-        window = self.memory.rounds if isinstance(self.memory, SlidingWindow) else math.inf
-        if isinstance(self.explore, UncertaintySampling) and window <= self.explore.rounds:
-            raise InvalidInput(
-                f"A window of {window} rounds never gets beyond {self.explore.rounds} initial ones, so that every one "
-                "would be a round of uncertainty sampling: take a longer window or fewer of them."
-            )
-        if isinstance(self.memory, Discount):
-            finite = isinstance(self.domain, Arms) and isinstance(self.context, Arms | None)
-            if not finite:
-                raise InvalidInput(
-                    "`Discount` forgets exactly on finitely many arms (and contexts). Elsewhere give the time as a "
-                    "context and multiply the kernel by `Matern(0.5, ...)` on it; see `noregret.parts.memory.Discount`."
-                )
-            if self.pending != Ignored() or isinstance(self.objective, Constrained) or self.refit:
-                raise InvalidInput(
-                    "`Discount` keeps no single observations, so nothing can be revised: use `SlidingWindow` or "
-                    "restarts where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
-                )
-
-    def _check_kernels_of_epochs(self) -> None:
-        kernels = self.objective.kernels if isinstance(self.objective, Constrained) else ()
-        for kernel in kernels:
-            check_model(self.domain, self.context, kernel)
-        if kernels and (kernels[0] != self.kernel or self.refit is not None):
-            raise InvalidInput(
-                "With a kernel for each epoch the policy's own is that of the first, and none of them is refitted."
-            )
-
     @property
     def valid_for(self) -> str:
         """What the bounds are proved for (see `Envelope`).
@@ -143,29 +93,8 @@ class Policy:
         one for a hallucinated variance. Under constraints,
         "f" is what is learned: the reward less what the multipliers of the epoch charge.
         """
-        proved = self.confidence.valid_for
-        if self.refit is not None or not isinstance(self.memory, Forever):
-            return "none"
-        if isinstance(self.pending, NearestMeans):
-            return "none"
-        if isinstance(self.pending, Hallucinated) and not isinstance(self.confidence, Inflated):
-            return "none"
-        if isinstance(self.objective, Constrained) and not self.objective.proved:
-            return "none"
-        if isinstance(self.pending, Censored) or proved == "rho_m f":
-            return proved if proved == "rho_m f" and self._censored_as_proved() else "none"
-        return proved
-
-    def _censored_as_proved(self) -> bool:
-        """Whether targets are eq. 1's of Verma et al.: a prior mean at a fixed minimum, late answers never counted."""
-        pending, window = self.pending, self.window
-        return (
-            isinstance(pending, Censored)
-            and pending.minimum == self.prior_mean
-            and pending.late == "drop"
-            and window is not None
-            and (pending.window, pending.in_time) == (window.length, window.in_time)
-        )
+        whole = self.refit is None and self.memory.keeps_all and self.objective.proved
+        return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
     @property
     def constraints(self) -> int:
@@ -180,16 +109,24 @@ class Policy:
     @property
     def by_round(self) -> bool:
         """Whether something may be due before a decision although no outcome has come in."""
-        return not isinstance(self.memory, Forever) or isinstance(self.objective, Constrained)
+        return not self.memory.keeps_all or self.objective.revises
 
     @property
     def plain(self) -> bool:
         """Whether every answer counts, and nothing else does."""
-        return (
-            isinstance(self.memory, Forever)
-            and self.pending == Ignored()
-            and not isinstance(self.objective, Constrained)
-        )
+        return self.memory.keeps_all and not self.pending.revises and not self.objective.revises
+
+    def using(self, **parts: Any) -> Policy:
+        """This policy with other parts, and the whole checked again: `policy.using(memory=nr.SlidingWindow(200))`.
+
+        Args:
+            parts: by slot, any of the attributes above but `algorithm`.
+        """
+        known = [item.name for item in fields(self) if item.name != "algorithm"]
+        unknown = sorted(parts.keys() - set(known))
+        if unknown:
+            raise InvalidInput(f"A policy has no slot {', '.join(map(repr, unknown))}; its slots are {', '.join(known)}.")
+        return replace(self, **parts)
 
     def detecting_changes(
         self,

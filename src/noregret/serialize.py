@@ -118,6 +118,11 @@ def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:
     return [data[name] for name in kinds]
 
 
+def is_described(value: object) -> bool:
+    """Whether a value can be written and read back by its own fields: its class, not one that it derives from."""
+    return type(value) in _ENCODERS
+
+
 def to_plain(value: Any) -> Any:
     """Nested dicts, lists, strings, numbers, booleans and None."""
     if type(value) in _ENCODERS:

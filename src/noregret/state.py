@@ -9,6 +9,7 @@ import math
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Iterable
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -16,17 +17,14 @@ import numpy as np
 
 from .availability import Available
 from .checks import Array
-from .engines import Decision, Engine, Question, row_of, table
+from .engines import BestReward, Decision, Engine, Question, make_engine, row_of, table
 from .information import GreedyDesign
 from .kernels import Kernel
 from .ledger import Ledger
 from .parts.confidence import Bounds, Envelope, Progress, Window
-from .parts.explore import NoExploration
-from .parts.memory import Discount, Forever, Restart, RestartOnChange, SlidingWindow
-from .parts.objective import Constrained, Multipliers, averages
-from .parts.pending import Censored
+from .parts.memory import Restart, Seen, World
+from .parts.objective import Change
 from .parts.refit import Refitted
-from .parts.rkhs import BoundedNoise, NormGuess, SelfNormalized
 from .policy import Policy
 from .randomness import Randomness
 from .record import Event, Trial
@@ -60,27 +58,25 @@ class State:
         self._fitted = 0  # fits that were due so far, since the last restart
         self._left = 0  # what fits would have seen and no longer counts, since the last restart
         self._last_fit = math.inf  # fits before this one are not made: another follows in the same replay
-        confidence, objective, memory = policy.confidence, policy.objective, policy.memory
-        self._guess = None
-        if isinstance(confidence, SelfNormalized | BoundedNoise) and confidence.guessed:
-            self._guess = NormGuess(confidence)
-        self._multipliers = Multipliers(objective) if isinstance(objective, Constrained) else None
-        self._detector = memory.detector(policy.domain, policy.kernel) if isinstance(memory, RestartOnChange) else None
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
-        self._forgets = not isinstance(memory, Forever)
-        self._drifts = isinstance(memory, Discount) and memory.rate > 0.0
-        self._window = memory.rounds if isinstance(memory, SlidingWindow) else None
-        self._recent = confidence.recent
-        self._explores = not isinstance(policy.explore, NoExploration)
-        self._valid_for = policy.valid_for
+        self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
+        self._weighs, self._explores = policy.objective.revises, policy.explore.ever
+        self._recent, self._valid_for = policy.confidence.recent, policy.valid_for
         self._design: GreedyDesign | None = None
-        self._ledger = Ledger(policy, seed=seed)
-        if self._multipliers is not None:
-            self._ledger.multipliers = self._multipliers.values
+        self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, seed=seed)
+        self._ledger = Ledger(policy, self._engine, self._asked_since)
+        # What parts know besides their description.
+        self._guess = policy.confidence.guess()
+        self._charges = policy.objective.begin()
+        self._ledger.multipliers = self._charges.values
+        self._watch = policy.memory.watch(self._world())
 
-    @property
-    def _engine(self) -> Engine:
-        return self._ledger.engine
+    def _world(self) -> World:
+        policy, engine = self.policy, self._engine
+        return World(
+            policy.domain, policy.context, policy.kernel, policy.regularization, engine.cell,
+            lambda: engine.fresh(policy.kernel, policy.regularization, apart=False, drift=None),
+        )  # fmt: skip
 
     # -- what happens --------------------------------------------------------------------------------------------
 
@@ -128,42 +124,64 @@ class State:
         if waiting:
             waiting.sort(key=_number)
             self._take_in(waiting)
-            self._look_for_changes(waiting)
-        elif self._ledger.asked is not None:
-            self._ledger.take([], {})
-        if self._window is not None:
-            self._forget_before(self._first_counted())
+        elif self._ledger.fresh:
+            self._ledger.take([])
+        if self._forgets and (first := self._first_counted()) > self._since:
+            self._forget_before(first)
         if self._drifts:
             self._tick(self._rounds)
-        if self._multipliers is not None:
-            self._weigh(waiting, self._multipliers)
+        if self._weighs:
+            self._weigh(waiting)
         if self._guess is not None and waiting:
-            self._guess.check(self._rounds, self._engine.answers)
+            self._guess.check(self._rounds, self._ledger.belief.answered)
         if self.policy.refit is not None:
             self._fit()
 
     def _first_counted(self) -> int:
-        return self._since if self._window is None else max(self._since, self._rounds - self._window)
+        return self.policy.memory.first(self._since, self._rounds) if self._forgets else self._since
 
     # -- outcomes ------------------------------------------------------------------------------------------------
 
     def _take_in(self, waiting: list[Trial]) -> None:
-        """Those of the outcomes that count; where f drifts each in its own round, or as if it were of this one."""
+        """Those of the outcomes that count, by number, and what the memory's watch makes of them."""
+        if not self._forgets:
+            self._ledger.take(waiting)
+            return
         first = self._first_counted()
         counted = [trial for trial in waiting if trial.number >= first]
-        if not self._drifts:
-            self._ledger.take(counted, self._asked_since(counted))
+        if self._watch is not None and self._watch.predicts:
+            for trial in counted:
+                self._take_singly(trial)
             return
-        for trial in counted:
-            self._tick(trial.number)  # no tick where the answer is late: then f is taken as it has become
-            self._ledger.take([trial], {})
+        if self._drifts:  # each in its own round, or as if it were of this one
+            for trial in counted:
+                self._tick(trial.number)  # no tick where the answer is late: then f is taken as it has become
+                self._ledger.take([trial])
+        else:
+            self._ledger.take(counted)
+        if self._watch is not None:
+            for trial in waiting:
+                if trial.reward is not None and trial.number >= self._since:
+                    self._heed(self._watch.see(Seen(trial, trial.reward - self.policy.prior_mean, None)))
 
-    def _asked_since(self, trials: list[Trial]) -> dict[int, int]:
-        """How many questions have been asked after that of each trial; points told without one are none."""
-        if not isinstance(self.policy.pending, Censored):
-            return {}
-        added, rounds = self._added, self._rounds
-        return {t.number: rounds - t.number - 1 - len(added) + bisect_right(added, t.number) for t in trials}
+    def _take_singly(self, trial: Trial) -> None:
+        """Prediction, learning, and then a look: an e-value needs what was believed before."""
+        if trial.number < self._since or self._watch is None:  # a cut on the way
+            return
+        before = self._ledger.predictions(trial)
+        if self._drifts:
+            self._tick(trial.number)
+        self._ledger.take([trial])
+        if trial.reward is not None:
+            self._heed(self._watch.see(Seen(trial, trial.reward - self.policy.prior_mean, before)))
+
+    def _heed(self, cut: Restart | None) -> None:
+        if cut is not None:
+            self._restart(cut)
+
+    def _asked_since(self, trial: Trial) -> int:
+        """How many questions have been asked after that of a trial; points told without one are none."""
+        return self._rounds - trial.number - 1 - len(self._added) + bisect_right(self._added, trial.number)
 
     # -- memory --------------------------------------------------------------------------------------------------
 
@@ -174,24 +192,9 @@ class State:
         self._uniform = [number for number in self._uniform if number >= restart.round]
         self._asked = deque(trial for trial in self._asked if trial.number >= restart.round)
         self._fitted = self._left = 0
-        if self._detector is not None:
-            self._detector.reset()
+        if self._watch is not None:
+            self._watch.reset()
         self._ledger.restart(restart.round)
-
-    def _look_for_changes(self, trials: list[Trial]) -> None:
-        """Show the detector the uniform rounds that were answered, in the order in which the answers came in."""
-        detector = self._detector
-        if detector is None:
-            return
-        for trial in trials:
-            if trial.reward is None or not trial.explored or trial.number < self._since:
-                continue
-            found = detector.add(trial.point, trial.reward - self.policy.prior_mean)
-            self._shown = max(trial.number, self._shown)
-            if found:
-                # After the latest round of the test, which is not this one where this answer came late.
-                reason = f"a change detected on the last {2 * found.half} uniform rounds"
-                self._restart(Restart(self._shown + 1, reason))
 
     def _forget_before(self, first: int) -> None:
         self._left += sum(number < first and self._seen_by_fits(number) for number in self._ledger.entries)
@@ -201,30 +204,25 @@ class State:
     def _tick(self, round_: int) -> None:
         """Let time pass until a round."""
         for _ in range(round_ - self._ticked):
-            self._engine.tick()
+            self._ledger.belief.tick()
         self._ticked = max(round_, self._ticked)
 
     # -- objective -----------------------------------------------------------------------------------------------
 
-    def _weigh(self, waiting: list[Trial], multipliers: Multipliers) -> None:
-        """Multipliers of a new epoch, and what trials count as under them."""
-        objective = self.policy.objective
+    def _weigh(self, waiting: list[Trial]) -> None:
+        """What is charged in a new epoch, and what trials count as then."""
+        charges, ledger = self._charges, self._ledger
         for trial in waiting:
-            multipliers.hear(trial)
-        before = multipliers.epoch
-        changed = multipliers.advance(self._rounds)
-        ledger, began = self._ledger, multipliers.epoch != before
-        ledger.multipliers = multipliers.values
-        if not isinstance(objective, Constrained) or not (began or changed):
-            return
-        kernel = objective.kernels[multipliers.epoch] if objective.kernels else ledger.kernel  # k_l of Algorithm 2
-        other, ledger.kernel = kernel != ledger.kernel, kernel
-        start = multipliers.epoch * objective.epoch
-        if objective.fresh and began and start > self._since:  # a memory that was cut later stays cut there
-            self._restart(Restart(start, "a new epoch"))
+            charges.hear(trial)
+        change = charges.advance(self._rounds)
+        ledger.multipliers = charges.values
+        kernel = self.policy.kernel if charges.kernel is None else charges.kernel
+        other, ledger.kernel = kernel is not ledger.kernel and kernel != ledger.kernel, kernel
+        if change is Change.RESTART:
+            self._restart(Restart(charges.began, "a new epoch"))
         elif other:
             ledger.begin_own(self._since)
-        elif changed:
+        elif change is Change.REVALUE:
             ledger.retarget()
 
     @property
@@ -235,7 +233,7 @@ class State:
     @property
     def saturated(self) -> bool:
         """Whether a multiplier or a penalty has been cut off."""
-        return self._multipliers is not None and self._multipliers.saturated
+        return self._charges.saturated
 
     # -- fits ----------------------------------------------------------------------------------------------------
 
@@ -243,7 +241,7 @@ class State:
         """Where a replay makes several fits due, only the last one is made: each starts from the policy's kernel."""
         refit = self.policy.refit
         self._last_fit = 0
-        if refit is None or len(events) < 2 or not isinstance(self.policy.memory, Forever):
+        if refit is None or len(events) < 2 or self._forgets:
             return
         last = max((i for i, event in enumerate(events) if event.kind == "asked"), default=-1)
         told = [event for event in events[:last] if event.kind == "told" and event.trial.reward is not None]
@@ -298,43 +296,44 @@ class State:
             available: what may be played this time; None for everything.
         """
         self._settle()
-        randomness = Randomness(self._seed, self._rounds)
-        score = None
-        if self._explores and self.policy.explore.due(len(self._uniform), self._rounds - self._first_counted()):
-            score = self.policy.explore.score
-            if score is None:
-                if available is not None:
-                    return self._engine.anywhere_among(randomness, available)
-                return self._engine.anywhere(randomness)
-        t = self._rounds - self._since + 1
-        best = self._ledger.best_reward(context)
-        question = Question(t, self.bounds(now=now), context, self._last, best, randomness, score)
-        if self._guess is not None:
-            question = question._replace(norm_growth=self._guess.growth)
-        if available is not None:
-            best = self._ledger.best_reward_at(available.points, context)
-            return self._engine.choose_among(question._replace(best_reward=best), available)
-        return self._engine.choose(question)
+        policy, ledger = self.policy, self._ledger
+        randomness, score = Randomness(self._seed, self._rounds), policy.score
+        if self._explores and policy.explore.due(
+            len(self._uniform), self._rounds - self._first_counted(), randomness
+        ):
+            if policy.explore.score is None:
+                return self._engine.anywhere(randomness, available)
+            score = policy.explore.score
+        question = Question(
+            self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
+            self._best_reward(available), randomness, score, 1.0 if self._guess is None else self._guess.growth,
+        )  # fmt: skip
+        return self._engine.choose(ledger.belief, question, available)
+
+    def _best_reward(self, available: Available | None) -> BestReward:
+        if available is None:
+            return self._ledger.best_reward
+        return partial(self._ledger.best_reward_at, available.points)
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """The bounds of f in the next round."""
-        policy, scale = self.policy, self._ledger.scale
+        belief = self._ledger.belief
         progress = Progress(
-            self._engine.posterior,
+            belief.asked,
             None if self._guess is None else self._guess.bound,
             self._greedy_design,
-            1.0 if self._multipliers is None else self._noise_factor(),
+            self._charges.noise_factor,
             None if self._recent is None else lambda: self._recent_deviations(now),
-            self._engine.answers,
+            belief.answered,
         )
         # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
-        width = policy.confidence.width(self._rounds - self._since + 1, progress)
-        valid_for = "none" if self._ledger.failed and policy.pending.failed == "worst" else self._valid_for
-        return Bounds(width, valid_for, scale.mean, scale.std)
+        return self.policy.confidence.bounds(self._rounds - self._since + 1, progress)
 
-    def _noise_factor(self) -> float:
-        objective = self.policy.objective
-        return objective.noise_factor(self.multipliers) if isinstance(objective, Constrained) else 1.0
+    @property
+    def valid_for(self) -> str:
+        """What the bounds of the next round are proved for (see `Envelope`)."""
+        spoilt = self._ledger.failed and self.policy.pending.failed == "worst"
+        return "none" if spoilt else self._valid_for
 
     def _recent_deviations(self, now: float) -> Array:
         """Posterior std, reward units, at the last trials asked for, within the window of the width.
@@ -346,7 +345,7 @@ class State:
         trials = [trial for trial in self._asked if ledger.counts(trial.number)]
         if window is not None and window.in_time:
             trials = [trial for trial in trials if trial.asked_at >= now - window.length]
-        return ledger.scale.std * self._engine.deviations(trials) if trials else np.zeros(0)
+        return ledger.units.unit * self._engine.deviations(ledger.belief, trials) if trials else np.zeros(0)
 
     def _greedy_design(self) -> GreedyDesign:
         """Made once; it depends on nothing that happens."""
@@ -359,31 +358,30 @@ class State:
 
     def settled(self) -> State:
         """A state that has taken in every outcome; a copy where something is due, so that looking changes nothing."""
-        if not self._waiting and not self.policy.by_round and self._ledger.asked is None:
+        if not self._waiting and not self.policy.by_round and not self._ledger.fresh:
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
-        other._ledger = self._ledger.copy()
+        other._engine = self._engine.copy()
+        other._ledger = self._ledger.copy(other._engine, other._asked_since)
         for name in ("_asked", "_uniform", "_restarts", "_waiting"):
             setattr(other, name, getattr(self, name).copy())
-        for name in ("_guess", "_multipliers", "_detector"):
-            part = getattr(self, name)
-            setattr(other, name, None if part is None else part.copy())
+        other._charges = self._charges.copy()
+        other._guess = None if self._guess is None else self._guess.copy()
+        other._watch = None if self._watch is None else self._watch.copy()
         other._settle()
         return other
 
     def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:
         """The bounds of f that hold in the next round, at all arms or at points of the domain."""
-        return self.bounds(now=now)(*self._engine.predict(points, context))
+        ledger = self._ledger
+        envelope = self._engine.envelope(ledger.belief, self.bounds(now=now), ledger.units, points, context)
+        envelope.valid_for = self.valid_for
+        return envelope
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean of f at answered trials, `(n,)`; under constraints what is charged for them is put back."""
-        means = self._ledger.means(trials)
-        objective = self.policy.objective
-        if isinstance(objective, Constrained):
-            g = averages(trials, [np.zeros(0) if trial.constraints is None else trial.constraints for trial in trials])
-            means = means + [objective.penalty_of(each, self.multipliers) for each in g]
-        return means
+        return self._ledger.means(trials) + self._charges.put_back(trials)
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:
@@ -398,14 +396,14 @@ class State:
     @property
     def minimum(self) -> float | None:
         """What unanswered trials count as, reward units; None where they are not censored."""
-        return self._ledger.lowest() if isinstance(self.policy.pending, Censored) else None
+        return self.policy.pending.stand_in(self._ledger.lowest())
 
     @property
     def information_gain(self) -> float:
         """Realised information gain of what counts, nats."""
-        return self._engine.posterior.information_gain
+        return self._ledger.belief.asked.information_gain
 
     @property
     def kernel(self) -> Kernel:
         """The kernel in use: the policy's, or the last one fitted (then on standardised rewards)."""
-        return self._engine.setting.kernel
+        return self._ledger.in_use

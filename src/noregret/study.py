@@ -23,7 +23,6 @@ from .integrity import Auditor, check_facts, check_same, settings_at, storable, 
 from .parts.confidence import Envelope
 from .parts.memory import Restart
 from .parts.objective import SATURATED, satisfying
-from .parts.pending import Censored
 from .policy import Policy
 from .record import Record, Trial
 from .scripted import ScriptedPolicy, ScriptedState
@@ -79,8 +78,7 @@ class Study:
         self.name = name
         self.about = check_facts(about)
         self._clock = clock
-        self._censored = policy.pending if isinstance(policy.pending, Censored) else None
-        self._timed = self._censored is not None and self._censored.in_time
+        self._timed = policy.pending.in_time
         self._lock = threading.RLock()
         self._storage: SqlStorage | None = None
         self._stored: StoredStudy
@@ -286,9 +284,10 @@ class Study:
 
     @property
     def width(self) -> float:
-        """What multiplies the standard deviation in the next round."""
+        """What multiplies the standard deviation in the next round; NaN where the bounds are no such multiple."""
         with self._lock:
-            return self._look().bounds(now=self._clock_of_window()).width
+            width = self._look().bounds(now=self._clock_of_window()).width
+            return math.nan if width is None else width
 
     @property
     def information_gain(self) -> float:
@@ -454,8 +453,8 @@ class Study:
             "not reach the model."
         )
         reward = number("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
-        if self._censored is not None and isinstance(self.policy, Policy):
-            self._censored.check(reward, self.policy.noise)
+        if isinstance(self.policy, Policy):
+            self.policy.pending.check_reward(reward, self.policy.noise)
         return reward
 
     def _constraints(self, values: Any) -> Array | None:

@@ -1,17 +1,20 @@
-"""Where posterior, domain and maximiser meet: one engine for finitely many arms, one for everything else."""
+"""Where domain, belief and score meet: one engine for finitely many arms, one for everything else."""
 
 from __future__ import annotations
 
-from ..domain import Arms
+from typing import Any
+
+from ..domain import Arms, Domain
+from ..parts.search import PointSearch
 from .arms import ArmEngine
-from .base import Decision, Engine, Question, Setting, row_of, table
+from .base import Decision, Engine, Question, Units, row_of, table
 from .points import PointEngine
 
-__all__ = ["ArmEngine", "Decision", "Engine", "PointEngine", "Question", "Setting", "make_engine", "row_of", "table"]
+__all__ = ["ArmEngine", "Decision", "Engine", "PointEngine", "Question", "Units", "make_engine", "row_of", "table"]
 
 
-def make_engine(setting: Setting, *, seed: int) -> Engine:
+def make_engine(domain: Domain, context: Domain | None, search: PointSearch, *, seed: int) -> Engine[Any]:
     """The engine that suits the domain and the contexts."""
-    if isinstance(setting.domain, Arms) and (setting.context is None or isinstance(setting.context, Arms)):
-        return ArmEngine(setting)
-    return PointEngine(setting, seed=seed)
+    if isinstance(domain, Arms) and isinstance(context, Arms | None):
+        return ArmEngine(domain, context)
+    return PointEngine(domain, context, search, seed=seed)

@@ -1,15 +1,14 @@
 """What an engine is asked and what it answers.
 
-An engine knows how a trial enters the posterior, what the bounds are at points or arms, and which point has the best
-score. What it keeps besides the posterior is a cache of it.
+An engine knows a domain: where a belief finds a trial, and which point of the domain has the best score. What is
+believed is kept elsewhere (`posterior.Belief`); what an engine keeps besides is a cache.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,11 +18,10 @@ from ..checks import Array, frozen
 from ..domain import Arms, Domain
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
-from ..parts.confidence import Bounds
+from ..parts.confidence import Bounds, Envelope
 from ..parts.maximizers import best_arm
-from ..parts.scores import Improvement, PointwiseScore, Score
-from ..parts.search import PointSearch
-from ..posterior import Posterior
+from ..parts.scores import Score
+from ..posterior import Belief
 from ..randomness import Randomness
 from ..record import Trial
 
@@ -36,17 +34,23 @@ class Decision(NamedTuple):
     explored: bool
 
 
-class Setting(NamedTuple):
-    """What an engine works with; the same for the whole life of a policy."""
+class Units(NamedTuple):
+    """What the numbers of a posterior are in rewards."""
 
-    domain: Domain
-    context: Domain | None
-    kernel: Kernel
-    regularization: float
-    score: Score
-    search: PointSearch
-    hallucinate: bool = False  # whether trials that are asked for shrink the variance before they are answered
-    drift: float | None = None  # share of f that is new in each round
+    center: float = 0.0  # the reward at which the posterior is 0
+    unit: float = 1.0  # reward units of one unit of the posterior
+
+    def rewards(self, mean: Array, std: Array) -> tuple[Array, Array]:
+        """Mean and std in reward units; the arrays are taken over."""
+        if self.unit != 1.0:
+            mean *= self.unit
+            std *= self.unit
+        if self.center:
+            mean += self.center
+        return mean, std
+
+
+BestReward = Callable[[Array | None], float | None]  # of a context; None before the first
 
 
 class Question(NamedTuple):
@@ -55,69 +59,82 @@ class Question(NamedTuple):
     Attributes:
         round: t, from 1, since the last restart.
         bounds: of f in this round.
+        units: of the belief.
         context: known before the decision, or None.
         last: the point asked for before this one, or None.
-        best_reward: the best reward that counts under this very context, or None before the first.
+        best_reward: gives the best reward that counts under a context, or None before the first.
         randomness: of the trial.
-        score: what makes a point attractive in this round; None for the policy's own.
+        score: what makes a point attractive in this round.
         norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
     """
 
     round: int
     bounds: Bounds
+    units: Units
     context: Array | None
     last: Array | None
-    best_reward: float | None
+    best_reward: BestReward
     randomness: Randomness
-    score: PointwiseScore | None = None
+    score: Score
     norm_growth: float = 1.0
 
     def centred(self) -> Question:
-        """The same question about rewards less the centre of the bounds, which would only cost digits."""
-        if not self.bounds.center:
+        """The same question about rewards less the centre, which would only cost digits, where the bounds allow it."""
+        center, best_reward = self.units.center, self.best_reward
+        if not center or not self.bounds.moves:
             return self
-        best = None if self.best_reward is None else self.best_reward - self.bounds.center
-        return self._replace(bounds=replace(self.bounds, center=0.0), best_reward=best)
+
+        def centred(context: Array | None) -> float | None:
+            best = best_reward(context)
+            return None if best is None else best - center
+
+        return self._replace(units=self.units._replace(center=0.0), best_reward=centred)
 
 
-class Engine(ABC):
-    """A posterior over a domain, and the choice of a point in it."""
+B = TypeVar("B", bound=Belief[Any])
 
-    setting: Setting
 
-    @property
-    @abstractmethod
-    def posterior(self) -> Posterior:
-        """The posterior of f - prior_mean: its variance, after all that was queried."""
+class Engine(ABC, Generic[B]):
+    """A domain, and the choice of a point in it."""
 
-    @property
-    @abstractmethod
-    def answers(self) -> Posterior:
-        """The posterior of f - prior_mean after what was learned: the one that the mean is of."""
+    domain: Domain
+    context: Domain | None
 
     @abstractmethod
-    def learn(self, trials: list[Trial], targets: list[float]) -> None:
-        """Take in trials, in order; those queried before need not be queried again."""
+    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: float | None) -> B:
+        """A belief that has learned nothing (see `Belief` for `apart`); `drift` is the share of f new in each round."""
 
     @abstractmethod
-    def revise(self, trial: Trial, old: float, new: float) -> None:
+    def cell(self, trial: Trial) -> Any:
+        """Where a belief finds a trial."""
+
+    @abstractmethod
+    def put(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
+        """Let a belief take in several trials, in order."""
+
+    @abstractmethod
+    def fill(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
+        """Give values to several trials that were taken in without one."""
+
+    @abstractmethod
+    def revise(self, belief: B, cell: Any, old: float | None, new: float | None) -> None:
         """Change what a trial counts as."""
 
     @abstractmethod
-    def forget(self, trial: Trial, target: float) -> None:
-        """Take a trial of this target back out."""
+    def drop(self, belief: B, cell: Any, value: float | None) -> None:
+        """Take a trial back out."""
 
     @abstractmethod
-    def query(self, trial: Trial) -> None:
-        """Let a trial shrink the variance, whatever its answer will be; only with `hallucinate`."""
+    def means(self, belief: B, trials: list[Trial]) -> Array:
+        """Posterior mean at answered trials, `(n,)`."""
 
     @abstractmethod
-    def unquery(self, trial: Trial) -> None:
-        """Take that back."""
-
-    @abstractmethod
-    def deviations(self, trials: list[Trial]) -> Array:
+    def deviations(self, belief: B, trials: list[Trial]) -> Array:
         """Posterior std of f at trials, `(n,)`."""
+
+    @abstractmethod
+    def envelope(self, belief: B, bounds: Bounds, units: Units, points: Any, context: Array | None) -> Envelope:
+        """The bounds of f at points of the domain (all arms, where it has them and None is given)."""
 
     @abstractmethod
     def fail(self, trial: Trial) -> None:
@@ -128,41 +145,30 @@ class Engine(ABC):
         """Set the point of a trial aside no more."""
 
     @abstractmethod
-    def predict(self, points: Any, context: Array | None) -> tuple[Array, Array]:
-        """Mean and std of f at points of the domain (all arms, where it has them and None is given)."""
+    def forgive_all(self) -> None:
+        """Set nothing aside any more."""
 
     @abstractmethod
-    def answered_means(self, trials: list[Trial]) -> Array:
-        """Posterior mean of f - prior_mean at answered trials."""
+    def choose(self, belief: B, question: Question, available: Available | None) -> Decision:
+        """The point of the best score; of those available, ties broken at random, where only some are."""
 
     @abstractmethod
-    def choose(self, question: Question) -> Decision:
-        """The point of the best score."""
-
-    @abstractmethod
-    def anywhere(self, randomness: Randomness) -> Decision:
+    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
         """A uniformly drawn point, for a forced round."""
-
-    @abstractmethod
-    def scores_among(self, question: Question, available: Available) -> tuple[Array, float]:
-        """The score of each available point, `(n,)`, failed or not, and the size that differences of scores have.
-
-        Improvements are measured against the best of these points. See `size_of_scores`.
-        """
 
     @abstractmethod
     def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
         """Which of the available points have been set aside, `(n,)`."""
 
-    def choose_among(self, question: Question, available: Available) -> Decision:
-        """The available point of the best score, ties broken at random."""
-        question = question.centred()
-        scores, size = self.scores_among(question, available)
+    @final
+    def best_among(self, scores: Array, size: float, randomness: Randomness, available: Available) -> Decision:
+        """The available point of the largest score, scores given for each, failed or not, and taken over."""
         scores[self._set_aside(available)] = -np.inf
-        return _decision(available, best_arm(scores, size, question.randomness), explored=False)
+        return _decision(available, best_arm(scores, size, randomness), explored=False)
 
+    @final
     def anywhere_among(self, randomness: Randomness, available: Available) -> Decision:
-        """A uniformly drawn one of the available points, for a forced round."""
+        """A uniformly drawn one of the available points."""
         left = np.flatnonzero(~self._set_aside(available))
         return _decision(available, int(left[randomness.generator.integers(len(left))]), explored=True)
 
@@ -176,9 +182,6 @@ class Engine(ABC):
             )
         return failed
 
-    def tick(self) -> None:  # noqa: B027 - nothing, where f does not drift
-        """One round passes."""
-
     @abstractmethod
     def copy(self) -> Self:
         """An independent engine in the same state."""
@@ -187,29 +190,6 @@ class Engine(ABC):
 def _decision(available: Available, place: int, *, explored: bool) -> Decision:
     arm = None if available.arms is None else int(available.arms[place])
     return Decision(frozen(available.points[place].copy()), arm, explored)
-
-
-def incumbent_of(score: Score, question: Question, best_mean: Callable[[], float]) -> float | None:
-    """What an improvement is measured against, reward units; see `Improvement.incumbent`.
-
-    Args:
-        score: None is returned where it measures none.
-        question: what is to be decided.
-        best_mean: the highest posterior mean over the domain under the question's context, in the posterior's units.
-    """
-    if not isinstance(score, Improvement):
-        return None
-    bounds = question.bounds
-    if score.incumbent == "reward":
-        return bounds.center if question.best_reward is None else question.best_reward
-    return bounds.center + bounds.unit * best_mean()
-
-
-def size_of_scores(score: Score, question: Question, prior_std: float) -> float:
-    """What differences of scores are measured against: the prior standard deviation, or 1 for pure numbers."""
-    if not score.in_rewards:
-        return 1.0
-    return prior_std * question.bounds.unit if isinstance(score, PointwiseScore) else prior_std
 
 
 def row_of(trial: Trial) -> Array:
@@ -245,3 +225,13 @@ def nothing_left() -> NoRegretError:
         "Everything that could be asked for has failed, so there is nothing left. Look at the reasons in "
         "`study.trials`: usually the objective cannot run at all. After mending it, start a study with a new name."
     )
+
+
+def multiple(width: float | None) -> float:
+    """The width of a draw, which is a multiple of the standard deviation or nothing."""
+    if width is None:
+        raise InvalidInput(
+            "Thompson sampling widens its draws by a multiple of the standard deviation, and the bounds of this policy "
+            "are none: give it a `Width`, or another score."
+        )
+    return width

@@ -14,71 +14,96 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
-from typing import NamedTuple, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 from ..change import PowerLaw, ucb_beta
 from ..checks import Array, integer, number
+from ..errors import InvalidInput
 from ..information import GreedyDesign
 from ..posterior import Posterior
 from ..serialize import described
+from .base import Part
 from .series import Series
 
 LEAST_TAIL = 1e-300  # probabilities below it are taken for it
 
 
-@dataclass(frozen=True, slots=True)
+@final
 class Envelope:
-    """Bounds of f at n points: mean +- width * std.
+    """Bounds of f at n points: mean +- width * std, or as given.
 
     Attributes:
         mean: posterior mean, `(n,)`.
         std: posterior standard deviation of f, `(n,)`.
-        width: multiplier of the standard deviation.
+        width: multiplier of the standard deviation; None where the bounds are no such multiple.
         valid_for: what lies inside for all rounds at once, with probability at least 1 - delta: "f" at all points;
             "played", f at the points played (see `CompactBayes`); or "none" where nothing is proved (then no report
             may call it certified).
     """
 
-    mean: Array
-    std: Array
-    width: float
-    valid_for: str
+    __slots__ = ("_given", "mean", "std", "valid_for", "width")
+
+    def __init__(
+        self,
+        mean: Array,
+        std: Array,
+        width: float | None = None,
+        valid_for: str = "none",
+        *,
+        lower: Array | None = None,
+        upper: Array | None = None,
+    ) -> None:
+        self.mean, self.std, self.width, self.valid_for = mean, std, width, valid_for
+        self._given = None if lower is None or upper is None else (lower, upper)
+        if width is None and self._given is None:
+            raise InvalidInput("An envelope has a width, or a lower and an upper bound at each point.")
 
     @property
     def lower(self) -> Array:
         """Lower bounds, `(n,)`."""
-        return self.mean - self.width * self.std
+        return self.mean - self.width * self.std if self._given is None else self._given[0]  # type: ignore[operator]
 
     @property
     def upper(self) -> Array:
         """Upper bounds, `(n,)`."""
-        return self.mean + self.width * self.std
+        return self.mean + self.width * self.std if self._given is None else self._given[1]  # type: ignore[operator]
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """The bounds of one round, at whichever points: what turns a posterior into an `Envelope`.
+class Bounds(ABC):
+    """The bounds of one round, at whichever points: what turns mean and std into an `Envelope`.
 
     Attributes:
-        width: multiplier of the standard deviation.
-        valid_for: see `Envelope`.
-        center: reward at which the posterior is 0.
-        unit: reward units of one unit of the posterior.
+        width: multiplier of the standard deviation; None where the bounds are no such multiple.
     """
 
-    width: float
-    valid_for: str
-    center: float = 0.0
-    unit: float = 1.0
+    width: float | None = None
 
-    def __call__(self, mean: Array, std: Array) -> Envelope:
-        """The envelope at points of this posterior mean and std, which are taken over."""
-        if self.unit != 1.0:
-            mean *= self.unit
-            std *= self.unit
-        if self.center:
-            mean += self.center
-        return Envelope(mean, std, self.width, self.valid_for)
+    pointwise: ClassVar[bool] = True  # whether mean and std at a point are all that its bounds depend on
+    moves: ClassVar[bool] = False  # whether bounds move with the rewards: if all of these grow by one, so do they
+
+    @abstractmethod
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
+        """The envelope at n points.
+
+        Args:
+            mean: posterior mean of f, reward units, `(n,)`, to be taken over.
+            std: posterior standard deviation, likewise.
+            rows: the points as the belief knows them, where the bounds are not `pointwise`.
+        """
+
+
+@final
+class Symmetric(Bounds):
+    """Mean +- width * std."""
+
+    moves: ClassVar[bool] = True
+
+    def __init__(self, width: float) -> None:
+        self.width: float = width
+
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:  # noqa: ARG002 - pointwise
+        """The same multiple of the standard deviation everywhere."""
+        return Envelope(mean, std, self.width)
 
 
 @dataclass(slots=True)
@@ -109,10 +134,33 @@ class Window(NamedTuple):
     in_time: bool
 
 
-class Confidence(ABC):
-    """How wide the envelope is in round t (counted from 1, since the last restart)."""
+class Guess(ABC):
+    """A number that a theorem takes for known, guessed, and raised when data contradict it."""
+
+    bound: float  # the guess in force
+    history: list[tuple[int, float]]  # (rounds so far, guess): the first, and every one that replaced another
+
+    @property
+    @final
+    def growth(self) -> float:
+        """How many times larger the guess is than the first."""
+        return self.bound / self.history[0][1]
+
+    @abstractmethod
+    def check(self, rounds: int, posterior: Posterior) -> None:
+        """Look whether the data contradict it after so many rounds."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent copy."""
+
+
+class Confidence(Part):
+    """Which bounds hold for f in round t, counted from 1 since the last restart."""
 
     delta: float
+
+    hallucinated: ClassVar[bool] = False  # whether they hold for a variance that counts unanswered trials as answered
 
     @property
     def recent(self) -> Window | None:
@@ -124,9 +172,26 @@ class Confidence(ABC):
     def valid_for(self) -> str:
         """See `Envelope.valid_for`."""
 
+    def guess(self) -> Guess | None:
+        """A fresh guess of what the theorem takes for known, where one is made."""
+        return None
+
+    @abstractmethod
+    def bounds(self, t: int, progress: Progress) -> Bounds:
+        """The bounds of round t."""
+
+
+class Width(Confidence):
+    """Bounds that are the same multiple of the standard deviation everywhere: how large it is in round t."""
+
     @abstractmethod
     def width(self, t: int, progress: Progress) -> float:
         """The multiplier of the standard deviation in round t."""
+
+    @final
+    def bounds(self, t: int, progress: Progress) -> Symmetric:
+        """Mean +- width * std."""
+        return Symmetric(self.width(t, progress))
 
 
 def checked_delta(value: object) -> float:
@@ -143,7 +208,7 @@ def checked_scale(value: object) -> float:
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class FiniteBayes(Confidence):
+class FiniteBayes(Width):
     """Srinivas et al. 2010, Theorem 1: f a sample of the Gaussian process, D finite, Gaussian noise.
 
     beta_t = scale * 2 log(|D| t^2 pi^2 / (6 delta)); the width is its square root. With `scale` = 1 the envelope holds
@@ -177,7 +242,7 @@ class FiniteBayes(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class CompactBayes(Confidence):
+class CompactBayes(Width):
     """Srinivas et al. 2010, Theorem 2: f a sample of the Gaussian process on a compact convex D in [0, r]^d.
 
     beta_t = scale * (2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta)))), where
@@ -226,7 +291,7 @@ class CompactBayes(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class PointwiseBayes(Confidence):
+class PointwiseBayes(Width):
     """Central posterior intervals of probability 1 - delta, for f a sample of the Gaussian process.
 
     They hold for one point in one round, not for all at once, so no report calls them certified. The bounds of rules
@@ -251,7 +316,7 @@ class PointwiseBayes(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class ConstantWidth(Confidence):
+class ConstantWidth(Width):
     """A width chosen by hand; nothing is proved for it."""
 
     value: float
@@ -274,7 +339,7 @@ class ConstantWidth(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class ScheduledWidth(Confidence):
+class ScheduledWidth(Width):
     """v_t = constant * t^exponent, chosen by hand: "free parameters" of Chowdhury & Gopalan 2017, end of section 3."""
 
     schedule: PowerLaw
@@ -296,7 +361,7 @@ class ScheduledWidth(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class DriftBayes(Confidence):
+class DriftBayes(Width):
     """Avanesov, eq. 3.7: beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T; width its root. D is chosen by hand.
 
     Nothing is proved for a given D: the theorem wants it large enough and does not say how large.

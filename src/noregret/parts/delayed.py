@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import final
+from typing import ClassVar, final
 
 from ..checks import integer, number
 from ..errors import InvalidInput
 from ..serialize import described
-from .confidence import Confidence, Progress, Window, checked_delta
+from .confidence import Progress, Width, Window, checked_delta
 from .gains import Gain, RealisedGain
 
 LARGEST_GAIN = 300.0  # nats; exp of it is as good as infinite and still a number
@@ -28,7 +28,7 @@ LARGEST_GAIN = 300.0  # nats; exp of it is as good as infinite and still a numbe
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class CensoredWidth(Confidence):
+class CensoredWidth(Width):
     """nu_t = B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s) + beta_t, the sum over the last m trials, answered or not.
 
     beta_t = B_f + (R + B_y) sqrt(2 (gamma_{t-1} + 1 + log(parts / delta))), with `parts` 2 for GP-UCB-SDF and 4 for
@@ -91,7 +91,7 @@ class CensoredWidth(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class Inflated(Confidence):
+class Inflated(Width):
     """exp(C) times another width, for a variance that counts unanswered trials as answered (GP-BUCB).
 
     Desautels, Krause & Burdick 2014, the regret theorem of GP-BUCB: beta_t = exp(2 C) times that of GP-UCB, where
@@ -102,12 +102,14 @@ class Inflated(Confidence):
     factor.
     """
 
-    base: Confidence
+    base: Width
     least: float = 0.0  # the theorem's constant C
     delta: float = field(init=False)
 
+    hallucinated: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
-        if not isinstance(self.base, Confidence):
+        if not isinstance(self.base, Width):
             raise InvalidInput(f"`base` is {self.base!r}: it must be a width, a part of `noregret.parts.confidence`.")
         why = "It bounds an information gain, in nats; exp of it multiplies the width."
         object.__setattr__(self, "least", number("least", self.least, low=0.0, high=LARGEST_GAIN, why=why))

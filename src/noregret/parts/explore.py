@@ -3,26 +3,45 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, ClassVar, final
 
 from ..checks import integer, number
+from ..errors import InvalidInput
+from ..randomness import Randomness
 from ..serialize import described
+from .base import Part
 from .scores import PointwiseScore, PosteriorDeviation
 
+if TYPE_CHECKING:
+    from ..policy import Policy
 
-class Explore(ABC):
+
+class Explore(Part):
     """Forced exploration."""
 
+    ever: ClassVar[bool] = True  # whether any round is forced
+
     @abstractmethod
-    def due(self, uniform: int, history: int) -> bool:
-        """Whether the next round is forced, after `history` rounds since the last restart, `uniform` of them so."""
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
+        """Whether the next round is forced.
+
+        Args:
+            uniform: forced uniform rounds among those that count.
+            history: rounds that count, since the last restart or in the window.
+            randomness: of the trial; `randomness.generator` is made when it is first asked for.
+        """
 
     @property
     def score(self) -> PointwiseScore | None:
         """What makes a point attractive in a forced round; None for a uniform draw."""
         return None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether it makes uniform rounds, which tests of Avanesov's kind live on."""
+        return self.ever and self.score is None
 
 
 @final
@@ -31,7 +50,9 @@ class Explore(ABC):
 class NoExploration(Explore):
     """Never."""
 
-    def due(self, uniform: int, history: int) -> bool:  # noqa: ARG002 - never
+    ever: ClassVar[bool] = False
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - never
         """No."""
         return False
 
@@ -52,7 +73,7 @@ class UniformExploration(Explore):
         why = "It sets how many rounds are uniform: about xi sqrt(t) of t."
         object.__setattr__(self, "xi", number("exploration", self.xi, low=0.0, why=why))
 
-    def due(self, uniform: int, history: int) -> bool:
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
         """Line 6."""
         return self.xi > 0.0 and uniform <= self.xi * math.sqrt(history)
 
@@ -73,7 +94,7 @@ class UncertaintySampling(Explore):
         why = "It counts rounds of uncertainty sampling."
         object.__setattr__(self, "rounds", integer("rounds", self.rounds, low=1, why=why))
 
-    def due(self, uniform: int, history: int) -> bool:  # noqa: ARG002 - however many were uniform
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - however many were uniform
         """The first rounds."""
         return history < self.rounds
 
@@ -81,3 +102,13 @@ class UncertaintySampling(Explore):
     def score(self) -> PointwiseScore:
         """The posterior deviation."""
         return PosteriorDeviation()
+
+    def check(self, policy: Policy) -> None:
+        """A memory that grows beyond these rounds."""
+        late = 10**9
+        window = late - policy.memory.first(0, late)
+        if window <= self.rounds:
+            raise InvalidInput(
+                f"A window of {window} rounds never gets beyond {self.rounds} initial ones, so that every round would "
+                "be one of uncertainty sampling: take a longer window or fewer of them."
+            )

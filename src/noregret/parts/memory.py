@@ -6,19 +6,25 @@ earlier one, whenever its answer comes; the round t of every schedule is counted
 
 from __future__ import annotations
 
-from abc import ABC
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
 from ..change import ChangeDetector, PowerLaw
 from ..checks import flag, integer, number
-from ..domain import Domain
+from ..domain import Arms, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
+from ..posterior import Belief
+from ..record import Trial
 from ..serialize import described
+from .base import Part
+
+if TYPE_CHECKING:
+    from ..policy import Policy
 
 
 class Restart(NamedTuple):
@@ -28,8 +34,69 @@ class Restart(NamedTuple):
     reason: str
 
 
-class Memory(ABC):  # noqa: B024 - what differs is when to cut and what to forget, below
-    """Which trials count."""
+class Prediction(NamedTuple):
+    """What was believed of f at a trial just before its answer was learned, reward units."""
+
+    mean: float
+    std: float
+
+
+class Seen(NamedTuple):
+    """An answered trial that counts, as a watch is shown it.
+
+    Attributes:
+        trial: with its reward, and the constraint values told with it.
+        value: what it counts as less the prior mean, reward units.
+        before: what was predicted; None unless the watch asks for it (`Watch.predicts`).
+    """
+
+    trial: Trial
+    value: float
+    before: Prediction | None
+
+
+class World(NamedTuple):
+    """What a watch may build its own picture from.
+
+    Attributes:
+        domain: what may be played.
+        context: where contexts come from, or None.
+        kernel: of the policy.
+        regularization: lambda, reward units squared.
+        cell: where a belief finds a trial.
+        fresh: makes a belief that has learned nothing; `put(cell(trial), value)` teaches it.
+    """
+
+    domain: Domain
+    context: Domain | None
+    kernel: Kernel
+    regularization: float
+    cell: Callable[[Trial], Any]
+    fresh: Callable[[], Belief[Any]]
+
+
+class Watch(ABC):
+    """Looks at answers, and says when what was learned before is no longer true. A function of what it has seen."""
+
+    predicts: ClassVar[bool] = False  # whether it wants the prediction before each answer; then they are learned singly
+
+    @abstractmethod
+    def see(self, seen: Seen) -> Restart | None:
+        """One answered trial, by number among those that came in together; the cut that it calls for, or None."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """The memory was cut, for whatever reason: what was seen before counts no more."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent one in the same state."""
+
+
+class Memory(Part):
+    """Which trials count. One that overrides nothing counts them all and proves nothing."""
+
+    keeps_all: ClassVar[bool] = False  # whether every answer counts for good: the theorems are for that
 
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round
         """The last cut that is due after `since` and by this round, or None."""
@@ -39,12 +106,26 @@ class Memory(ABC):  # noqa: B024 - what differs is when to cut and what to forge
         """Lambda from a cut on, of a policy with this one."""
         return given
 
+    def first(self, since: int, round_: int) -> int:  # noqa: ARG002 - most count all since the last cut
+        """The first trial that counts in this round, when the last cut was at `since`; never goes back."""
+        return since
+
+    def drift(self) -> float | None:
+        """The share of f that is new in each round, where f drifts; on finitely many arms only."""
+        return None
+
+    def watch(self, world: World) -> Watch | None:  # noqa: ARG002 - most look at no answer
+        """A fresh watch for changes, if this memory has one."""
+        return None
+
 
 @final
 @described
 @dataclass(frozen=True)
 class Forever(Memory):
     """All of them."""
+
+    keeps_all: ClassVar[bool] = True
 
 
 @final
@@ -137,9 +218,50 @@ class RestartOnChange(Memory):
     ridge: float | PowerLaw | None = None
     distance: str = "average"
 
+    def check(self, policy: Policy) -> None:
+        """No contexts, and forced uniform rounds."""
+        if policy.context is not None:
+            raise InvalidInput("Changes are detected without contexts: the paper has none, and neither has the test.")
+        if not policy.explore.uniform:
+            raise InvalidInput(
+                "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both; to "
+                "any other policy `policy.detecting_changes()` adds both.)"
+            )
+        self.detector(policy.domain, policy.kernel)  # has it all that it needs?
+
     def detector(self, domain: Domain, kernel: Kernel) -> ChangeDetector:
         """A fresh detector."""
         return ChangeDetector(kernel, domain=domain, threshold=self.threshold, ridge=self.ridge, distance=self.distance)
+
+    def watch(self, world: World) -> UniformRounds:
+        """The detector, on forced uniform rounds."""
+        return UniformRounds(self.detector(world.domain, world.kernel))
+
+
+@final
+class UniformRounds(Watch):
+    """Shows a detector the uniform rounds that were answered, in the order in which the answers came in."""
+
+    def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
+        self._detector, self._latest = detector, latest
+
+    def see(self, seen: Seen) -> Restart | None:
+        """Lines 10-18 of Algorithm 2."""
+        trial = seen.trial
+        if not trial.explored or trial.reward is None:
+            return None
+        found = self._detector.add(trial.point, seen.value)
+        self._latest = max(trial.number, self._latest)
+        # After the latest round of the test, which is not this one where this answer came late.
+        return Restart(self._latest + 1, f"a change detected on the last {2 * found.half} uniform rounds") if found else None
+
+    def reset(self) -> None:
+        """Forget all pairs."""
+        self._detector.reset()
+
+    def copy(self) -> UniformRounds:
+        """An independent one."""
+        return UniformRounds(self._detector.copy(), self._latest)
 
 
 @final
@@ -152,6 +274,10 @@ class SlidingWindow(Memory):
 
     def __post_init__(self) -> None:
         integer("rounds", self.rounds, low=1, why="It is the number of trials that count.")
+
+    def first(self, since: int, round_: int) -> int:
+        """The oldest in the window."""
+        return max(since, round_ - self.rounds)
 
 
 @final
@@ -170,3 +296,20 @@ class Discount(Memory):
     def __post_init__(self) -> None:
         why = "It is the share of f that is new in each round."
         object.__setattr__(self, "rate", number("rate", self.rate, low=0.0, high=1.0, why=why))
+
+    def drift(self) -> float | None:
+        """The rate; None where it is 0, for then nothing drifts."""
+        return self.rate or None
+
+    def check(self, policy: Policy) -> None:
+        """Finitely many arms, and nothing that must revise an observation."""
+        if not isinstance(policy.domain, Arms) or not isinstance(policy.context, Arms | None):
+            raise InvalidInput(
+                "`Discount` forgets exactly on finitely many arms (and contexts). Elsewhere give the time as a context "
+                "and multiply the kernel by `Matern(0.5, ...)` on it; see `noregret.parts.memory.Discount`."
+            )
+        if policy.pending.revises or policy.objective.revises or policy.refit:
+            raise InvalidInput(
+                "`Discount` keeps no single observations, so nothing can be revised: use `SlidingWindow` or restarts "
+                "where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
+            )

@@ -17,7 +17,8 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from enum import Enum
+from typing import TYPE_CHECKING, ClassVar, Self, final
 
 import numpy as np
 
@@ -26,7 +27,11 @@ from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
 from ..record import Trial
 from ..serialize import described
+from .base import Part
 from .penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2
+
+if TYPE_CHECKING:
+    from ..policy import Policy
 
 SATURATED = (
     f"A multiplier or a penalty has reached {LARGEST:g} and grows no further. Usually the constraints cannot be met "
@@ -35,14 +40,96 @@ SATURATED = (
 )
 
 
-class Objective(ABC):
+class Change(Enum):
+    """What a new epoch asks for."""
+
+    NOTHING = 0
+    REVALUE = 1  # all trials count as something else now
+    RESTART = 2  # nothing that was learned counts any more
+
+
+class Charges(ABC):
+    """What is charged in the coming round, a function of the trials heard of so far.
+
+    Attributes:
+        values: multipliers `(m,)`, read-only.
+        saturated: whether one of them, or a penalty, has been cut off.
+        kernel: of what is learned, in force now; None for the policy's.
+    """
+
+    values: Array
+    saturated: bool = False
+    kernel: Kernel | None = None
+
+    @property
+    def noise_factor(self) -> float:
+        """How much larger the noise of a target is than that of a reward."""
+        return 1.0
+
+    @property
+    def began(self) -> int:
+        """The round in which what is charged now began."""
+        return 0
+
+    @abstractmethod
+    def hear(self, trial: Trial) -> None:
+        """Take note of an outcome."""
+
+    @abstractmethod
+    def advance(self, rounds: int) -> Change:
+        """What is due after so many rounds."""
+
+    @abstractmethod
+    def put_back(self, trials: Sequence[Trial]) -> Array:
+        """What is learned of these answered trials is so much less than their rewards, on average, `(n,)`."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent copy."""
+
+
+class Objective(Part):
     """What is learned of a trial."""
 
     constraints: int  # m, how many constraint values each trial has
+    kernels: tuple[Kernel, ...] = ()  # that `Charges.kernel` may take; the first is the policy's own
+
+    revises: ClassVar[bool] = True  # whether what a trial counts as may change
+
+    @property
+    def proved(self) -> bool:
+        """Whether the bandit's bounds hold for what is learned, its own assumptions granted."""
+        return False
 
     @abstractmethod
-    def target(self, trial: Trial, multipliers: Array) -> float | None:
-        """What an answered trial counts as, reward units; None where its constraint values are missing."""
+    def target(self, trial: Trial, charges: Array) -> float | None:
+        """What an answered trial counts as under these charges `(m,)`, reward units; None where it teaches nothing."""
+
+    @abstractmethod
+    def begin(self) -> Charges:
+        """The charges of the first round."""
+
+
+@final
+class NoCharges(Charges):
+    """Nothing is charged, ever."""
+
+    values: Array = frozen(np.zeros(0))
+
+    def hear(self, trial: Trial) -> None:
+        """Nothing to note."""
+
+    def advance(self, rounds: int) -> Change:  # noqa: ARG002 - nothing is ever due
+        """Nothing."""
+        return Change.NOTHING
+
+    def put_back(self, trials: Sequence[Trial]) -> Array:
+        """Zeros."""
+        return np.zeros(len(trials))
+
+    def copy(self) -> NoCharges:
+        """Itself: it never changes."""
+        return self
 
 
 @final
@@ -52,10 +139,20 @@ class RewardAlone(Objective):
     """The reward; constraint values may be told and are recorded all the same."""
 
     constraints = 0
+    revises: ClassVar[bool] = False
 
-    def target(self, trial: Trial, multipliers: Array) -> float | None:  # noqa: ARG002 - nothing to weigh
+    @property
+    def proved(self) -> bool:
+        """Yes: the theorems are for rewards."""
+        return True
+
+    def target(self, trial: Trial, charges: Array) -> float | None:  # noqa: ARG002 - nothing to weigh
         """The reward."""
         return trial.reward
+
+    def begin(self) -> Charges:
+        """Nothing is charged."""
+        return NoCharges()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +180,17 @@ class Constrained(Objective):
         integer("constraints", self.constraints, low=1, why="It is the number of constraint values of each trial.")
         object.__setattr__(self, "kernels", _checked_kernels(self.kernels, self.epochs))
 
+    def check(self, policy: Policy) -> None:
+        """A kernel for each epoch is given, not learned."""
+        if self.kernels and (self.kernels[0] != policy.kernel or policy.refit is not None):
+            raise InvalidInput(
+                "With a kernel for each epoch the policy's own is that of the first, and none of them is refitted."
+            )
+
+    def begin(self) -> Multipliers:
+        """The multipliers of the first epoch."""
+        return Multipliers(self)
+
     def number_at(self, rounds: int) -> int:
         """Which epoch the next round is in after so many rounds, from 0."""
         return min(rounds // self.epoch, self.epochs - 1)
@@ -103,20 +211,15 @@ class Constrained(Objective):
     def penalty_of(self, constraints: Array, multipliers: Array) -> float:
         """What a target is less than the reward, reward units."""
 
-    @property
-    @abstractmethod
-    def proved(self) -> bool:
-        """Whether the inner bandit's bounds hold for what is learned, its own assumptions granted."""
-
     def saturates(self, constraints: Array) -> bool:  # noqa: ARG002 - a linear penalty does not
         """Whether the penalty of these values is cut off."""
         return False
 
-    def target(self, trial: Trial, multipliers: Array) -> float | None:
+    def target(self, trial: Trial, charges: Array) -> float | None:
         """The reward less the penalty; None where either is missing."""
         if trial.reward is None or trial.constraints is None:
             return None
-        return trial.reward - self.penalty_of(trial.constraints, multipliers)
+        return trial.reward - self.penalty_of(trial.constraints, charges)
 
 
 @final
@@ -270,7 +373,8 @@ def satisfying(trials: Sequence[Trial]) -> list[Trial]:
     return [trial for trial, value in zip(told, worst, strict=True) if value <= 0.0]
 
 
-class Multipliers:
+@final
+class Multipliers(Charges):
     """The multipliers of the epoch that is going on; a function of the trials known when it began.
 
     Attributes:
@@ -284,6 +388,7 @@ class Multipliers:
         self.epoch = 0
         self.values = frozen(objective.first())
         self.saturated = False
+        self.kernel = objective.kernels[0] if objective.kernels else None
         self._told: dict[int, list[Array]] = {}  # of epochs after which there is another
 
     def hear(self, trial: Trial) -> None:
@@ -295,20 +400,40 @@ class Multipliers:
         if self.epoch <= epoch < self._objective.epochs - 1:
             self._told.setdefault(epoch, []).append(trial.constraints)
 
-    def advance(self, rounds: int) -> bool:
-        """Begin the epoch that is due after so many rounds; whether the multipliers have changed."""
-        before = self.values
-        while self.epoch < self._objective.number_at(rounds):
+    @property
+    def noise_factor(self) -> float:
+        """Of the objective."""
+        return self._objective.noise_factor(self.values)
+
+    @property
+    def began(self) -> int:
+        """The round in which the epoch began."""
+        return self.epoch * self._objective.epoch
+
+    def advance(self, rounds: int) -> Change:
+        """Begin the epoch that is due after so many rounds."""
+        objective, before, epoch = self._objective, self.values, self.epoch
+        while self.epoch < objective.number_at(rounds):
             told = self._told.pop(self.epoch, [])
             if told:  # an epoch of which nothing is known changes nothing
-                self.values = frozen(self._objective.updated(self.values, np.mean(told, axis=0)))
+                self.values = frozen(objective.updated(self.values, np.mean(told, axis=0)))
             self.epoch += 1
         self.saturated = self.saturated or bool((self.values >= LARGEST).any())
-        return not np.array_equal(before, self.values)
+        if objective.kernels:
+            self.kernel = objective.kernels[self.epoch]  # k_l of Algorithm 2
+        if objective.fresh and self.epoch != epoch:
+            return Change.RESTART
+        return Change.NOTHING if np.array_equal(before, self.values) else Change.REVALUE
+
+    def put_back(self, trials: Sequence[Trial]) -> Array:
+        """The penalty of the average constraint values at the point of each trial."""
+        g = averages(trials, [np.zeros(0) if trial.constraints is None else trial.constraints for trial in trials])
+        return np.array([self._objective.penalty_of(each, self.values) for each in g])
 
     def copy(self) -> Multipliers:
         """An independent copy."""
         other = Multipliers(self._objective)
         other.epoch, other.values, other.saturated = self.epoch, self.values, self.saturated
+        other.kernel = self.kernel
         other._told = {epoch: list(told) for epoch, told in self._told.items()}
         return other

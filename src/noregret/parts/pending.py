@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import final
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -15,14 +15,63 @@ from ..checks import LARGEST_REWARD, Array, IndexArray, integer, number, one_of
 from ..errors import InvalidInput
 from ..record import Trial
 from ..serialize import described
+from .base import Part
+
+if TYPE_CHECKING:
+    from ..policy import Policy
 
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
 NOISE_STDS = 6.0  # how far noise may take a reward below the minimum of f: further, once in a thousand million times
 
 
+class Pseudo(NamedTuple):
+    """What a trial counts as without an answer of its own: an observation of `value`, reward units.
+
+    With None the variance shrinks and the mean stays; only for parts that say so (`Pending.hallucinates`).
+    """
+
+    value: float | None
+
+
+class Answers(ABC):
+    """The answers that count, and a posterior of them alone.
+
+    Attributes:
+        rows: distinct (context, point) with answers, `(n, c + d)`, each column in units of the domain's side.
+    """
+
+    rows: Array
+
+    @abstractmethod
+    def row(self, trial: Trial) -> Array:
+        """(context, point) of a trial, `(c + d,)`, likewise."""
+
+    @abstractmethod
+    def means(self, which: IndexArray) -> Array:
+        """The posterior mean of the answers, `(k,)`, reward units, at k of the rows."""
+
+
+class Known(NamedTuple):
+    """What may be known of an unanswered trial.
+
+    Attributes:
+        lowest: the smallest reward there is, as far as is known (`Pending.lowest`), reward units.
+        prior_mean: of the policy, reward units.
+        age: questions asked after this trial's own.
+        mean: gives the posterior mean at the trial, reward units.
+        answers: gives the answers alone (`Pending.moves`).
+    """
+
+    lowest: float
+    prior_mean: float
+    age: Callable[[], int]
+    mean: Callable[[], float]
+    answers: Callable[[], Answers]
+
+
 @dataclass(frozen=True, kw_only=True)
-class Pending(ABC):  # noqa: B024 - three different things, told apart where they are used
+class Pending(Part):
     """What an unanswered trial counts as.
 
     Attributes:
@@ -34,8 +83,40 @@ class Pending(ABC):  # noqa: B024 - three different things, told apart where the
 
     failed: str = "aside"
 
+    hallucinates: ClassVar[bool] = False  # whether trials may count for the variance alone
+    moves: ClassVar[bool] = False  # whether what an unanswered trial counts as may change in every round
+    in_time: ClassVar[bool] = False  # whether it looks at the clock, which then must not go back
+
     def __post_init__(self) -> None:
         one_of("failed", self.failed, FAILED)
+
+    @abstractmethod
+    def count_as(self, trial: Trial, known: Known) -> Pseudo | None:
+        """What a trial counts as that is not answered, or whose answer came too late; None for nothing."""
+
+    def stand_in(self, lowest: float) -> float | None:  # noqa: ARG002 - of most there is none
+        """The one reward that all unanswered trials count as, where there is one."""
+        return None
+
+    @property
+    def revises(self) -> bool:
+        """Whether anything but answers counts, or what counts may change."""
+        return True
+
+    def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:  # noqa: ARG002 - mostly all do
+        """Whether an answer counts, which came after so many further questions, instead of what stood in for it."""
+        return True
+
+    def lowest(self, least: float | None, prior_mean: float) -> float:
+        """The smallest reward there is: the smallest told so far (`least`), the prior mean before the first."""
+        return prior_mean if least is None else least
+
+    def check_reward(self, reward: float, noise: float) -> None:
+        """Refuse a reward that cannot be; called before it is recorded."""
+
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 - see `Policy.valid_for`
+        """What of the width's claim is left: nothing, where something stands in for answers."""
+        return "none"
 
 
 @final
@@ -43,6 +124,18 @@ class Pending(ABC):  # noqa: B024 - three different things, told apart where the
 @dataclass(frozen=True, kw_only=True)
 class Ignored(Pending):
     """Nothing: until its answer comes the trial might as well not have been asked for."""
+
+    def count_as(self, trial: Trial, known: Known) -> None:
+        """Nothing."""
+
+    @property
+    def revises(self) -> bool:
+        """Only where failures count."""
+        return self.failed != "aside"
+
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 - whatever else the policy has
+        """All, but for a width that is for censored answers."""
+        return "none" if proved == "rho_m f" else proved
 
 
 @final
@@ -54,6 +147,16 @@ class Hallucinated(Pending):
     GP-BUCB (Desautels, Krause & Burdick 2014) and GP-BTS (Chowdhury & Gopalan 2019). Their theorems ask for a wider
     width: without it (`gp_bucb(inflation=...)`) bounds count as proved for nothing.
     """
+
+    hallucinates: ClassVar[bool] = True
+
+    def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all alike
+        """The variance alone."""
+        return Pseudo(None)
+
+    def proves(self, proved: str, policy: Policy) -> str:
+        """All, with a width that is for such a variance."""
+        return proved if policy.confidence.hallucinated and proved != "rho_m f" else "none"
 
 
 @final
@@ -73,23 +176,20 @@ class NearestMeans(Pending):
 
     neighbours: int = 1
 
+    moves: ClassVar[bool] = True
+
     def __post_init__(self) -> None:
         super().__post_init__()
         why = "It is how many answered points an unanswered one takes its value from."
         object.__setattr__(self, "neighbours", integer("neighbours", self.neighbours, low=1, why=why))
 
-    def value(self, row: Array, answered: Array, means: Callable[[IndexArray], Array]) -> float | None:
-        """What a trial counts as; None before the first answer.
-
-        Args:
-            row: of the trial, `(d,)`, in units of the sides.
-            answered: distinct rows with answers, `(n, d)`, likewise.
-            means: the posterior mean of the answered trials, `(k,)`, at k of these rows.
-        """
-        if not len(answered):
-            return None
-        distances = np.linalg.norm(answered - row, axis=1)
-        return float(means(np.argsort(distances, kind="stable")[: self.neighbours]).mean())
+    def count_as(self, trial: Trial, known: Known) -> Pseudo:
+        """The average over the nearest; the prior mean before the first answer."""
+        answers = known.answers()
+        if not len(answers.rows):
+            return Pseudo(known.prior_mean)
+        distances = np.linalg.norm(answers.rows - answers.row(trial), axis=1)
+        return Pseudo(float(answers.means(np.argsort(distances, kind="stable")[: self.neighbours]).mean()))
 
 
 @final
@@ -111,7 +211,7 @@ class Censored(Pending):
 
     minimum: float | None
     window: float
-    in_time: bool = False
+    in_time: bool = False  # type: ignore[misc]  # of other parts it is no choice
     late: str = "drop"
 
     def __post_init__(self) -> None:
@@ -130,7 +230,31 @@ class Censored(Pending):
         seconds = window.total_seconds() if isinstance(window, timedelta) else window
         return cls(minimum=minimum, window=seconds, in_time=in_time, late=late)
 
-    def in_time_to_count(self, trial: Trial, asked_since: int) -> bool:
+    def lowest(self, least: float | None, prior_mean: float) -> float:
+        """The minimum, where it is known."""
+        return super().lowest(least, prior_mean) if self.minimum is None else self.minimum
+
+    def stand_in(self, lowest: float) -> float:
+        """The lowest."""
+        return lowest
+
+    def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all alike
+        """ytilde = 0, the minimum (eq. 1)."""
+        return Pseudo(known.lowest)
+
+    def proves(self, proved: str, policy: Policy) -> str:
+        """Where targets are eq. 1's: a prior mean at a fixed minimum, late answers never counted, one window."""
+        recent = policy.confidence.recent
+        as_proved = (
+            proved == "rho_m f"
+            and self.minimum == policy.prior_mean
+            and self.late == "drop"
+            and recent is not None
+            and (self.window, self.in_time) == (recent.length, recent.in_time)
+        )
+        return proved if as_proved else "none"
+
+    def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:
         """Whether the answer of a trial came soon enough: after so many further questions, or by its own times."""
         if self.late == "accept":
             return True
@@ -139,9 +263,9 @@ class Censored(Pending):
                 return False
             # The difference of two times is rounded: an answer at the very end of the window still counts.
             return trial.told_at - trial.asked_at <= self.window + 2.0 * math.ulp(trial.told_at)
-        return asked_since <= self.window
+        return asked_since() <= self.window
 
-    def check(self, reward: float, noise: float) -> None:
+    def check_reward(self, reward: float, noise: float) -> None:
         """Refuse a reward so far below the declared minimum that noise cannot have taken it there."""
         if self.minimum is not None and reward < self.minimum - NOISE_STDS * noise:
             raise InvalidInput(

@@ -8,14 +8,14 @@ from typing import final
 
 from ..checks import LARGEST_REWARD, integer, number
 from ..serialize import described
-from .confidence import Confidence, Progress
+from .confidence import Progress, Width
 from .gains import Gain, RealisedGain
 
 
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class PeriodRkhs(Confidence):
+class PeriodRkhs(Width):
     """Avanesov, eq. A.3: beta_t = D (2 F^2 + 300 eta_t log^3(t T^2)), t since the last restart; width its root.
 
     Holds at all points and rounds of one stationary period with probability at least 1 - 2 / T^2 (Lemma B.5 with

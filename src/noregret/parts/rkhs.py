@@ -16,7 +16,7 @@ from typing import final
 from ..checks import LARGEST_REWARD, integer, number
 from ..posterior import Posterior
 from ..serialize import described
-from .confidence import Confidence, Progress, checked_delta, checked_scale
+from .confidence import Guess, Progress, Width, checked_delta, checked_scale
 from .gains import Gain, RealisedGain
 
 
@@ -28,7 +28,7 @@ def _checked_bound(value: object) -> float:
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class SelfNormalized(Confidence):
+class SelfNormalized(Width):
     """Chowdhury & Gopalan 2017, Theorem 2: B + R sqrt(2 (gamma_{t-1} + 1 + ln(parts / delta))).
 
     IGP-UCB has `parts` = 1. GP-TS has 2: half of delta is left to the samples drawn (its section 4.2, v_t). Holds at
@@ -54,6 +54,10 @@ class SelfNormalized(Confidence):
         integer("parts", self.parts, low=1)
         object.__setattr__(self, "delta", checked_delta(self.delta))
 
+    def guess(self) -> NormGuess | None:
+        """Of the norm bound."""
+        return NormGuess(self) if self.guessed else None
+
     @property
     def valid_for(self) -> str:
         """Valid for f where every assumption is known to hold."""
@@ -70,7 +74,7 @@ class SelfNormalized(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class BoundedNoise(Confidence):
+class BoundedNoise(Width):
     """Srinivas et al. 2010, Theorem 3: beta_t = scale * (2 B^2 + 300 gamma_t log^3(t / delta)); width its root.
 
     For noise bounded by sigma, lambda = sigma^2, and gamma_t the maximum information gain or a bound on it. The paper
@@ -95,6 +99,10 @@ class BoundedNoise(Confidence):
         object.__setattr__(self, "scale", checked_scale(self.scale))
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
 
+    def guess(self) -> NormGuess | None:
+        """Of the norm bound."""
+        return NormGuess(self) if self.guessed else None
+
     @property
     def valid_for(self) -> str:
         """Valid for f with a bound on gamma_t; the gain realised is none (the proof needs a number known before)."""
@@ -112,7 +120,7 @@ class BoundedNoise(Confidence):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class KernelUcb(Confidence):
+class KernelUcb(Width):
     """Valko et al. 2013: eta / sqrt(lambda), the same in every round (Chowdhury & Gopalan 2017, section 3.1).
 
     Their bounds hold for one point given observations that do not depend on each other, not along a run.
@@ -138,7 +146,8 @@ class KernelUcb(Confidence):
         return self.eta / math.sqrt(self.regularization)
 
 
-class NormGuess:
+@final
+class NormGuess(Guess):
     """Guess and doubling for an unknown norm bound (Srinivas et al. 2010, after Theorem 3, leave the test open).
 
     The test used here: with V = Phi^T Phi + lambda I, the posterior mean is V^{-1} Phi^T (Phi f + eps), so that
@@ -155,11 +164,6 @@ class NormGuess:
         self._confidence = confidence
         self.bound = confidence.norm_bound
         self.history: list[tuple[int, float]] = [(0, self.bound)]
-
-    @property
-    def growth(self) -> float:
-        """How many times larger the guess is than the first."""
-        return self.bound / self._confidence.norm_bound
 
     def check(self, rounds: int, posterior: Posterior) -> None:
         """Double the guess while the posterior mean, after that many rounds, contradicts it."""

@@ -12,16 +12,20 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
 
 from ..checks import LARGEST_REWARD, Array, number, one_of
+from ..domain import Arms
 from ..errors import InvalidInput
 from ..serialize import described
+from .base import Part
 from .confidence import Envelope
+from .lattice import best_on_grid
+from .surface import PointView, Surface, TableView, View
 
 LEAST_STD = 1e-100  # where nothing is uncertain, z is huge and finite
 FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
@@ -29,22 +33,50 @@ MOST = 1e100  # |z| beyond which it is cut off: its square must not overflow
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-class Score(ABC):  # noqa: B024 - the two families below have nothing in common but their use
+class Score(Part):
     """A number for each candidate, larger is better."""
 
     in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
 
+    @abstractmethod
+    def on_table(self, view: TableView) -> Array:
+        """Scores of all arms, a fresh array `(N,)`."""
+
+    @abstractmethod
+    def on_points(self, view: PointView) -> Surface:
+        """What is maximised over a continuous domain."""
+
+    def placed(self, point: Array, surface: Surface, view: PointView) -> Array:  # noqa: ARG002 - mostly that one
+        """The point `(d,)` that is played where the search has found this one, a fresh array."""
+        return point.copy()
+
 
 class PointwiseScore(Score):
-    """A score that is a function of mean and standard deviation at one point."""
+    """A score that is a function of the envelope at one point, and perhaps of an incumbent."""
 
     @abstractmethod
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Scores of the n candidates in the envelope, `(n,)`."""
 
-    @abstractmethod
-    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
-        """Derivatives of each score in its mean and in its standard deviation, each `(n,)`."""
+    def partials(
+        self, envelope: Envelope, incumbent: float | None = None  # noqa: ARG002 - for those that know
+    ) -> tuple[Array, Array] | None:
+        """Derivatives of each score in its mean and in its standard deviation, each `(n,)`; None: by differences."""
+        return None
+
+    def incumbent_in(self, view: View) -> float | None:  # noqa: ARG002 - most have none
+        """What candidates are measured against, reward units."""
+        return None
+
+    @final
+    def on_table(self, view: TableView) -> Array:
+        """Scores of all arms."""
+        return self(view.envelope(), self.incumbent_in(view))
+
+    @final
+    def on_points(self, view: PointView) -> Surface:
+        """The score, with its gradients."""
+        return view.surface(self, self.incumbent_in(view))
 
 
 @final
@@ -57,8 +89,10 @@ class UpperConfidenceBound(PointwiseScore):
         """Mu + width * sigma, `(n,)`."""
         return envelope.upper
 
-    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
-        """1 and the width."""
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:  # noqa: ARG002
+        """1 and the width; unknown where the bounds are no multiple of the standard deviation."""
+        if envelope.width is None:
+            return None
         return np.ones_like(envelope.mean), np.full_like(envelope.std, envelope.width)
 
 
@@ -113,6 +147,11 @@ class Improvement(PointwiseScore):
     def __post_init__(self) -> None:
         one_of("incumbent", self.incumbent, ["mean", "reward"])
         object.__setattr__(self, "margin", number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
+
+    @final
+    def incumbent_in(self, view: View) -> float:
+        """The best mean, or the best reward."""
+        return view.best_mean() if self.incumbent == "mean" else view.best_reward()
 
 
 @final
@@ -191,6 +230,22 @@ class ThompsonSample(Score):
         if self.grid is None:
             return math.inf
         return self.grid * math.pow(t, self.growth) * (norm_growth if self.per_norm else 1.0)
+
+    def on_table(self, view: TableView) -> Array:
+        """A draw at every arm."""
+        return view.draw()
+
+    def on_points(self, view: PointView) -> Surface:
+        """A path."""
+        return view.path()
+
+    def placed(self, point: Array, surface: Surface, view: PointView) -> Array:
+        """The point, or the best of the discretisation D_t, where one is wanted."""
+        domain = view.domain
+        if self.grid is None or isinstance(domain, Arms):
+            return point.copy()
+        count = self.per_side(view.round, norm_growth=view.norm_growth)
+        return best_on_grid(surface.values, domain, point, view.points, count)
 
 
 def _standardized(envelope: Envelope, incumbent: float | None, margin: float) -> tuple[Array, Array]:

@@ -24,6 +24,7 @@ from ..parameters import Choice, Float, Int
 from ..serialize import described
 from .ascent import ascend
 from .quadratic import climb, tops_of_parabolas
+from .surface import Surface
 
 DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
 PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
@@ -35,13 +36,6 @@ COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part 
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
 FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
-
-
-class Surface(NamedTuple):
-    """What is maximised over a domain; points are rows in the domain's (encoded) coordinates."""
-
-    values: Callable[[Array], Array]  # (m, d) -> (m,)
-    slopes: Callable[[Array], tuple[Array, Array]]  # (m, d) -> values (m,) and gradients (m, d)
 
 
 class Found(NamedTuple):

@@ -6,25 +6,30 @@ from ..checks import number
 from ..domain import Arms
 from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
+from .belief import Belief, PointBelief, TableBelief
 from .drifting import DriftingPosterior
 from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
 from .paths import Path, sample_path
 from .played import PlayedPosterior
 from .points import Gradients, PointPosterior
-from .protocol import Posterior
+from .protocol import Posterior, RevisablePosterior
 from .standing import Standing
 
 __all__ = [
     "ArmPosterior",
+    "Belief",
     "DriftingPosterior",
     "FeaturePosterior",
     "Gradients",
     "Path",
+    "PointBelief",
     "PlayedPosterior",
     "PointPosterior",
     "Posterior",
+    "RevisablePosterior",
     "Standing",
+    "TableBelief",
     "posterior_on_arms",
     "sample_path",
 ]

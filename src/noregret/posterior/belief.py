@@ -74,9 +74,10 @@ class Belief(ABC, Generic[P]):
 
     @final
     @property
-    def information_gain(self) -> float:
-        """Of all that was asked, nats."""
-        return self.asked.information_gain
+    def spread(self) -> P:
+        """The posterior that the variance is taken from."""
+        # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
+        return self.answered if self.asked.count == self.answered.count else self.asked
 
     @final
     def copy(self) -> Self:
@@ -103,7 +104,9 @@ class TableBelief(Belief[ArmPosterior | DriftingPosterior]):
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
         """Mean and standard deviation of f at these cells, or at all."""
         mean, std = self.answered.predict(cells)
-        return (mean, self.asked.predict(cells)[1]) if self.apart else (mean, std)
+        if self.apart and (spread := self.spread) is not self.answered:
+            std = spread.predict(cells)[1]
+        return mean, std
 
     def mean(self, cells: ArmIndices) -> Array:
         """The mean alone, `(n,)`."""
@@ -112,8 +115,9 @@ class TableBelief(Belief[ArmPosterior | DriftingPosterior]):
     def draw(self, rng: np.random.Generator, cells: ArmIndices | None, *, width: float) -> Array:
         """A draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
         mean, _ = self.answered.predict(cells)
-        deviation = self.asked.sample(rng, cells)[0]
-        if not self.apart:
+        spread = self.spread
+        deviation = spread.sample(rng, cells)[0]
+        if spread is self.answered:  # otherwise its own mean is 0
             deviation -= mean
         return np.asarray(mean + width * deviation)
 
@@ -128,21 +132,24 @@ class TableBelief(Belief[ArmPosterior | DriftingPosterior]):
 class PointBelief(Belief[PointPosterior]):
     """Over rows of coordinates."""
 
-    def put_all(self, rows: Array, values: Sequence[float]) -> None:
+    def put_all(self, rows: Array, values: Sequence[float | None]) -> None:
         """Take in several trials at once, `(n, d)`, which costs less than one by one."""
         if self.apart:
             self.asked.extend(rows, np.zeros(len(rows)))
-        self.answered.extend(rows, values)
+        self.fill_all(rows, values)
 
-    def fill_all(self, rows: Array, values: Sequence[float]) -> None:
-        """Give values to trials that were taken in without one."""
-        self.answered.extend(rows, values)
+    def fill_all(self, rows: Array, values: Sequence[float | None]) -> None:
+        """Give values, where there are any, to trials whose questions are known."""
+        valued = [i for i, value in enumerate(values) if value is not None]
+        if valued:
+            self.answered.extend(rows[valued], [cast(float, values[i]) for i in valued])
 
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
         """Mean and standard deviation of f at rows `(n, d)`."""
-        if not self.apart:
-            return self.answered.predict(cells)
-        return self.answered.mean(cells), self.asked.predict(cells)[1]
+        spread = self.spread
+        if spread is self.answered:
+            return spread.predict(cells)
+        return self.answered.mean(cells), spread.predict(cells)[1]
 
     def mean(self, cells: Array) -> Array:
         """The mean alone, `(n,)`."""
@@ -150,15 +157,17 @@ class PointBelief(Belief[PointPosterior]):
 
     def gradients(self, rows: Array) -> Gradients:
         """Mean and standard deviation at rows `(n, d)`, with their gradients."""
-        at = self.asked.gradients(rows)
-        if not self.apart:
+        spread = self.spread
+        at = spread.gradients(rows)
+        if spread is self.answered:
             return at
         mean, slope = self.answered.mean_gradient(rows)
         return at._replace(mean=mean, mean_gradient=slope)
 
     def path(self, rng: np.random.Generator, *, width: float) -> Drawn:
         """A function drawn from GP(mu, width^2 cov)."""
-        return Drawn(sample_path(self.asked, rng).widened(width), self.answered if self.apart else None)
+        spread = self.spread
+        return Drawn(sample_path(spread, rng).widened(width), None if spread is self.answered else self.answered)
 
 
 @final
