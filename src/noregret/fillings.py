@@ -60,9 +60,11 @@ class AnswersAlone(Answers):
             self.rows = np.concatenate([self.rows, np.array(new)])
 
     def row(self, trial: Trial) -> Array:
+        """(context, point) in units of the sides."""
         return np.asarray(row_of(trial) / self._sides)
 
     def means(self, which: IndexArray) -> Array:
+        """Posterior means, reward units."""
         trials = list(self._points.values())
         means = self._engine.means(self._belief, [trials[i] for i in which])
         return means * self._units.unit + self._units.center

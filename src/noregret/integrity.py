@@ -19,7 +19,6 @@ from .domain import Arms, Domain, Space
 from .errors import InvalidInput, StorageError
 from .parameters import Float, Parameter
 from .parts.explore import NoExploration
-from .parts.pending import Censored
 from .policy import Policy
 from .record import Record, Trial
 from .scripted import ScriptedPolicy
@@ -57,8 +56,7 @@ class Auditor:
         self._policy = policy
         self._where = where
         self._explores = isinstance(policy, Policy) and not isinstance(policy.explore, NoExploration)
-        self._censored = policy.pending if isinstance(policy.pending, Censored) else None
-        self._timed = self._censored is not None and self._censored.in_time
+        self._timed = policy.pending.in_time
 
     def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:
         """Those of the stored trials that the record does not know yet, their parameters decoded from their points.
@@ -153,9 +151,9 @@ class Auditor:
     def _check_reward(self, trial: Trial, reward: float) -> None:
         if not abs(reward) <= LARGEST_REWARD:
             self._refuse(trial, f"its reward is {reward}")
-        if self._censored is not None and isinstance(self._policy, Policy):
+        if isinstance(self._policy, Policy):
             try:
-                self._censored.check(reward, self._policy.noise)
+                self._policy.pending.check_reward(reward, self._policy.noise)
             except InvalidInput as error:
                 self._refuse(trial, str(error))
 

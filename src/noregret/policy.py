@@ -26,6 +26,7 @@ from .parts.search import PointSearch
 
 __all__ = ["Decision", "Policy"]
 
+
 @final
 @serialize.described
 @dataclass(frozen=True, kw_only=True)
@@ -125,7 +126,9 @@ class Policy:
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))
         if unknown:
-            raise InvalidInput(f"A policy has no slot {', '.join(map(repr, unknown))}; its slots are {', '.join(known)}.")
+            raise InvalidInput(
+                f"A policy has no slot {', '.join(map(repr, unknown))}; its slots are {', '.join(known)}."
+            )
         return replace(self, **parts)
 
     def detecting_changes(

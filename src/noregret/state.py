@@ -138,7 +138,7 @@ class State:
             self._fit()
 
     def _first_counted(self) -> int:
-        return self.policy.memory.first(self._since, self._rounds) if self._forgets else self._since
+        return self.policy.memory.first_counted(self._since, self._rounds) if self._forgets else self._since
 
     # -- outcomes ------------------------------------------------------------------------------------------------
 
@@ -298,9 +298,7 @@ class State:
         self._settle()
         policy, ledger = self.policy, self._ledger
         randomness, score = Randomness(self._seed, self._rounds), policy.score
-        if self._explores and policy.explore.due(
-            len(self._uniform), self._rounds - self._first_counted(), randomness
-        ):
+        if self._explores and policy.explore.due(len(self._uniform), self._rounds - self._first_counted(), randomness):
             if policy.explore.score is None:
                 return self._engine.anywhere(randomness, available)
             score = policy.explore.score
@@ -401,7 +399,7 @@ class State:
     @property
     def information_gain(self) -> float:
         """Realised information gain of what counts, nats."""
-        return self._ledger.belief.asked.information_gain
+        return float(self._ledger.belief.asked.information_gain)
 
     @property
     def kernel(self) -> Kernel:

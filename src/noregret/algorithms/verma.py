@@ -202,7 +202,7 @@ def gp_bucb(
         least = 0.0 if inflation == "realised" else inflation
         if isinstance(least, str):
             raise InvalidInput(f"`inflation` is {inflation!r}: it must be 'realised', a number of nats, or None.")
-        policy = replace(policy, confidence=Inflated(base=policy.confidence, least=least))
+        policy = replace(policy, confidence=Inflated(base=policy.confidence, least=least))  # type: ignore[arg-type]  # a `Width`
     initial = integer("initial", initial, low=0, why="It counts rounds of uncertainty sampling.")
     return replace(policy, explore=UncertaintySampling(initial)) if initial else policy
 

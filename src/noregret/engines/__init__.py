@@ -7,10 +7,21 @@ from typing import Any
 from ..domain import Arms, Domain
 from ..parts.search import PointSearch
 from .arms import ArmEngine
-from .base import Decision, Engine, Question, Units, row_of, table
+from .base import BestReward, Decision, Engine, Question, Units, row_of, table
 from .points import PointEngine
 
-__all__ = ["ArmEngine", "Decision", "Engine", "PointEngine", "Question", "Units", "make_engine", "row_of", "table"]
+__all__ = [
+    "ArmEngine",
+    "BestReward",
+    "Decision",
+    "Engine",
+    "PointEngine",
+    "Question",
+    "Units",
+    "make_engine",
+    "row_of",
+    "table",
+]
 
 
 def make_engine(domain: Domain, context: Domain | None, search: PointSearch, *, seed: int) -> Engine[Any]:

@@ -153,9 +153,7 @@ class ArmEngine(Engine[TableBelief]):
 class _Table(TableView):
     """A round on the table, or on some of its arms."""
 
-    def __init__(
-        self, engine: ArmEngine, belief: TableBelief, question: Question, arms: IndexArray | None
-    ) -> None:
+    def __init__(self, engine: ArmEngine, belief: TableBelief, question: Question, arms: IndexArray | None) -> None:
         self._belief, self._question, self._arms = belief, question, arms
         self._cells = engine.cells(question.context)
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness

@@ -329,7 +329,11 @@ class _Round(PointView):
 
         def slopes(points: Array) -> tuple[Array, Array]:
             # Into the domain, so that no point is looked at outside of it.
-            signs = np.ones(points.shape) if isinstance(domain, Arms) else np.where(points + steps > domain.upper, -1.0, 1.0)
+            signs = (
+                np.ones(points.shape)
+                if isinstance(domain, Arms)
+                else np.where(points + steps > domain.upper, -1.0, 1.0)
+            )
             moved = points[:, None, :] + (signs * steps)[:, None, :] * np.eye(points.shape[1])
             around = values(moved.reshape(-1, points.shape[1])).reshape(len(points), -1)
             here = values(points)

@@ -21,7 +21,10 @@ SLOTS: dict[str, tuple[type, str]] = {
     "explore": (Explore, "a part of `noregret.parts.explore`"),
     "pending": (Pending, "a part of `noregret.parts.pending`"),
     "objective": (Objective, "a part of `noregret.parts.objective`"),
-    "confidence": (Confidence, "a part of `noregret.parts.confidence` or its neighbours, such as `ConstantWidth(value=2.0)`"),
+    "confidence": (
+        Confidence,
+        "a part of `noregret.parts.confidence` or its neighbours, such as `ConstantWidth(value=2.0)`",
+    ),
     "score": (Score, "a part of `noregret.parts.scores`"),
     "search": (PointSearch, "made by `nr.PointSearch(...)`"),
     "refit": (Refit, "made by `nr.Refit(...)`, or None"),

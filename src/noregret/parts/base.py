@@ -17,5 +17,5 @@ class Part(ABC):  # noqa: B024 - what a part does is said by its slot
     run is in an object that it makes afresh (`Memory.watch`, `Objective.begin`, `Confidence.guess`).
     """
 
-    def check(self, policy: Policy) -> None:
+    def check(self, policy: Policy) -> None:  # noqa: B027 - most go with everything
         """Refuse, by an `InvalidInput`, a policy in which this part makes no sense; called when the policy is made."""

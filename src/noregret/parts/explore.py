@@ -106,7 +106,7 @@ class UncertaintySampling(Explore):
     def check(self, policy: Policy) -> None:
         """A memory that grows beyond these rounds."""
         late = 10**9
-        window = late - policy.memory.first(0, late)
+        window = late - policy.memory.first_counted(0, late)
         if window <= self.rounds:
             raise InvalidInput(
                 f"A window of {window} rounds never gets beyond {self.rounds} initial ones, so that every round would "

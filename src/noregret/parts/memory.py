@@ -106,7 +106,7 @@ class Memory(Part):
         """Lambda from a cut on, of a policy with this one."""
         return given
 
-    def first(self, since: int, round_: int) -> int:  # noqa: ARG002 - most count all since the last cut
+    def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002 - most count all since the last cut
         """The first trial that counts in this round, when the last cut was at `since`; never goes back."""
         return since
 
@@ -253,7 +253,11 @@ class UniformRounds(Watch):
         found = self._detector.add(trial.point, seen.value)
         self._latest = max(trial.number, self._latest)
         # After the latest round of the test, which is not this one where this answer came late.
-        return Restart(self._latest + 1, f"a change detected on the last {2 * found.half} uniform rounds") if found else None
+        return (
+            Restart(self._latest + 1, f"a change detected on the last {2 * found.half} uniform rounds")
+            if found
+            else None
+        )
 
     def reset(self) -> None:
         """Forget all pairs."""
@@ -275,7 +279,7 @@ class SlidingWindow(Memory):
     def __post_init__(self) -> None:
         integer("rounds", self.rounds, low=1, why="It is the number of trials that count.")
 
-    def first(self, since: int, round_: int) -> int:
+    def first_counted(self, since: int, round_: int) -> int:
         """The oldest in the window."""
         return max(since, round_ - self.rounds)
 

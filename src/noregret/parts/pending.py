@@ -239,7 +239,7 @@ class Censored(Pending):
         return lowest
 
     def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all alike
-        """ytilde = 0, the minimum (eq. 1)."""
+        """The minimum, eq. 1's ytilde = 0."""
         return Pseudo(known.lowest)
 
     def proves(self, proved: str, policy: Policy) -> str:

@@ -59,7 +59,9 @@ class PointwiseScore(Score):
         """Scores of the n candidates in the envelope, `(n,)`."""
 
     def partials(
-        self, envelope: Envelope, incumbent: float | None = None  # noqa: ARG002 - for those that know
+        self,
+        envelope: Envelope,  # noqa: ARG002 - for those that know
+        incumbent: float | None = None,  # noqa: ARG002
     ) -> tuple[Array, Array] | None:
         """Derivatives of each score in its mean and in its standard deviation, each `(n,)`; None: by differences."""
         return None

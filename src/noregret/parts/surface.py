@@ -39,7 +39,7 @@ class View(ABC):
 
     @abstractmethod
     def best_mean(self) -> float:
-        """The highest posterior mean over what may be played, as far as it is known; the prior mean before any answer."""
+        """The highest posterior mean over what may be played, as far as is known; before any answer the prior mean."""
 
     @abstractmethod
     def best_reward(self) -> float:

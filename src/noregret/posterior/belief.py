@@ -7,7 +7,7 @@ believed, and its draws are draws of f - mu.
 | symbol | name | meaning |
 |---|---|---|
 | mu | `answered` | posterior of the trials that have a value |
-| sigma | `asked` | posterior of these and of those that only shrink the variance; the same object where there are none |
+| sigma | `asked` | posterior of these and of those that only shrink the variance; the same where there are none |
 """
 
 from __future__ import annotations
@@ -87,6 +87,9 @@ class Belief(ABC, Generic[P]):
         other.answered = self.answered.copy()
         other.asked = self.asked.copy() if self.apart else other.answered
         return other
+
+    def tick(self) -> None:
+        """One round passes."""
 
     @abstractmethod
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
