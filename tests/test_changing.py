@@ -10,7 +10,6 @@ import pytest
 import noregret as nr
 from noregret import environments as worlds
 from noregret import metrics
-from noregret.engines import ArmEngine
 from noregret.parts.explore import UniformExploration
 from noregret.posterior import DriftingPosterior
 from tests.conformance.test_policies import POLICIES
@@ -104,7 +103,7 @@ def test_a_memory_that_forgets_nothing_within_the_horizon(make, memory):
     plain, studied = (play(nr.Study(make(**more), seed=1), 60) for more in ({}, {"memory": memory}))
     assert arms_of(plain) == arms_of(studied)
     still = studied._state  # as it is before round 60, which `predict` would be about
-    np.testing.assert_allclose(still._engine.predict(None, None), plain._state._engine.predict(None, None), atol=1e-9)
+    np.testing.assert_allclose(still._ledger.belief.predict(), plain._state._ledger.belief.predict(), atol=1e-9)
 
 
 # -- restarts ----------------------------------------------------------------------------------------------------------
@@ -206,7 +205,7 @@ def test_a_change_seen_through_a_late_answer_forgets_up_to_the_latest_round_of_t
     study.tell(first, 50.0)  # the fourth answer: now two and two can be compared
     study.ask()
     assert study.restarts == [uniform[-1] + 1]
-    assert study._state._detector.count == 0
+    assert study._state._watch._detector.count == 0
 
 
 def test_the_detector_sees_only_answered_uniform_rounds():
@@ -221,7 +220,7 @@ def test_the_detector_sees_only_answered_uniform_rounds():
             told += trial.explored
     study.add(ARMS.points[20], 1.0)
     study.ask()
-    assert study._state._detector.count == told > 0
+    assert study._state._watch._detector.count == told > 0
 
 
 def test_fewer_than_two_uniform_rounds_are_no_test():
@@ -231,7 +230,7 @@ def test_fewer_than_two_uniform_rounds_are_no_test():
     study.tell(trial, 5.0)
     study.ask()
     assert study.restarts == []
-    assert study._state._detector.distances.shape == (0,)
+    assert study._state._watch._detector.distances.shape == (0,)
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------
@@ -482,10 +481,10 @@ def test_replay_leaves_no_trace_on_a_box(name):
 
 def test_looking_when_a_cut_is_due_does_not_cut():
     study = play(nr.Study(ucb(memory=nr.RestartAt((5,))), seed=0), 5)
-    before = study._state._engine
+    before = study._state._ledger.belief
     assert study.restarts == [5]  # of the next decision, as all that is looked at
     assert study.predict()[1].min() == pytest.approx(1.0)
-    assert study._state._engine is before
+    assert study._state._ledger.belief is before
     assert study._state.restarts == []
     study.ask()
     assert study._state.restarts == [(5, "a known change point")]
@@ -663,10 +662,8 @@ def test_an_oracle_is_never_late_and_a_detector_is_soon_there():
 def test_the_cost_of_a_tick_is_of_fixed_size():
     """Whatever has been played, nothing that a round touches grows."""
     study = play(nr.Study(ucb(memory=nr.Discount(0.1)), seed=0), 60)
-    engine = study._state._engine
-    assert isinstance(engine, ArmEngine)
-    arrays = {name: value.shape for name, value in vars(engine.posterior).items() if isinstance(value, np.ndarray)}
+    posterior = study._state._ledger.belief.answered
+    assert isinstance(posterior, DriftingPosterior)
+    arrays = {name: value.shape for name, value in vars(posterior).items() if isinstance(value, np.ndarray)}
     play(study, 60)
-    assert arrays == {
-        name: value.shape for name, value in vars(engine.posterior).items() if isinstance(value, np.ndarray)
-    }
+    assert arrays == {name: value.shape for name, value in vars(posterior).items() if isinstance(value, np.ndarray)}

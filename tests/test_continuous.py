@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import noregret as nr
 from noregret.blas import OneThread
 from noregret.engines import Question
+from noregret.engines.points import _Round
 from noregret.parts.ascent import ascend
 from noregret.parts.confidence import CompactBayes
 from noregret.parts.quadratic import tops_of_parabolas
@@ -262,7 +263,7 @@ def test_rough_kernels_have_no_theorem_2(nu):
     assert 0.8 * smooth.width(1, None) < policy.confidence.width(1, None) < 2.0 * smooth.width(1, None)
     study = nr.Study(policy, seed=0)
     study.tell(study.ask(), 1.0)
-    assert study._look().bounds().valid_for == "none"
+    assert study._look().valid_for == "none"
 
 
 def test_the_kernel_recommended_for_contexts_has_theorem_2():
@@ -491,8 +492,10 @@ def test_gradients_of_the_score_are_those_of_its_values_after_a_refit():
     for point in np.random.default_rng(0).uniform(BOX.lower, BOX.upper, (20, 2)):
         study.add(point, 300.0 + 50.0 * float(np.sin(5 * point[0])) + 10.0 * point[1])
     state = study._state.settled()
-    question = Question(21, state.bounds(), None, None, None, Randomness(0, 20))
-    surface = state._engine._surface(question)
+    ledger = state._ledger
+    score, best = state.policy.score, ledger.best_reward
+    question = Question(21, state.bounds(), ledger.units, None, None, best, Randomness(0, 20), score)
+    surface = score.on_points(_Round(state._engine, ledger.belief, question, np.zeros((1, 2))))
     points = np.array([[0.3, 0.4], [0.8, -0.7]])
     values, gradients = surface.slopes(points)
     np.testing.assert_allclose(values, surface.values(points))
@@ -702,7 +705,7 @@ def test_a_region_where_everything_fails_is_left(make, domain):
         again.tell(asked, trial.reward) if trial.reward is not None else again.fail(asked, "out of memory")
     where = domain.points[:5] if isinstance(domain, nr.Arms) else [[0.2, 0.3]]
     np.testing.assert_array_equal(study.predict(where), again.predict(where))
-    assert study._look().bounds().valid_for == "none"
+    assert study._look().valid_for == "none"
 
 
 def test_a_space_of_whole_numbers_and_choices_is_finite():

@@ -294,11 +294,14 @@ class Ledger:
 
     def value(self, trial: Trial) -> float:
         """What a trial counts as, reward units; where it counts for the variance alone, the posterior mean."""
-        entry = self.entries.get(trial.number)
-        target = self._target_now(trial) if entry is None else entry.target
-        if target is None:
-            return float(self.means([trial])[0])
-        return target * self.units.unit + self.units.center
+        value = self._objective.target(trial, self.multipliers) if self.is_answer(trial.number) else None
+        if value is None:
+            value = self.lowest() if trial.state == "failed" else self._stood_for(trial)
+        return float(self.means([trial])[0]) if value is None else value
+
+    def _stood_for(self, trial: Trial) -> float | None:
+        pseudo = self._pseudo(trial)
+        return None if pseudo is None else pseudo.value
 
     def means(self, trials: list[Trial]) -> Array:
         """Posterior mean of what is learned, at trials, reward units, `(n,)`."""

@@ -144,11 +144,11 @@ class State:
 
     def _take_in(self, waiting: list[Trial]) -> None:
         """Those of the outcomes that count, by number, and what the memory's watch makes of them."""
-        if not self._forgets:
-            self._ledger.take(waiting)
-            return
         first = self._first_counted()
-        counted = [trial for trial in waiting if trial.number >= first]
+        counted = waiting if not first else [trial for trial in waiting if trial.number >= first]
+        if not self._forgets:
+            self._ledger.take(counted)
+            return
         if self._watch is not None and self._watch.predicts:
             for trial in counted:
                 self._take_singly(trial)
@@ -218,11 +218,11 @@ class State:
         ledger.multipliers = charges.values
         kernel = self.policy.kernel if charges.kernel is None else charges.kernel
         other, ledger.kernel = kernel is not ledger.kernel and kernel != ledger.kernel, kernel
-        if change is Change.RESTART:
+        if change is Change.RESTART and charges.began > self._since:  # a memory that was cut later stays cut there
             self._restart(Restart(charges.began, "a new epoch"))
         elif other:
             ledger.begin_own(self._since)
-        elif change is Change.REVALUE:
+        elif change is not Change.NOTHING:
             ledger.retarget()
 
     @property

@@ -251,19 +251,20 @@ class Reference:
     def predict(self, study, rows):
         """Mean and std by dense solves, under the kernel that is in use."""
         state = study._look()
-        scale, setting = state._ledger.scale, state._engine.setting
+        ledger = state._ledger
+        (center, unit), setting = ledger.units, (ledger.in_use, ledger.ridge)
         data = self.data()
-        known = [(t, (y - scale.mean) / scale.std) for t, y in data if y is not None]
+        known = [(t, (y - center) / unit) for t, y in data if y is not None]
         mean, std = self._solve(setting, known, rows)
         if isinstance(self.policy.pending, NearestMeans):
             filled = [(t, self._nearest(setting, known, t) if t.state == "pending" else y) for t, y in known]
             mean, std = self._solve(setting, filled, rows)
         if any(y is None for _, y in data):
             std = self._solve(setting, [(t, 0.0) for t, _ in data], rows)[1]
-        return scale.mean + scale.std * mean, scale.std * std
+        return center + unit * mean, unit * std
 
     def _solve(self, setting, known, rows):
-        kernel = setting.kernel
+        kernel, ridge = setting
         prior = np.diagonal(kernel(rows, rows))
         if not known:
             return np.zeros(len(rows)), np.sqrt(prior)
@@ -275,7 +276,7 @@ class Reference:
             times = np.array([self.time_of(t) for t, _ in known])
             K = K * keep ** (0.5 * np.abs(times[:, None] - times))
             k = k * (keep ** (0.5 * (self.rounds - times)))[:, None]
-        K = K + setting.regularization * np.eye(len(X))
+        K = K + ridge * np.eye(len(X))
         solved = np.linalg.solve(K, np.column_stack([y, k]))
         variance = prior - np.einsum("ij,ij->j", k, solved[:, 1:])
         return k.T @ solved[:, 0], np.sqrt(np.maximum(variance, 0.0))

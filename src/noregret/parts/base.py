@@ -3,10 +3,37 @@
 from __future__ import annotations
 
 from abc import ABC
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
-if TYPE_CHECKING:
-    from ..policy import Policy
+from ..domain import Domain
+from ..kernels import Kernel
+
+
+class Combination(Protocol):
+    """A policy as its parts see it when they are asked whether they go together: the attributes of `Policy`."""
+
+    @property
+    def domain(self) -> Domain: ...
+    @property
+    def context(self) -> Domain | None: ...
+    @property
+    def kernel(self) -> Kernel: ...
+    @property
+    def prior_mean(self) -> float: ...
+    @property
+    def memory(self) -> Any: ...
+    @property
+    def explore(self) -> Any: ...
+    @property
+    def pending(self) -> Any: ...
+    @property
+    def objective(self) -> Any: ...
+    @property
+    def confidence(self) -> Any: ...
+    @property
+    def score(self) -> Any: ...
+    @property
+    def refit(self) -> Any: ...
 
 
 class Part(ABC):  # noqa: B024 - what a part does is said by its slot
@@ -17,5 +44,5 @@ class Part(ABC):  # noqa: B024 - what a part does is said by its slot
     run is in an object that it makes afresh (`Memory.watch`, `Objective.begin`, `Confidence.guess`).
     """
 
-    def check(self, policy: Policy) -> None:  # noqa: B027 - most go with everything
+    def check(self, policy: Combination) -> None:  # noqa: B027 - most go with everything
         """Refuse, by an `InvalidInput`, a policy in which this part makes no sense; called when the policy is made."""

@@ -5,17 +5,14 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, final
+from typing import ClassVar, final
 
 from ..checks import integer, number
 from ..errors import InvalidInput
 from ..randomness import Randomness
 from ..serialize import described
-from .base import Part
+from .base import Combination, Part
 from .scores import PointwiseScore, PosteriorDeviation
-
-if TYPE_CHECKING:
-    from ..policy import Policy
 
 
 class Explore(Part):
@@ -103,7 +100,7 @@ class UncertaintySampling(Explore):
         """The posterior deviation."""
         return PosteriorDeviation()
 
-    def check(self, policy: Policy) -> None:
+    def check(self, policy: Combination) -> None:
         """A memory that grows beyond these rounds."""
         late = 10**9
         window = late - policy.memory.first_counted(0, late)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -21,10 +21,7 @@ from ..kernels import Kernel
 from ..posterior import Belief
 from ..record import Trial
 from ..serialize import described
-from .base import Part
-
-if TYPE_CHECKING:
-    from ..policy import Policy
+from .base import Combination, Part
 
 
 class Restart(NamedTuple):
@@ -218,7 +215,7 @@ class RestartOnChange(Memory):
     ridge: float | PowerLaw | None = None
     distance: str = "average"
 
-    def check(self, policy: Policy) -> None:
+    def check(self, policy: Combination) -> None:
         """No contexts, and forced uniform rounds."""
         if policy.context is not None:
             raise InvalidInput("Changes are detected without contexts: the paper has none, and neither has the test.")
@@ -305,7 +302,7 @@ class Discount(Memory):
         """The rate; None where it is 0, for then nothing drifts."""
         return self.rate or None
 
-    def check(self, policy: Policy) -> None:
+    def check(self, policy: Combination) -> None:
         """Finitely many arms, and nothing that must revise an observation."""
         if not isinstance(policy.domain, Arms) or not isinstance(policy.context, Arms | None):
             raise InvalidInput(

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Self, final
+from typing import ClassVar, Self, final
 
 import numpy as np
 
@@ -27,11 +27,8 @@ from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
 from ..record import Trial
 from ..serialize import described
-from .base import Part
+from .base import Combination, Part
 from .penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2
-
-if TYPE_CHECKING:
-    from ..policy import Policy
 
 SATURATED = (
     f"A multiplier or a penalty has reached {LARGEST:g} and grows no further. Usually the constraints cannot be met "
@@ -180,7 +177,7 @@ class Constrained(Objective):
         integer("constraints", self.constraints, low=1, why="It is the number of constraint values of each trial.")
         object.__setattr__(self, "kernels", _checked_kernels(self.kernels, self.epochs))
 
-    def check(self, policy: Policy) -> None:
+    def check(self, policy: Combination) -> None:
         """A kernel for each epoch is given, not learned."""
         if self.kernels and (self.kernels[0] != policy.kernel or policy.refit is not None):
             raise InvalidInput(

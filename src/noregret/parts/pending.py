@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -15,10 +15,7 @@ from ..checks import LARGEST_REWARD, Array, IndexArray, integer, number, one_of
 from ..errors import InvalidInput
 from ..record import Trial
 from ..serialize import described
-from .base import Part
-
-if TYPE_CHECKING:
-    from ..policy import Policy
+from .base import Combination, Part
 
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
@@ -114,7 +111,7 @@ class Pending(Part):
     def check_reward(self, reward: float, noise: float) -> None:
         """Refuse a reward that cannot be; called before it is recorded."""
 
-    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 - see `Policy.valid_for`
+    def proves(self, proved: str, policy: Combination) -> str:  # noqa: ARG002 - see `Policy.valid_for`
         """What of the width's claim is left: nothing, where something stands in for answers."""
         return "none"
 
@@ -133,7 +130,7 @@ class Ignored(Pending):
         """Only where failures count."""
         return self.failed != "aside"
 
-    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 - whatever else the policy has
+    def proves(self, proved: str, policy: Combination) -> str:  # noqa: ARG002 - whatever else the policy has
         """All, but for a width that is for censored answers."""
         return "none" if proved == "rho_m f" else proved
 
@@ -154,7 +151,7 @@ class Hallucinated(Pending):
         """The variance alone."""
         return Pseudo(None)
 
-    def proves(self, proved: str, policy: Policy) -> str:
+    def proves(self, proved: str, policy: Combination) -> str:
         """All, with a width that is for such a variance."""
         return proved if policy.confidence.hallucinated and proved != "rho_m f" else "none"
 
@@ -242,7 +239,7 @@ class Censored(Pending):
         """The minimum, eq. 1's ytilde = 0."""
         return Pseudo(known.lowest)
 
-    def proves(self, proved: str, policy: Policy) -> str:
+    def proves(self, proved: str, policy: Combination) -> str:
         """Where targets are eq. 1's: a prior mean at a fixed minimum, late answers never counted, one window."""
         recent = policy.confidence.recent
         as_proved = (

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple, Protocol
 
 from ..checks import Array
 from ..domain import Domain
 from ..randomness import Randomness
 from .confidence import Envelope
-
-if TYPE_CHECKING:
-    from .scores import PointwiseScore
 
 
 class Surface(NamedTuple):
@@ -20,6 +17,13 @@ class Surface(NamedTuple):
 
     values: Callable[[Array], Array]  # (m, d) -> (m,)
     slopes: Callable[[Array], tuple[Array, Array]]  # (m, d) -> values (m,) and gradients (m, d)
+
+
+class Pointwise(Protocol):
+    """A score of the envelope at one point, with its derivatives in mean and standard deviation where it knows them."""
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array: ...
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None: ...
 
 
 class View(ABC):
@@ -75,7 +79,7 @@ class PointView(View):
         """At points `(m, d)`, fresh arrays `(m,)`."""
 
     @abstractmethod
-    def surface(self, score: PointwiseScore, incumbent: float | None) -> Surface:
+    def surface(self, score: Pointwise, incumbent: float | None) -> Surface:
         """A score that depends on mean and standard deviation alone, with its gradients."""
 
     @abstractmethod
