@@ -16,9 +16,8 @@ from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import Bounds, Envelope
 from ..parts.maximizers import best_arm
-from ..parts.scores import PointwiseScore
 from ..parts.search import Found, PointSearch, coarse, real_columns
-from ..parts.surface import PointView, Surface
+from ..parts.surface import PointView, Pointwise, Surface
 from ..posterior import PointBelief, PointPosterior, Standing
 from ..randomness import Randomness
 from ..record import Trial
@@ -275,7 +274,7 @@ class _Round(PointView):
         best = self._question.best_reward(self._question.context)
         return self._question.units.center if best is None else best
 
-    def surface(self, score: PointwiseScore, incumbent: float | None) -> Surface:
+    def surface(self, score: Pointwise, incumbent: float | None) -> Surface:
         def values(points: Array) -> Array:
             return self._engine.without_failed(points, score(self.envelope(points), incumbent))
 
@@ -291,9 +290,7 @@ class _Round(PointView):
 
         return Surface(values, slopes) if self._question.bounds.pointwise else self.without_slopes(values)
 
-    def _differences(
-        self, score: PointwiseScore, mean: Array, std: Array, incumbent: float | None
-    ) -> tuple[Array, Array]:
+    def _differences(self, score: Pointwise, mean: Array, std: Array, incumbent: float | None) -> tuple[Array, Array]:
         """Derivatives of a score in mean and std, where nobody knows them."""
         step = STEP * np.maximum(std, STEP)
 

@@ -13,27 +13,48 @@ class Combination(Protocol):
     """A policy as its parts see it when they are asked whether they go together: the attributes of `Policy`."""
 
     @property
-    def domain(self) -> Domain: ...
+    def domain(self) -> Domain:
+        """See `Policy`."""
+
     @property
-    def context(self) -> Domain | None: ...
+    def context(self) -> Domain | None:
+        """See `Policy`."""
+
     @property
-    def kernel(self) -> Kernel: ...
+    def kernel(self) -> Kernel:
+        """See `Policy`."""
+
     @property
-    def prior_mean(self) -> float: ...
+    def prior_mean(self) -> float:
+        """See `Policy`."""
+
     @property
-    def memory(self) -> Any: ...
+    def memory(self) -> Any:
+        """See `Policy`."""
+
     @property
-    def explore(self) -> Any: ...
+    def explore(self) -> Any:
+        """See `Policy`."""
+
     @property
-    def pending(self) -> Any: ...
+    def pending(self) -> Any:
+        """See `Policy`."""
+
     @property
-    def objective(self) -> Any: ...
+    def objective(self) -> Any:
+        """See `Policy`."""
+
     @property
-    def confidence(self) -> Any: ...
+    def confidence(self) -> Any:
+        """See `Policy`."""
+
     @property
-    def score(self) -> Any: ...
+    def score(self) -> Any:
+        """See `Policy`."""
+
     @property
-    def refit(self) -> Any: ...
+    def refit(self) -> Any:
+        """See `Policy`."""
 
 
 class Part(ABC):  # noqa: B024 - what a part does is said by its slot

@@ -22,8 +22,11 @@ class Surface(NamedTuple):
 class Pointwise(Protocol):
     """A score of the envelope at one point, with its derivatives in mean and standard deviation where it knows them."""
 
-    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array: ...
-    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None: ...
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
+        """Scores `(n,)`."""
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:
+        """Derivatives, each `(n,)`, or None."""
 
 
 class View(ABC):
