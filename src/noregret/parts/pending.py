@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, Array, IndexArray, integer, number, one_of
+from ..checks import LARGEST_REWARD, Array, IndexArray, flag, integer, number, one_of, settle
 from ..errors import InvalidInput
 from ..record import Trial
 from ..serialize import described
@@ -35,7 +35,7 @@ class Pending(ABC):  # noqa: B024 - three different things, told apart where the
     failed: str = "aside"
 
     def __post_init__(self) -> None:
-        one_of("failed", self.failed, FAILED)
+        settle(self, failed=one_of("failed", self.failed, FAILED))
 
 
 @final
@@ -121,7 +121,7 @@ class Censored(Pending):
             object.__setattr__(self, "minimum", minimum)
         why = "It is how many rounds (or how long) an answer is waited for."
         object.__setattr__(self, "window", number("window", self.window, low=0.0, why=why))
-        one_of("late", self.late, LATE)
+        settle(self, late=one_of("late", self.late, LATE), in_time=flag("in_time", self.in_time))
 
     @classmethod
     def within(cls, window: float | timedelta, *, minimum: float | None, late: str = "drop") -> Censored:
