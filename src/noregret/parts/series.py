@@ -57,7 +57,7 @@ class EvenSeries(Series):
     rounds: int  # T
 
     def __post_init__(self) -> None:
-        settle(self, rounds=integer("rounds", self.rounds, low=1))
+        settle(self, rounds=integer("rounds", self.rounds, low=1, high=None))
 
     def log(self, t: int) -> float:
         """Log 2 T up to round T."""
