@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping
-from itertools import islice
 
 import numpy as np
 
@@ -25,7 +25,8 @@ class Filling:
     def __init__(self, part: NearestMeans, engine: Engine, sides: Array) -> None:
         self._part, self._engine, self._sides = part, engine, np.where(sides > 0.0, sides, 1.0)
         self._told: dict[int, tuple[Trial, float]] = {}
-        self._points: dict[bytes, Trial] = {}  # one answered trial at each distinct row
+        self._points: dict[bytes, Trial] = {}  # the earliest answered trial at each distinct row
+        self._trials: list[Trial] = []  # these by number, so that what came in when leaves no trace
         self._rows: Array = np.zeros((0, len(sides)))
 
     def take(self, answers: Mapping[int, tuple[Trial, float]]) -> None:
@@ -40,24 +41,29 @@ class Filling:
         if fresh:
             self._engine.learn([trial for trial, _ in fresh], [target for _, target in fresh])
         if gone:
-            self._points, self._rows = {}, self._rows[:0]
-        self._place(list(self._told.values()) if gone else fresh)
+            self._points, self._trials, self._rows = {}, [], self._rows[:0]
+        for trial, _ in self._told.values() if gone else fresh:
+            self._place(trial)
 
-    def _place(self, answers: list[tuple[Trial, float]]) -> None:
-        """Where there are answers now."""
-        known = len(self._points)
-        for trial, _ in answers:
-            self._points.setdefault(row_of(trial).tobytes(), trial)
-        new = [self._row(trial) for trial in islice(self._points.values(), known, None)]
-        if new:
-            self._rows = np.concatenate([self._rows, np.array(new)])
+    def _place(self, trial: Trial) -> None:
+        """There is an answer here now."""
+        key = row_of(trial).tobytes()
+        known = self._points.get(key)
+        if known is not None and known.number < trial.number:
+            return
+        if known is not None:
+            self._rows = np.delete(self._rows, self._trials.index(known), axis=0)
+            self._trials.remove(known)
+        place = bisect(self._trials, trial.number, key=lambda other: other.number)
+        self._points[key] = trial
+        self._trials.insert(place, trial)
+        self._rows = np.insert(self._rows, place, self._row(trial), axis=0)
 
     def value(self, trial: Trial) -> float:
         """What an unanswered trial counts as, in the posterior's units."""
-        trials = list(self._points.values())
 
         def means(which: IndexArray) -> Array:
-            return self._engine.answered_means([trials[i] for i in which])
+            return self._engine.answered_means([self._trials[i] for i in which])
 
         value = self._part.value(self._row(trial), self._rows, means)
         return 0.0 if value is None else value
@@ -70,4 +76,5 @@ class Filling:
         other = Filling.__new__(Filling)
         other.__dict__.update(self.__dict__)
         other._engine, other._told, other._points = self._engine.copy(), self._told.copy(), self._points.copy()
+        other._trials = self._trials.copy()
         return other

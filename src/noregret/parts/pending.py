@@ -18,6 +18,7 @@ from ..serialize import described
 
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
+SAME_DISTANCE = 12  # decimals to which distances, in units of the domain's sides, are told apart
 NOISE_STDS = 6.0  # how far noise may take a reward below the minimum of f: further, once in a thousand million times
 
 
@@ -83,13 +84,14 @@ class NearestMeans(Pending):
 
         Args:
             row: of the trial, `(d,)`, in units of the sides.
-            answered: distinct rows with answers, `(n, d)`, likewise.
+            answered: distinct rows with answers, `(n, d)`, likewise; of those equally far the first ones are taken.
             means: the posterior mean of the answered trials, `(k,)`, at k of these rows.
         """
         if not len(answered):
             return None
         distances = np.linalg.norm(answered - row, axis=1)
-        return float(means(np.argsort(distances, kind="stable")[: self.neighbours]).mean())
+        nearest = np.argsort(np.round(distances, SAME_DISTANCE), kind="stable")
+        return float(means(nearest[: self.neighbours]).mean())
 
 
 @final
