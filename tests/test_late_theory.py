@@ -22,6 +22,7 @@ from noregret.environments.delays import (
 from noregret.parts.confidence import ConstantWidth, FiniteBayes, Progress
 from noregret.parts.delayed import CensoredWidth, Inflated
 from noregret.parts.explore import UncertaintySampling
+from noregret.record import Trial
 from noregret.regret_bounds import ANTI_CONCENTRATION
 
 KERNEL = nr.SquaredExponential(0.15)
@@ -518,3 +519,18 @@ def test_a_failure_that_counts_as_the_worst_is_filled_no_more():
         regress(KERNEL, X, [1.0, -2.0, -2.0], ARMS.points, NOISE**2, 0.0),
         atol=1e-9,
     )
+
+
+def test_of_points_equally_far_the_earlier_trial_is_the_nearest():
+    """Whichever answer came first."""
+    arms = nr.Arms([[0.0], [0.5], [1.0]])
+    policy = nr.greedy_mean(arms, nr.SquaredExponential(0.1), noise=NOISE, pending=nr.NearestMeans())
+    for times in ((4, 6), (6, 4)):  # between the two answers another question
+        asked = [Trial(n, arms.points[arm], arm, None, n + 1, 0.0) for n, arm in enumerate((0, 2, 1))]
+        told = [
+            asked[n].answered(reward=reward, order=order, time=0.0)
+            for n, reward, order in zip((0, 1), (1.0, -1.0), times, strict=True)
+        ]
+        study = nr.Study(policy)
+        study._apply([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)])
+        assert study.predict(arms.points[1:2])[0][0] > 0.5

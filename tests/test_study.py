@@ -1,4 +1,5 @@
 import contextlib
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -104,7 +105,8 @@ def test_rewards_must_not_overflow_what_is_computed_from_them(value):
 
 
 @pytest.mark.parametrize(
-    "value", ["1.0", None, [1.0], np.zeros(1), True, 1j, np.array("a"), np.array(True), np.array(1j)]
+    "value",
+    ["1.0", None, [1.0], np.zeros(1), 1j, np.array("a"), np.array(1j), np.ma.masked, np.datetime64("2026-01-01")],
 )
 def test_rewards_must_be_numbers(value):
     study = nr.Study(POLICY)
@@ -112,7 +114,10 @@ def test_rewards_must_be_numbers(value):
         study.tell(study.ask(), value)
 
 
-@pytest.mark.parametrize("value", [1, np.float32(0.5), np.int64(3), np.array(2.0), -1e100])
+@pytest.mark.parametrize(
+    "value",
+    [1, np.float32(0.5), np.int64(3), np.array(2.0), -1e100, True, np.False_, np.array(True), Fraction(1, 3)],
+)
 def test_any_real_number_is_a_reward(value):
     study = nr.Study(POLICY)
     assert study.tell(study.ask(), value).reward == float(value)
@@ -259,3 +264,9 @@ def test_interrupts_while_looking_or_asking_leave_the_record_whole(monkeypatch, 
         np.testing.assert_array_equal(reader.predict(), twin.predict())
         assert [t.arm for t in reader.trials][5:] == [t.arm for t in twin_pending]
         assert reader.ask().arm == twin.ask().arm
+
+
+def test_times_are_no_rewards():
+    study = nr.Study(POLICY)
+    with pytest.raises(nr.InvalidInput, match="`reward` must be a number"):
+        study.tell(study.ask(), np.timedelta64(3, "s"))

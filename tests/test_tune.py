@@ -13,6 +13,7 @@ from click.testing import CliRunner
 
 import noregret as nr
 from noregret.cli import main
+from noregret.tuning.config import load
 
 FILE = """
 trials = 12
@@ -376,3 +377,9 @@ def test_without_matplotlib_everything_but_the_picture(folder, monkeypatch):
     result = tune(write(folder), "--trials", "2")
     assert result.exit_code == 0, result.output
     assert "pip install 'noregret[plot]'" in result.output
+
+
+def test_whole_numbers_in_steps(folder):
+    steps = '[parameters.n]\ntype = "int"\nlow = 16\nhigh = 64\nstep = 16\n[parameters.kind]'
+    job = load(write(folder, ("[parameters.kind]", steps)))
+    assert job.space.parameters["n"] == nr.Int(16, 64, step=16)

@@ -11,7 +11,6 @@ choice, so that one lengthscale means the same share of every parameter's range.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,12 +20,14 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array
+from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array, shown
 from .errors import InvalidInput
 from .parameters import Choice, Float, Int, Parameter
 from .randomness import world_generator
 from .serialize import described, described_by, entries, to_plain
 
+MOST_ARMS = 1_000_000  # that a grid or a sample makes: a mistyped count should not fill the memory
+FARTHEST = 1e100  # of coordinates: squares of distances must not overflow
 SAME_POINT = 1e-9  # how far a point may be from the arm it names, as a share of the arms' extent in each coordinate
 
 
@@ -57,7 +58,9 @@ class Space:
             raise InvalidInput("Space needs at least one named parameter, e.g. Space(x=Float(0, 1)).")
         for name, parameter in parameters.items():
             if not isinstance(parameter, Float | Int | Choice):
-                raise InvalidInput(f"Parameter `{name}` is {parameter!r}: it must be a Float, Int or Choice.")
+                raise InvalidInput(
+                    f"Parameter `{shown(name)}` is {shown(parameter)}: it must be a Float, Int or Choice."
+                )
         self.parameters: Mapping[str, Parameter] = parameters
         self.dimension = sum(parameter.columns for parameter in parameters.values())
 
@@ -74,13 +77,13 @@ class Space:
         """The point `(d,)` in the unit cube of a dict with every parameter."""
         if not isinstance(parameters, Mapping):
             raise InvalidInput(
-                f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {parameters!r}."
+                f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {shown(parameters)}."
             )
         given, known = {str(name) for name in parameters}, set(self.parameters)
         if given != known:
             missing, extra = sorted(known - given), sorted(given - known)
             raise InvalidInput(
-                f"The parameters do not fit the space: missing {missing}, unknown {extra}. "
+                f"The parameters do not fit the space: missing {shown(missing)}, unknown {shown(extra)}. "
                 f"The space has {', '.join(self.parameters)}."
             )
         columns: list[float] = []
@@ -93,7 +96,7 @@ class Space:
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
         """The parameters behind an encoded point `(d,)`."""
-        (row,) = _rows("point", finite_array("point", point).reshape(1, -1), self.dimension)
+        (row,) = _rows("point", finite_array("point", point).reshape(1, -1), self.dimension)  # a point, whatever shape
         result, start = {}, 0
         for name, parameter in self.parameters.items():
             result[name] = parameter.decode(row[start : start + parameter.columns])
@@ -128,11 +131,13 @@ class Space:
         return np.clip(result, self.lower, self.upper)
 
     def inside(self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Array:
-        """Encoded points `(n, d)` of a dict of parameters, a list of them, or encoded points, checked."""
-        if isinstance(points, Mapping):
-            return self.encode(points)[None]
-        if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
-            return np.array([self.encode(point) for point in cast("Sequence[Mapping[str, Any]]", points)])
+        """Encoded points `(n, d)` of a dict of parameters, a list of them, or encoded points, checked.
+
+        A table's row or a table, with a column for each parameter, will do as well.
+        """
+        named = named_points(points)
+        if named is not None:
+            return np.array([self.encode(point) for point in named])
         return self.snap(Box(self.lower, self.upper).inside(name, cast("npt.ArrayLike", points)))
 
     def grid(self, per_dimension: int | Mapping[str, int]) -> Arms:
@@ -149,12 +154,14 @@ class Space:
             )
         for name, count in counts.items():
             counts[name] = integer(f"per_dimension[{name}]", count, low=1)
+        check_count(math.prod(_count_of_values(p, counts.get(name, 0)) for name, p in self.parameters.items()))
         columns = [
-            [parameter.encode(value) for value in parameter.values(counts.get(name, 0))]
+            np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
             for name, parameter in self.parameters.items()
         ]
-        rows = [list(itertools.chain.from_iterable(combination)) for combination in itertools.product(*columns)]
-        return Arms(np.array(rows), space=self, counts=tuple(counts.items()))
+        places = np.indices([len(column) for column in columns]).reshape(len(columns), -1)  # the last varies fastest
+        rows = np.concatenate([column[place] for column, place in zip(columns, places, strict=True)], axis=1)
+        return Arms(rows, space=self, counts=tuple(counts.items()))
 
 
 @described
@@ -179,6 +186,8 @@ class Box:
                 f"Box needs lower < upper; in dimension {i} they are {lower[i]:g} and {upper[i]:g}. "
                 + ("Leave that dimension out." if lower[i] == upper[i] else "Usually the two are swapped.")
             )
+        check_size("lower", lower)
+        check_size("upper", upper)
         object.__setattr__(self, "lower", frozen(lower + 0.0))
         object.__setattr__(self, "upper", frozen(upper + 0.0))
 
@@ -205,7 +214,8 @@ class Box:
         if outside.any():
             row = X[int(np.flatnonzero(outside)[0])]
             raise InvalidInput(
-                f"`{name}` {row.tolist()} lies outside the box from {self.lower.tolist()} to {self.upper.tolist()}. "
+                f"`{name}` {shown(row.tolist())} lies outside the box from {shown(self.lower.tolist())} to "
+                f"{shown(self.upper.tolist())}. "
                 "Make the box larger, or leave the point out."
             )
         return np.clip(X, self.lower, self.upper)
@@ -216,13 +226,15 @@ class Box:
         Args:
             per_dimension: one number for all dimensions, or one for each; at 1 the middle is taken.
         """
-        listed = per_dimension if isinstance(per_dimension, Sequence) else [per_dimension] * self.dimension
+        single = isinstance(per_dimension, str | bytes) or not isinstance(per_dimension, Sequence)
+        listed = [per_dimension] * self.dimension if single else list(cast("Sequence[int]", per_dimension))
         if len(listed) != self.dimension:
             raise InvalidInput(
                 f"`per_dimension` has {len(listed)} entries where the box has {self.dimension} dimensions: "
                 "give one number for all, or one for each."
             )
         counts = [integer("per_dimension", count, low=1) for count in listed]
+        check_count(math.prod(counts))
         columns = [
             np.linspace(low, high, count) if count > 1 else np.array([(low + high) / 2.0])
             for low, high, count in zip(self.lower, self.upper, counts, strict=True)
@@ -231,7 +243,7 @@ class Box:
 
     def sample(self, count: int, *, seed: int | Sequence[int]) -> Arms:
         """`count` arms drawn uniformly from the box; the same for the same seed."""
-        shape = (integer("count", count, low=1), self.dimension)
+        shape = (integer("count", count, low=1, high=MOST_ARMS), self.dimension)
         return Arms(world_generator(seed, "arms").uniform(self.lower, self.upper, shape))
 
 
@@ -262,15 +274,19 @@ class Arms:
     counts: tuple[tuple[str, int], ...] | None = field(default=None, kw_only=True)  # of a grid: values by parameter
 
     def __post_init__(self) -> None:
+        if not isinstance(self.space, Space | None):
+            raise InvalidInput(f"`space` must be a Space, not {shown(self.space)}.")
         points = points_array("points", self.points, dimension=None if self.space is None else self.space.dimension)
         if points.shape[0] == 0 or points.shape[1] == 0:
             raise InvalidInput(f"Arms needs at least one arm of at least one dimension; `points` is {points.shape}.")
+        check_size("points", points)
         object.__setattr__(self, "points", frozen(points + 0.0))  # + 0.0 turns -0.0 into 0.0: equal points, equal bytes
 
     @staticmethod
     def grid(lower: float, upper: float, count: int) -> Arms:
         """`count` evenly spaced arms on [lower, upper], ends included, one dimension."""
-        lower, upper, count = number("lower", lower), number("upper", upper), integer("count", count, low=1)
+        lower, upper = number("lower", lower), number("upper", upper)
+        count = integer("count", count, low=1, high=MOST_ARMS)
         if lower >= upper and count > 1:
             raise InvalidInput(f"Arms.grid needs lower < upper, not {lower:g} and {upper:g}.")
         return Arms(np.linspace(lower, upper, count))
@@ -298,7 +314,7 @@ class Arms:
         """The named parameters of an arm; errors where the arms have no `space`."""
         if self.space is None:
             raise InvalidInput("These arms have no named parameters; make them with `Space(...).grid(...)`.")
-        if not 0 <= arm < len(self):
+        if integer("arm", arm, low=0) >= len(self):
             raise InvalidInput(f"There is no arm {arm}: these are arms 0 .. {len(self) - 1}.")
         return self.space.decode(self.points[arm])
 
@@ -316,14 +332,13 @@ class Arms:
     def index(self, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> IndexArray:
         """Which arm each row of `points` `(n, d)` is; errors if one is not an arm (to 1e-9 of the arms' extent).
 
-        With `space`, a dict of parameters or a list of them will do as well.
+        With `space`, a dict of parameters or a list of them will do as well, and so will a table's row or a table.
         """
-        if isinstance(points, Mapping):
-            points = [points]
-        if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+        named = named_points(points, columns=self.space is not None)
+        if named is not None:
             if self.space is None:
                 raise InvalidInput("These arms have no named parameters: give points, not dicts.")
-            points = self.space.inside("points", cast("Sequence[Mapping[str, Any]]", points))
+            points = self.space.inside("points", named)
         rows = _rows("points", cast("npt.ArrayLike", points), self.dimension)
         return np.array([self._find(row) for row in rows], dtype=np.intp)
 
@@ -344,7 +359,8 @@ class Arms:
         arm = int(gaps.argmin())
         if gaps[arm] > 1.0:
             raise InvalidInput(
-                f"{row.tolist()} is not one of the arms; the nearest is arm {arm} at {self.points[arm].tolist()}. "
+                f"{shown(row.tolist())} is not one of the arms; the nearest is arm {arm} at "
+                f"{shown(self.points[arm].tolist())}. "
                 "A posterior on arms knows only the arms: use one of `domain.points` (of contexts, `context.points`), "
                 "or add this point to them."
             )
@@ -361,7 +377,7 @@ def count_of_points(domain: Domain) -> int | None:
     if isinstance(domain, Box):
         return None
     counts = [
-        len(p.options) if isinstance(p, Choice) else p.high - p.low + 1
+        len(p.options) if isinstance(p, Choice) else p.count
         for p in domain.parameters.values()
         if not isinstance(p, Float)
     ]
@@ -371,7 +387,63 @@ def count_of_points(domain: Domain) -> int | None:
 def check_domain(name: str, value: object) -> None:
     """Refuse what is no domain."""
     if not isinstance(value, Arms | Box | Space):
-        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {value!r}.")
+        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.")
+
+
+def check_size(name: str, coordinates: Array) -> None:
+    """Refuse coordinates whose squares would overflow."""
+    if np.abs(coordinates).max(initial=0.0) > FARTHEST:
+        raise InvalidInput(f"`{name}` has a coordinate beyond {FARTHEST:g}, where distances overflow: change the unit.")
+
+
+def check_count(count: int) -> None:
+    """Refuse a grid of too many arms before it is made."""
+    if count > MOST_ARMS:
+        raise InvalidInput(
+            f"This grid would have {shown(count)} arms, and the most is {MOST_ARMS:,}. Take fewer values of each "
+            "dimension, or give the domain itself, which is then searched without a grid."
+        )
+
+
+def _count_of_values(parameter: Parameter, count: int) -> int:
+    """How many values `parameter.values(count)` has, at most."""
+    if isinstance(parameter, Choice):
+        return len(parameter.options)
+    return min(count, parameter.count) if isinstance(parameter, Int) else count
+
+
+def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]] | None:
+    """Points given by name, as dicts: one, a list of them, a table's row or a table; None where they are coordinates.
+
+    Args:
+        points: as given.
+        columns: whether the names of a table's columns say which parameter is which; otherwise their order does.
+    """
+    if isinstance(points, Mapping):
+        return [points]
+    if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+        return list(points)
+    if not columns or not callable(getattr(points, "to_numpy", None)):
+        return None
+    table = getattr(points, "columns", None)
+    names = list(table if table is not None else getattr(points, "index", ()))
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    rows = np.asarray(points.to_numpy(), dtype=object)
+    return [dict(zip(names, row, strict=True)) for row in (rows if table is not None else rows[None])]
+
+
+def one_row(name: str, points: Any, dimension: int) -> None:
+    """Refuse coordinates that are not one point: `add` and contexts take one at a time."""
+    if named_points(points) is not None:
+        return
+    given = finite_array(name, points)
+    rows = given.size if dimension == 1 else 1 if given.ndim < 2 else len(given)
+    if rows != 1:
+        lies = " The points of this domain have one coordinate, so a list is read as so many of them." * (
+            dimension == 1
+        )
+        raise InvalidInput(f"`{name}` must be one point at a time; {rows} were given.{lies}")
 
 
 def _rows(name: str, points: npt.ArrayLike, dimension: int) -> Array:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Mapping
-from itertools import islice
 from typing import Any, final
 
 import numpy as np
@@ -30,7 +30,8 @@ class AnswersAlone(Answers):
         self._engine, self._belief, self._units = engine, belief, units
         self._sides = np.where(sides > 0.0, sides, 1.0)
         self._told: dict[int, tuple[Trial, float]] = {}
-        self._points: dict[bytes, Trial] = {}  # one answered trial at each distinct row
+        self._points: dict[bytes, Trial] = {}  # the earliest answered trial at each distinct row
+        self._trials: list[Trial] = []  # these by number, so that what came in when leaves no trace
         self.rows: Array = np.zeros((0, len(sides)))
 
     def take(self, answers: Mapping[int, tuple[Trial, float]]) -> None:
@@ -47,17 +48,23 @@ class AnswersAlone(Answers):
         if fresh:
             engine.put(belief, [engine.cell(trial) for trial, _ in fresh], [target for _, target in fresh])
         if gone:
-            self._points, self.rows = {}, self.rows[:0]
-        self._place(list(self._told.values()) if gone else fresh)
+            self._points, self._trials, self.rows = {}, [], self.rows[:0]
+        for trial, _ in self._told.values() if gone else fresh:
+            self._place(trial)
 
-    def _place(self, answers: list[tuple[Trial, float]]) -> None:
-        """Where there are answers now."""
-        known = len(self._points)
-        for trial, _ in answers:
-            self._points.setdefault(row_of(trial).tobytes(), trial)
-        new = [self.row(trial) for trial in islice(self._points.values(), known, None)]
-        if new:
-            self.rows = np.concatenate([self.rows, np.array(new)])
+    def _place(self, trial: Trial) -> None:
+        """There is an answer here now."""
+        key = row_of(trial).tobytes()
+        known = self._points.get(key)
+        if known is not None and known.number < trial.number:
+            return
+        if known is not None:
+            self.rows = np.delete(self.rows, self._trials.index(known), axis=0)
+            self._trials.remove(known)
+        place = bisect(self._trials, trial.number, key=lambda other: other.number)
+        self._points[key] = trial
+        self._trials.insert(place, trial)
+        self.rows = np.insert(self.rows, place, self.row(trial), axis=0)
 
     def row(self, trial: Trial) -> Array:
         """(context, point) in units of the sides."""
@@ -65,8 +72,7 @@ class AnswersAlone(Answers):
 
     def means(self, which: IndexArray) -> Array:
         """Posterior means, reward units."""
-        trials = list(self._points.values())
-        means = self._engine.means(self._belief, [trials[i] for i in which])
+        means = self._engine.means(self._belief, [self._trials[i] for i in which])
         return means * self._units.unit + self._units.center
 
     def copy(self, engine: Engine[Any]) -> AnswersAlone:
@@ -74,5 +80,5 @@ class AnswersAlone(Answers):
         other = AnswersAlone.__new__(AnswersAlone)
         other.__dict__.update(self.__dict__)
         other._engine, other._belief = engine, self._belief.copy()
-        other._told, other._points = self._told.copy(), self._points.copy()
+        other._told, other._points, other._trials = self._told.copy(), self._points.copy(), self._trials.copy()
         return other

@@ -19,12 +19,13 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, finite_array, integer, number, one_of
+from .checks import LARGEST_REWARD, LARGEST_SEED, Array, finite_array, flag, integer, number, one_of, shown
 from .errors import InvalidInput, NoRegretWarning
-from .kernels import Hyperparameter, Kernel
+from .kernels import Hyperparameter, Kernel, check_kernel
 from .likelihood import LOG_2PI, Data, Evaluated, checked, evaluate, merged
 from .serialize import described
 
+MOST_RESTARTS = 1000
 FEWEST = 3  # distinct points below which nothing can be said about a lengthscale
 PART = 125  # distinct points beyond which the starts are compared on a random part of the points
 TOLERANCE = 1e-8  # relative rise of an iteration that ends a climb
@@ -57,11 +58,11 @@ class Standardization:
 
     def to(self, y: npt.ArrayLike) -> Array:
         """Rewards on the standard scale."""
-        return (np.asarray(y, dtype=np.float64) - self.mean) / self.std
+        return (finite_array("y", y) - self.mean) / self.std
 
     def back(self, values: npt.ArrayLike) -> Array:
         """Rewards, or posterior means, on their own scale. A posterior std comes back by `* std` alone."""
-        return np.asarray(values, dtype=np.float64) * self.std + self.mean
+        return finite_array("values", values) * self.std + self.mean
 
 
 @final
@@ -158,8 +159,12 @@ def fit(
     points, rewards = checked(X, y)
     if prior is not None:
         one_of("prior", prior, ["hvarfner"], why="None is maximum likelihood.")
-    starts = 1 + integer("restarts", restarts, low=0)
-    rng = np.random.default_rng(integer("seed", seed, low=0))
+    check_kernel("kernel", kernel)
+    fit_noise, fit_mean = flag("fit_noise", fit_noise), flag("fit_mean", fit_mean)
+    starts = 1 + integer("restarts", restarts, low=0, high=MOST_RESTARTS)
+    rng = np.random.default_rng(integer("seed", seed, low=0, high=LARGEST_SEED))
+    if not isinstance(bounds, Mapping | None):
+        raise InvalidInput(f"`bounds` is {shown(bounds)}: it must be a dict such as {{'noise': (0.01, 1.0)}}.")
     believed = _prior(kernel, points, rewards, prior, bounds or {})
     problem = _Problem(kernel, merged(points, rewards), believed, fit_mean=fit_mean)
     theta = _given(problem, noise, fit_noise)
@@ -212,10 +217,11 @@ def _prior(kernel: Kernel, X: Array, y: Array, name: str | None, bounds: Mapping
 
 
 def _bounds(kind: str, given: tuple[float, float]) -> tuple[float, float]:
-    if np.shape(given) != (2,):
-        raise InvalidInput(f"The bounds of {kind!r} are {given!r}: give two numbers, (low, high).")
-    low = number(f"bounds[{kind!r}][0]", given[0], low=0.0, open_low=True)
-    return low, number(f"bounds[{kind!r}][1]", given[1], low=low)
+    ends = finite_array(f"bounds[{kind!r}]", given)
+    if ends.shape != (2,):
+        raise InvalidInput(f"The bounds of {kind!r} are {shown(given)}: give two numbers, (low, high).")
+    low = number(f"bounds[{kind!r}][0]", ends[0], low=1e-100, high=LARGEST_REWARD)
+    return low, number(f"bounds[{kind!r}][1]", ends[1], low=low, high=LARGEST_REWARD)
 
 
 def _hvarfner(parameter: Hyperparameter) -> tuple[float, float, float, float]:
@@ -267,8 +273,8 @@ class _Problem:
         result = evaluate(kernel, self.data, math.exp(theta[-1]), ridges=RIDGES, fit_mean=self.fit_mean)
         if result is None:
             raise InvalidInput(
-                f"{kernel!r} is not positive definite on these points, not even with a ridge of {RIDGES[-1]:g} times "
-                "its prior variance. Usually it is a kernel of your own with an error in it."
+                f"{shown(kernel)} is not positive definite on these points, not even with a ridge of {RIDGES[-1]:g} "
+                "times its prior variance. Usually it is a kernel of your own with an error in it."
             )
         return result
 

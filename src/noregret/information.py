@@ -20,13 +20,25 @@ from typing import Any, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, IndexArray, finite_array, frozen, integer, number, one_of
+from .checks import (
+    LARGEST_REWARD,
+    LARGEST_VARIANCE,
+    Array,
+    IndexArray,
+    finite_array,
+    frozen,
+    integer,
+    number,
+    one_of,
+    shown,
+)
 from .domain import Arms, Box, Space
 from .errors import InvalidInput
-from .kernels import ALL, Active, Kernel, Linear
+from .kernels import ALL, Active, Kernel, Linear, check_kernel
 from .posterior import posterior_on_arms
 from .posterior.factorization import pivoted_cholesky, tolerance
 
+MOST_OBSERVATIONS = 10_000_000
 NEAR_GREEDY = 1.0 / (1.0 - math.exp(-1.0))  # gamma_T over the greedy gain, at most (Nemhauser et al. 1978)
 TIES = 1e-10  # relative; which arm is greedy must not hang on the rounding of one engine or machine
 FIRST_ROOM = 256  # greedy points for which room is made at first; doubled when it is used up
@@ -52,14 +64,16 @@ def information_gain(
     `information_gain_rate`.
     """
     one_of("bound", bound, BOUNDS)
-    regularization = number("noise", noise, low=0.0, open_low=True, why="It is a standard deviation.") ** 2
+    check_kernel("kernel", kernel)
+    why = "It is a standard deviation."
+    regularization = number("noise", noise, low=1e-150, high=LARGEST_REWARD, why=why) ** 2
     if bound == "realised":
         if count is not None:
             raise InvalidInput('`count` goes with upper bounds: the "realised" gain is that of all the points given.')
         return _realised(kernel, points, regularization)
     if count is None:
         raise InvalidInput(f"`count` is missing: the {bound} bound is that of so many observations.")
-    count = integer("count", count, low=0, why="It is a number of observations.")
+    count = integer("count", count, low=0, high=MOST_OBSERVATIONS, why="It is a number of observations.")
     if bound == "linear":
         return linear_gain_bound(kernel, points, regularization, count)
     if bound == "greedy":
@@ -114,8 +128,7 @@ def effective_dimension(kernel: Kernel, points: Arms | npt.ArrayLike, regulariza
         regularization: lambda, reward units squared.
     """
     ridge = number("regularization", regularization, low=0.0, open_low=True)
-    if not isinstance(kernel, Kernel):
-        raise InvalidInput(f"`kernel` must be a kernel, not {kernel!r}.")
+    check_kernel("kernel", kernel)
     rows = _finite(points).points
     matrix = kernel.between_arms(rows, ALL, ALL) if isinstance(points, Arms) else kernel(rows, rows)
     values = np.maximum(np.linalg.eigvalsh(matrix)[::-1], 0.0)
@@ -139,7 +152,7 @@ def _realised(kernel: Kernel, points: Arms | npt.ArrayLike, regularization: floa
 def _finite(points: Any) -> Arms:
     if isinstance(points, Box | Space):
         raise InvalidInput(
-            f"`points` is {points!r}: these bounds are of finitely many arms. Give a grid of it (`Arms`, or "
+            f"`points` is {shown(points)}: these bounds are of finitely many arms. Give a grid of it (`Arms`, or "
             "`space.grid(...)`), or use `information_gain_rate`."
         )
     return points if isinstance(points, Arms) else Arms(points)
@@ -160,7 +173,8 @@ class GreedyDesign:
     """
 
     def __init__(self, kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> None:
-        self.regularization = number("regularization", regularization, low=0.0, open_low=True)
+        check_kernel("kernel", kernel)
+        self.regularization = number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
         self._posterior = posterior_on_arms(_finite(points), kernel, self.regularization)
         self._known = 0
         self._order = np.zeros(FIRST_ROOM, dtype=np.intp)
@@ -196,9 +210,9 @@ class GreedyDesign:
         return float(min(NEAR_GREEDY * gains[count], (gains[:-1] + count * np.diff(gains)).min()))
 
     def _grow(self, count: int) -> None:
-        if 0 <= count <= self._known:
+        if type(count) is int and 0 <= count <= self._known:
             return
-        integer("count", count, low=0, why="It is a number of observations.")
+        count = integer("count", count, low=0, high=MOST_OBSERVATIONS, why="It is a number of observations.")
         if count > len(self._order):
             room = max(count, 2 * len(self._order))
             self._order = np.resize(self._order, room)
@@ -232,8 +246,8 @@ class Spectrum:
                 "matrix was not symmetric, or not a covariance."
             )
         self.eigenvalues = frozen(np.sort(np.maximum(values, 0.0))[::-1].copy())
-        self.regularization = number("regularization", regularization, low=0.0, open_low=True)
-        self.residual = number("residual", residual, low=0.0)
+        self.regularization = number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
+        self.residual = number("residual", residual, low=0.0, high=LARGEST_VARIANCE)
         # What the rest E of the kernel matrix can add for an observation: log det(I + A + E) <= log det(I + A) + tr E.
         self._left_out = 0.5 * self.residual / self.regularization
         # 1 / a_i with a_i = lambda_i / lambda; modes that could not be told from 0 have no use for an observation.
@@ -243,6 +257,7 @@ class Spectrum:
     @classmethod
     def of(cls, kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> Self:
         """The spectrum over these arms: O(N r^2) where the kernel matrix has low rank r, O(N^3) where not."""
+        check_kernel("kernel", kernel)
         arms = _finite(points).points
         size = number("regularization", regularization, low=0.0, open_low=True)
         tol = tolerance(kernel.arm_variances(arms), size)
@@ -289,6 +304,7 @@ class Spectrum:
 
     def gains(self, count: int) -> Array:
         """`gain` of 1, 2, ..., `count`, `(count,)`, in one go: O(count log count)."""
+        count = integer("count", count, low=0, high=MOST_OBSERVATIONS)
         m = self.allocation(count).astype(np.intp)
         starts = np.repeat(np.cumsum(m) - m, m)
         numbers = np.sort(np.repeat(self._inverse[: len(m)], m) + (np.arange(len(starts)) - starts))

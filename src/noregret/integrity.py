@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from .checks import LARGEST_REWARD, Array
+from .checks import LARGEST_REWARD, Array, shown
 from .domain import Arms, Domain, Space
 from .errors import InvalidInput, StorageError
 from .parameters import Float, Parameter
@@ -22,7 +22,7 @@ from .parts.explore import NoExploration
 from .policy import Policy
 from .record import Record, Trial
 from .scripted import ScriptedPolicy
-from .serialize import plain_loads, shown
+from .serialize import plain_loads
 
 AnyPolicy = Policy | ScriptedPolicy
 SHORT = 60  # characters of a value that an error still shows

@@ -28,9 +28,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, IndexArray, finite_array, number, points_array
+from .checks import LARGEST_REWARD, Array, IndexArray, finite_array, number, points_array
 from .errors import InvalidInput
-from .kernels import Kernel
+from .kernels import Kernel, check_kernel
 
 LOG_2PI = math.log(2.0 * math.pi)
 
@@ -68,6 +68,7 @@ def log_marginal_likelihood(kernel: Kernel, X: npt.ArrayLike, y: npt.ArrayLike, 
         InvalidInput: values that are not finite, shapes that do not fit, a noise variance that is not positive, or so
             small beside the prior variance that the covariance of the rewards is singular to rounding.
     """
+    check_kernel("kernel", kernel)
     data = merged(*checked(X, y))
     s = number("noise_variance", noise_variance, low=0.0, open_low=True, why="It is the variance of the reward noise.")
     result = evaluate(kernel, data, s, ridges=(0.0,))
@@ -87,6 +88,8 @@ def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
             f"`y` has shape {rewards.shape} and there are {len(points)} points: it must be ({len(points)},), "
             "one reward for each row of X."
         )
+    if np.abs(rewards).max(initial=0.0) > LARGEST_REWARD:
+        raise InvalidInput(f"A reward is beyond {LARGEST_REWARD:g}, where its square may overflow: change the unit.")
     return points, rewards
 
 

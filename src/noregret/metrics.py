@@ -22,13 +22,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, integer
+from .checks import Array, finite_array, integer, shown
 from .errors import InvalidInput
 
 
 def cumulative_regret(regret: npt.ArrayLike) -> Array:
     """R_t = r_1 + ... + r_t (Srinivas et al. 2010, section 2)."""
-    return np.cumsum(np.asarray(regret, dtype=np.float64), axis=-1)
+    return np.cumsum(_per_round("regret", regret), axis=-1)
 
 
 def average_regret(regret: npt.ArrayLike) -> Array:
@@ -48,11 +48,19 @@ def simple_regret(
         answered_by: instead, the round (counted from 0) by whose end each answer was there, `(..., T)`; T or more for
             one that did not come in time.
     """
-    values = np.asarray(regret, dtype=np.float64)
+    values = _per_round("regret", regret)
+    if answered is not None and answered_by is not None:
+        raise InvalidInput("Give either `answered` or `answered_by`: they say the same in two ways.")
     if answered_by is not None:
-        return _known_minimum(values, np.asarray(answered_by))
+        known = _like("answered_by", finite_array("answered_by", answered_by), values)
+        if (known < 0.0).any() or (known != np.floor(known)).any():
+            raise InvalidInput("`answered_by` holds rounds: whole numbers from 0.")
+        return _known_minimum(values, known)
     if answered is not None:
-        values = np.where(np.asarray(answered, dtype=bool), values, np.inf)
+        flags = np.asarray(answered)
+        if flags.dtype.kind != "b":
+            raise InvalidInput(f"`answered` is {shown(answered)}: it must be True or False for each round.")
+        values = np.where(_like("answered", flags, values), values, np.inf)
     return np.asarray(np.minimum.accumulate(values, axis=-1))
 
 
@@ -67,7 +75,7 @@ def _known_minimum(values: Array, answered_by: npt.NDArray[Any]) -> Array:
 
 def positive_regret(regret: npt.ArrayLike) -> Array:
     """Sum of the positive parts of the regret up to each round: points that violate may have a negative one."""
-    return cumulative_regret(np.maximum(np.asarray(regret, dtype=np.float64), 0.0))
+    return cumulative_regret(np.maximum(_per_round("regret", regret), 0.0))
 
 
 def violation(constraints: npt.ArrayLike) -> Array:
@@ -76,18 +84,19 @@ def violation(constraints: npt.ArrayLike) -> Array:
     Args:
         constraints: values of each round, `(..., T, m)`.
     """
-    total = np.cumsum(np.asarray(constraints, dtype=np.float64), axis=-2)
+    total = np.cumsum(_constraint_values(constraints), axis=-2)
     return np.asarray(np.linalg.norm(np.maximum(total, 0.0), axis=-1))
 
 
 def strong_violation(constraints: npt.ArrayLike) -> Array:
     """Sum over rounds and constraints of [g]^+ up to each round, `(..., T)`: an upper bound of V_t."""
-    return np.cumsum(np.maximum(np.asarray(constraints, dtype=np.float64), 0.0).sum(axis=-1), axis=-1)
+    return np.cumsum(np.maximum(_constraint_values(constraints), 0.0).sum(axis=-1), axis=-1)
 
 
 def recent_violation(constraints: npt.ArrayLike, *, rounds: int = 100) -> Array:
     """Share of the last so many rounds that violated some constraint, `(...,)`."""
-    last = np.asarray(constraints, dtype=np.float64)[..., -rounds:, :]
+    rounds = integer("rounds", rounds, low=1)
+    last = _constraint_values(constraints)[..., -rounds:, :]
     return np.asarray((last > 0.0).any(axis=-1).mean(axis=-1))
 
 
@@ -98,7 +107,7 @@ def regret_by_period(regret: npt.ArrayLike, change_points: Sequence[int]) -> Arr
         regret: per round against the maximum of the round's own period, `(..., T)`, as `run.regret` has it.
         change_points: the first rounds, counted from 0, of all periods but the first.
     """
-    values = np.asarray(regret, dtype=np.float64)
+    values = _per_round("regret", regret)
     return np.add.reduceat(values, [0, *_changes(change_points, values.shape[-1])], axis=-1)
 
 
@@ -122,8 +131,9 @@ def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: in
     A restart in the very round of a change has delay 0 (only an oracle's is that early). One noticed in the last round
     would begin with the first round after the run; it counts as well.
     """
+    rounds = integer("rounds", rounds, low=1)
     changes = _changes(change_points, rounds)
-    cuts = np.sort(np.asarray(restarts, dtype=np.int64))
+    cuts = np.sort(np.array([integer("restarts", cut, low=0) for cut in _listed("restarts", restarts)], dtype=np.int64))
     delays = np.full(len(changes), np.inf)
     for i, (start, end) in enumerate(itertools.pairwise([*changes, rounds + 1])):
         own = cuts[(cuts >= start) & (cuts < end)]
@@ -132,12 +142,42 @@ def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: in
     return Detections(delays, missed, len(cuts) - (len(changes) - missed))
 
 
+def _per_round(name: str, values: npt.ArrayLike) -> Array:
+    """A number for each of one round or more, `(..., T)`."""
+    result = finite_array(name, values)
+    if result.ndim == 0 or result.shape[-1] == 0:
+        raise InvalidInput(f"`{name}` has shape {result.shape}: it must be (..., T), a number for each round.")
+    return result
+
+
+def _constraint_values(constraints: npt.ArrayLike) -> Array:
+    result = finite_array("constraints", constraints)
+    if result.ndim < 2 or result.shape[-2] == 0:
+        raise InvalidInput(
+            f"`constraints` has shape {result.shape}: it must be (..., T, m), a row for each round and a column for "
+            "each constraint."
+        )
+    return result
+
+
+def _like(name: str, values: npt.NDArray[Any], regret: Array) -> npt.NDArray[Any]:
+    if values.shape != regret.shape:
+        raise InvalidInput(f"`{name}` has shape {values.shape} and `regret` {regret.shape}: they must be the same.")
+    return values
+
+
+def _listed(name: str, values: Any) -> list[Any]:
+    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes) or np.ndim(values) != 1:
+        raise InvalidInput(f"`{name}` is {shown(values)}: it must be a list of rounds.")
+    return list(values)
+
+
 def _changes(change_points: Sequence[int], rounds: int) -> list[int]:
     """Change points of a run, or a clear error."""
     why = "They are rounds, counted from 0."
-    changes = [integer("change_points", change, low=1, why=why) for change in change_points]
+    changes = [integer("change_points", change, low=1, why=why) for change in _listed("change_points", change_points)]
     if changes != sorted(set(changes)):
-        raise InvalidInput(f"`change_points` are {changes}: they must be in ascending order, each once.")
+        raise InvalidInput(f"`change_points` are {shown(changes)}: they must be in ascending order, each once.")
     if changes and changes[-1] >= rounds:
         raise InvalidInput(f"`change_points` has {changes[-1]}, beyond the last of {rounds} rounds (counted from 0).")
     return changes

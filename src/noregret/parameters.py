@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .checks import Array, integer, number
+from .checks import LARGEST_WHOLE, Array, flag, integer, number, shown
 from .errors import InvalidInput
 from .serialize import described, described_by, entries, to_plain
 
@@ -30,9 +30,11 @@ def _from_unit(position: float, low: float, high: float, log: bool) -> float:
     return min(max(value, low), high)
 
 
-def _check_log(kind: str, low: float, log: bool) -> None:
-    if log and low <= 0:
+def _check_log(kind: str, low: float, log: object) -> bool:
+    """Whether the logarithm is what varies, or an error where there is none."""
+    if flag("log", log) and low <= 0:
         raise InvalidInput(f"{kind} with log=True needs low > 0, not {low:g}: the logarithm of {low:g} does not exist.")
+    return bool(log)
 
 
 @described
@@ -48,7 +50,7 @@ class Float:
         low, high = number("low", self.low), number("high", self.high)
         if low >= high:
             raise InvalidInput(f"Float needs low < high, not {low:g} and {high:g}. Usually the two are swapped.")
-        _check_log("Float", low, self.log)
+        object.__setattr__(self, "log", _check_log("Float", low, self.log))
         if not math.isfinite(high / low if self.log else high - low):
             raise InvalidInput(f"Float from {low:g} to {high:g} spans more than a float can hold: narrow the range.")
         object.__setattr__(self, "low", low)
@@ -74,24 +76,44 @@ class Float:
         return [self.decode(np.array([position])) for position in middle]
 
 
-@described
+def _plain_int(parameter: Int) -> dict[str, Any]:
+    """As it always was where every number is possible."""
+    plain: dict[str, Any] = {"low": parameter.low, "high": parameter.high, "log": parameter.log}
+    return plain if parameter.step == 1 else {**plain, "step": parameter.step}
+
+
+@described_by(encode=_plain_int, decode=lambda data: Int(**data))
 @dataclass(frozen=True)
 class Int:
-    """A whole-number parameter in [low, high], both ends included; `log=True` as for `Float`."""
+    """A whole-number parameter: low, low + step, ..., high; `log=True` (with step 1) as for `Float`."""
 
     low: int
     high: int
     log: bool = field(default=False, kw_only=True)
+    step: int = field(default=1, kw_only=True)
 
     def __post_init__(self) -> None:
         for name in ("low", "high"):
-            value = integer(name, getattr(self, name), low=-(2**53))
-            if value > 2**53:
-                raise InvalidInput(f"`{name}` is beyond 2**53, where floats no longer tell whole numbers apart.")
-            object.__setattr__(self, name, value)
+            why = "Floats do not tell whole numbers beyond 2**53 apart."
+            object.__setattr__(self, name, integer(name, getattr(self, name), low=-LARGEST_WHOLE, why=why))
         if self.low > self.high:
             raise InvalidInput(f"Int needs low <= high, not {self.low} and {self.high}. Usually the two are swapped.")
-        _check_log("Int", self.low, self.log)
+        object.__setattr__(self, "log", _check_log("Int", self.low, self.log))
+        step = integer("step", self.step, low=1, why="It is how far neighbouring values are apart.")
+        object.__setattr__(self, "step", step)
+        over = (self.high - self.low) % step
+        if over:
+            raise InvalidInput(
+                f"Int from {self.low} in steps of {step} does not meet {self.high}: its values would end at "
+                f"{self.high - over}. Make that `high`."
+            )
+        if self.log and step > 1:
+            raise InvalidInput("Int takes a step or log=True, not both: list the values, as in Choice(16, 32, 64).")
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return (self.high - self.low) // self.step + 1
 
     @property
     def columns(self) -> int:
@@ -99,21 +121,40 @@ class Int:
         return 1
 
     def encode(self, value: Any) -> list[float]:
-        """Columns of a value; errors if it is not a whole number in the range."""
+        """Columns of a value; errors if it is not one of the whole numbers."""
         if isinstance(value, float) and value.is_integer():
             value = int(value)
-        value = number("value", integer("value", value, low=self.low), low=self.low, high=self.high)
-        return [_unit(value, self.low, self.high, self.log)]
+        whole = integer("value", value, low=-LARGEST_WHOLE)
+        number("value", whole, low=self.low, high=self.high)
+        if (whole - self.low) % self.step:
+            raise InvalidInput(f"`value` is {whole}: it must be {self.low} plus a multiple of {self.step}.")
+        return [_unit(float(whole), self.low, self.high, self.log)]
 
     def decode(self, columns: Array) -> int:
-        """The whole number nearest to encoded columns."""
-        return round(_from_unit(float(columns[0]), self.low, self.high, self.log))
+        """The value nearest to encoded columns."""
+        value = _from_unit(float(columns[0]), self.low, self.high, self.log)
+        return round(value) if self.step == 1 else self.low + self.step * round((value - self.low) / self.step)
 
     def values(self, count: int) -> list[int]:
         """At most `count` distinct values, as evenly spaced as whole numbers allow, ends included."""
-        count = min(count, self.high - self.low + 1)
+        count = min(count, self.count)
         middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
         return sorted({self.decode(np.array([position])) for position in middle})
+
+
+Option = str | int | float | bool | None
+
+
+def _plain(option: Any) -> Any:
+    """Numpy's strings, numbers and booleans, and classes derived from those, as Python's own."""
+    if isinstance(option, np.generic):
+        option = option.item()
+    for kind in (str, bool, int, float):
+        if isinstance(option, kind) and type(option) is not kind:
+            return kind.__str__(option) if kind is str else kind(option)
+        if type(option) is kind:
+            return option
+    return option
 
 
 def _choice_options(data: dict[str, Any]) -> Choice:
@@ -124,24 +165,27 @@ def _choice_options(data: dict[str, Any]) -> Choice:
 @described_by(encode=lambda choice: {"options": to_plain(choice.options)}, decode=_choice_options)
 @dataclass(frozen=True, init=False)
 class Choice:
-    """One of several options (strings, numbers, booleans): any two are equally far apart, at distance 1."""
+    """One of several options (strings, numbers, booleans, None): any two are equally far apart, at distance 1."""
 
-    options: tuple[str | int | float | bool, ...]
+    options: tuple[Option, ...]
 
-    def __init__(self, *options: str | int | float | bool) -> None:
+    def __init__(self, *options: Option) -> None:
         if not options:
             raise InvalidInput("Choice needs at least one option.")
-        for option in options:
-            if not isinstance(option, str | int | float | bool) or (
+        plain = tuple(_plain(option) for option in options)
+        for given, option in zip(options, plain, strict=True):
+            if not isinstance(option, str | int | float | None) or (
                 isinstance(option, float) and not math.isfinite(option)
             ):
                 raise InvalidInput(
-                    f"Choice option {option!r} ({type(option).__name__}) is not a string, finite number or boolean. "
-                    "The record is stored as JSON: use a name for the option and look the object up by it."
+                    f"Choice option {shown(given)} ({type(given).__name__}) is not a string, finite number, boolean or "
+                    "None. The record is stored as JSON: use a name for the option and look the object up by it."
                 )
-        if len({(type(option), option) for option in options}) < len(options):
-            raise InvalidInput(f"Choice options must differ from one another: {options!r}.")
-        object.__setattr__(self, "options", options)
+            if isinstance(option, int):
+                integer("option", int(option), low=-LARGEST_WHOLE)
+        if len({(type(option), option) for option in plain}) < len(plain):
+            raise InvalidInput(f"Choice options must differ from one another: {shown(options)}.")
+        object.__setattr__(self, "options", plain)
 
     @property
     def columns(self) -> int:
@@ -150,17 +194,27 @@ class Choice:
 
     def encode(self, value: Any) -> list[float]:
         """Columns of an option; errors if there is no such option."""
+        position = self._position(_plain(value))
+        if position is None:
+            raise InvalidInput(f"{shown(value)} is not among the options {shown(self.options)}.")
+        # 1 / sqrt(2) puts any two options at distance 1.
+        return [math.sqrt(0.5) if column == position else 0.0 for column in range(self.columns)]
+
+    def _position(self, value: Any) -> int | None:
         for position, option in enumerate(self.options):
             if type(option) is type(value) and option == value:
-                # 1 / sqrt(2) puts any two options at distance 1.
-                return [math.sqrt(0.5) if column == position else 0.0 for column in range(self.columns)]
-        raise InvalidInput(f"{value!r} is not among the options {self.options!r}.")
+                return position
+        if type(value) is float:  # a table's column of mixed numbers holds floats alone
+            for position, option in enumerate(self.options):
+                if type(option) is int and option == value:
+                    return position
+        return None
 
-    def decode(self, columns: Array) -> str | int | float | bool:
+    def decode(self, columns: Array) -> Option:
         """The option whose column is largest."""
         return self.options[int(np.argmax(columns))]
 
-    def values(self, count: int) -> list[str | int | float | bool]:  # noqa: ARG002 - a grid takes every option
+    def values(self, count: int) -> list[Option]:  # noqa: ARG002 - a grid takes every option
         """Every option."""
         return list(self.options)
 

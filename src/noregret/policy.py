@@ -9,11 +9,11 @@ import numpy as np
 
 from . import serialize
 from .change import PowerLaw
-from .checks import LARGEST_REWARD, Array, number
-from .domain import Arms, Box, Domain, Space, check_domain, enclosing_box, sides
+from .checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, shown
+from .domain import Arms, Domain, check_domain, enclosing_box, sides
 from .engines import Decision
 from .errors import InvalidInput
-from .kernels import Kernel
+from .kernels import Kernel, check_kernel
 from .parts import SLOTS, check_part
 from .parts.confidence import Confidence, Window
 from .parts.explore import Explore, NoExploration, UniformExploration
@@ -25,6 +25,8 @@ from .parts.scores import Score
 from .parts.search import PointSearch
 
 __all__ = ["Decision", "Policy"]
+
+LARGEST_PRIOR = 1e120  # variance: its square must not overflow
 
 
 @final
@@ -80,7 +82,9 @@ class Policy:
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         object.__setattr__(self, "prior_mean", prior_mean)
         why = "With noise = 0 give `regularization` yourself, such as 1e-6 of the prior variance."
-        ridge = number("regularization", self.regularization, low=0.0, open_low=True, why=why)
+        if not isinstance(self.algorithm, str):
+            raise InvalidInput(f"`algorithm` is {shown(self.algorithm)}: it must be the name of a function.")
+        ridge = number("regularization", self.regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
         if self.refit is not None:
             rescaled(self.kernel, 1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
@@ -169,29 +173,30 @@ class Policy:
         return policy
 
 
-def check_model(domain: object, context: object, kernel: object) -> None:
+def check_model(domain: Domain, context: Domain | None, kernel: Kernel) -> None:
     """Refuse what is no domain or kernel, and a kernel that does not fit the rows it will see."""
     check_domain("domain", domain)
     if context is not None:
         check_domain("context", context)
-    if not isinstance(kernel, Kernel):
-        raise InvalidInput(f"`kernel` must be a kernel such as Matern(2.5, lengthscale=0.2), not {kernel!r}.")
+    check_kernel("kernel", kernel)
     if isinstance(domain, Arms) and context is None:
         corners = np.concatenate([domain.points.argmin(axis=0), domain.points.argmax(axis=0)])
         with np.errstate(all="ignore"):
-            K = kernel.between_arms(domain.points, corners, corners)
-    elif isinstance(domain, Arms | Box | Space):
-        width = context.dimension if isinstance(context, Arms | Box | Space) else 0
-        row = np.zeros((1, width + domain.dimension))
-        kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
-        ends = enclosing_box(domain, context if isinstance(context, Arms | Box | Space) else None)
-        with np.errstate(all="ignore"):
-            rows = np.stack([ends.lower, ends.upper])
-            K = kernel(rows, rows)
+            K, variances = kernel.between_arms(domain.points, corners, corners), kernel.arm_variances(domain.points)
     else:
-        return
+        row = np.zeros((1, domain.dimension + (0 if context is None else context.dimension)))
+        kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
+        ends = enclosing_box(domain, context)
+        with np.errstate(all="ignore"):
+            K = kernel(*[np.stack([ends.lower, ends.upper])] * 2)
+        variances = K.diagonal()
     if not np.isfinite(K).all():
         raise InvalidInput(
             "The kernel is not finite between the ends of the domain: its lengthscales or scales and the coordinates "
             "are too many powers of ten apart for floats. Use other units for the coordinates, or other lengthscales."
+        )
+    if not float(variances.max()) <= LARGEST_PRIOR:
+        raise InvalidInput(
+            f"The prior variance reaches {float(variances.max()):g} on this domain, beyond {LARGEST_PRIOR:g}, where "
+            "its square may overflow: change the unit of the rewards, or (of a linear kernel) of the points."
         )

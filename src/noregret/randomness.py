@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 
-from .checks import integer
+from .checks import LARGEST_SEED, integer
+from .errors import InvalidInput
 
 # Spawn keys of what a simulated environment draws, which no trial of a policy shares.
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2)}
@@ -41,5 +42,9 @@ def world_generator(seed: int | Sequence[int], purpose: Literal["arms", "functio
     Without keys of their own they would not be: `default_rng(7)` and a policy's `default_rng([7, 0])` are one stream.
     """
     why = "It is a whole number, or a sequence of them."
-    listed = [integer("seed", part, low=0, why=why) for part in (seed if isinstance(seed, Sequence) else [seed])]
+    several = isinstance(seed, Sequence) and not isinstance(seed, str | bytes)
+    parts = list(cast("Sequence[int]", seed)) if several else [seed]
+    if not parts:
+        raise InvalidInput(f"`seed` is empty. {why}")
+    listed = [integer("seed", part, low=0, high=LARGEST_SEED, why=why) for part in parts]
     return np.random.default_rng(np.random.SeedSequence(listed, spawn_key=(_WORLD[purpose],)))

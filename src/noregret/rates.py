@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import math
 
-from .checks import integer, number, one_of
+from .checks import LARGEST_REWARD, integer, number, one_of, shown
 from .errors import InvalidInput
-from .kernels import Active, Empirical, Kernel, Linear, Matern, Periodic, Product, SquaredExponential, Sum
+from .kernels import Active, Empirical, Kernel, Linear, Matern, Periodic, Product, SquaredExponential, Sum, check_kernel
 
 SOURCES = ("srinivas", "vakili")
 
@@ -44,12 +44,11 @@ def information_gain_rate(
         source: which theorem for Matern kernels.
         constant: what the order is multiplied with.
     """
-    if not isinstance(kernel, Kernel):
-        raise InvalidInput(f"`kernel` must be a kernel, not {kernel!r}.")
+    check_kernel("kernel", kernel)
     d = integer("dimension", dimension, low=1, why="It is the number of columns of a point.")
     time = number("t", t, low=0.0, why="It is a number of observations.")
     one_of("source", source, SOURCES)
-    constant = number("constant", constant, low=0.0)
+    constant = number("constant", constant, low=0.0, high=LARGEST_REWARD)
     return constant * _rate(kernel, d, max(time, 1.0), source)
 
 
@@ -71,9 +70,9 @@ def _rate(kernel: Kernel, d: int, t: float, source: str) -> float:
             if rank is not None:
                 return rank * (_rate(other, d, t, source) + math.log(t))
     raise InvalidInput(
-        f"No rate is known for {kernel!r}. Known are Linear, Empirical, SquaredExponential, Periodic and Matern, their "
-        "sums, and products in which a factor is Linear or Empirical. A product of SquaredExponential kernels on "
-        "different columns is one SquaredExponential with a lengthscale for each column. Or bound the gain "
+        f"No rate is known for {shown(kernel)}. Known are Linear, Empirical, SquaredExponential, Periodic and Matern, "
+        "their sums, and products in which a factor is Linear or Empirical. A product of SquaredExponential kernels "
+        "on different columns is one SquaredExponential with a lengthscale for each column. Or bound the gain "
         "numerically, with `information_gain` on a grid."
     )
 

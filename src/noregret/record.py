@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 
-from .checks import Array, frozen
+from .checks import Array, frozen, shown
 from .errors import StorageError, TrialError
 
 TrialState = Literal["pending", "observed", "failed"]
@@ -192,7 +192,7 @@ class Record(Sequence[Trial]):
         if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < len(self):
             have = f"trials 0 .. {len(self) - 1}" if len(self) else "no trial yet"
             raise TrialError(
-                f"There is no trial {number!r}: this study has {have}. "
+                f"There is no trial {shown(number)}: this study has {have}. "
                 "Pass the trial that `ask` returned, or its number; for a point never asked for use `add`."
             )
         trial = self._trials[int(number)]
@@ -202,7 +202,7 @@ class Record(Sequence[Trial]):
                 f"{trial_or_number.point.tolist()}: it was asked from another study."
             )
         if trial.state != "pending":
-            outcome = f"reward {trial.reward!r}" if trial.state == "observed" else f"failed: {trial.reason}"
+            outcome = f"reward {trial.reward!r}" if trial.state == "observed" else f"failed: {shown(trial.reason)}"
             raise TrialError(
                 f"Trial {number} was told already ({outcome}); the record is append-only. Usually a worker reported "
                 "twice. To record another reward of the same point use `add`."

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import math
 
-from .checks import integer, number
+from .checks import LARGEST_REWARD, LARGEST_VARIANCE, LEAST_DELTA, flag, integer, number
 
+LEAST = 1e-100  # of variances: their quotients must not overflow
 ANTI_CONCENTRATION = 1.0 / (4.0 * math.e * math.sqrt(math.pi))  # p of Chowdhury & Gopalan 2017, Lemma 8
 
 
@@ -31,8 +32,8 @@ def sum_of_deviations_bound(
     (there with s = 1), by Cauchy-Schwarz.
     """
     T, gamma = _rounds(rounds), _gain(information_gain)
-    ridge = number("regularization", regularization, low=0.0, open_low=True)
-    size = number("prior_variance", prior_variance, low=0.0, open_low=True)
+    ridge = number("regularization", regularization, low=LEAST, high=LARGEST_VARIANCE)
+    size = number("prior_variance", prior_variance, low=LEAST, high=LARGEST_REWARD)
     return math.sqrt(2.0 * T * gamma * size / math.log1p(size / ridge))
 
 
@@ -55,12 +56,12 @@ def gp_ucb_regret_bound(
         compact: for Theorem 2, which adds 2 for what the discretisation leaves out.
         prior_variance: the largest k(x, x), 1 in the paper; C1 = 8 s / log(1 + s / sigma^2) for another s.
     """
-    sigma = number("noise", noise, low=0.0, open_low=True, why="It is a standard deviation.")
+    sigma = number("noise", noise, low=LEAST**0.5, high=LARGEST_REWARD, why="It is a standard deviation.")
     # sqrt(C1 T beta gamma) is twice the width times the bound of the sum of deviations: Lemmas 5.2 and 5.4.
     deviations = sum_of_deviations_bound(
         rounds, information_gain=information_gain, regularization=sigma**2, prior_variance=prior_variance
     )
-    return 2.0 * _width(width) * deviations + (2.0 if compact else 0.0)
+    return 2.0 * _width(width) * deviations + (2.0 if flag("compact", compact) else 0.0)
 
 
 def igp_ucb_regret_bound(
@@ -114,8 +115,8 @@ def gp_ts_regret_bound(
     The proof of Lemma 10 divides by p - 1/t^2, which is negative for t <= 4; the regret of
     those rounds is at most 8 B and is dwarfed by the rest.
     """
-    T, B = _rounds(rounds), number("norm_bound", norm_bound, low=0.0)
-    delta = number("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    T, B = _rounds(rounds), number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
+    delta = number("delta", delta, low=LEAST_DELTA, high=1.0, open_high=True)
     largest = number("log_size", log_size, low=0.0, why="It is the logarithm of a number of points.")
     size = math.sqrt(max(_prior_variance(prior_variance), 1.0))
     B *= size  # |f(x)| <= ||f||_k k(x, x)^{1/2}
@@ -148,8 +149,8 @@ def _rounds(value: object) -> int:
 
 
 def _gain(value: object) -> float:
-    return number("information_gain", value, low=0.0, why="It is in nats.")
+    return number("information_gain", value, low=0.0, high=LARGEST_REWARD, why="It is in nats.")
 
 
 def _width(value: object) -> float:
-    return number("width", value, low=0.0, why="It multiplies the standard deviation.")
+    return number("width", value, low=0.0, high=LARGEST_REWARD, why="It multiplies the standard deviation.")

@@ -17,7 +17,7 @@ import numpy as np
 from . import serialize
 from .availability import Available
 from .checks import Array, frozen
-from .domain import Box
+from .domain import Box, Space
 from .engines import Decision
 from .errors import InvalidInput, NoRegretError
 from .parts.confidence import Bounds, Envelope, Window
@@ -67,7 +67,7 @@ class ScriptedPolicy(ABC):
     """
 
     algorithm: str
-    domain: Box
+    domain: Box | Space
     constraints: int
     context: ClassVar[None] = None
     pending: ClassVar[Pending] = Ignored()

@@ -17,13 +17,13 @@ from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_
 
 import numpy as np
 
+from .checks import shown
 from .errors import InvalidInput, NoRegretError
 
 T = TypeVar("T")
 _ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {}
 _DECODERS: dict[str, Callable[[dict[str, Any]], Any]] = {}
 DEEPEST = 100  # levels of a description: most have about ten, and Python itself ends at some hundreds
-SHOWN = 60  # characters of a value that an error repeats
 # What a constructor may raise on values of the right types that it was not written for.
 _UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
 
@@ -100,12 +100,6 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return not isinstance(hint, type) or isinstance(value, hint)
-
-
-def shown(value: object) -> str:
-    """A value as an error repeats it: not whole where it is long."""
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
 
 
 def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from . import metrics
 from .blas import one_thread
-from .checks import Array, integer
+from .checks import LARGEST_SEED, Array, integer, shown
 from .environments import Environment
 from .errors import InvalidInput, NoRegretWarning
 from .parts.objective import SATURATED
@@ -24,6 +24,8 @@ from .randomness import simulation_generator
 from .study import AnyPolicy, Study, check_policy
 
 T = TypeVar("T")
+MOST_JOBS = 1000
+MOST_ROUNDS = 10_000_000  # of a run, whose record is in memory
 
 START = 1.0  # seconds, about what it takes until processes have imported everything and the first result is back
 KEPT = 30.0  # seconds that idle processes are kept for the next call
@@ -110,10 +112,10 @@ def simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int = 0)
 
 def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, bool]:
     """The run, and whether a multiplier was cut off in it."""
-    rounds = integer("rounds", rounds, low=1)
+    rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     check_policy(policy)
     if not isinstance(env, Environment):
-        raise InvalidInput(f"`simulate` takes a policy and an environment, not {env!r}.")
+        raise InvalidInput(f"`simulate` takes a policy and an environment, not {shown(env)}.")
     if policy.domain != env.domain or policy.context != env.contexts:
         raise InvalidInput(
             "The policy and the environment have different domains (or contexts): make both from the same."
@@ -125,7 +127,7 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
         )
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
     with one_thread:
-        simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0))
+        simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
         return simulation.run(), simulation.study.saturated
 
 
@@ -227,10 +229,12 @@ def replicate(
             done in this process, where it is over before others would have started; those that were started are kept
             for half a minute, for the next call.
     """
-    if isinstance(seeds, int) or len(seeds) == 0:
-        raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {seeds!r}.")
-    if isinstance(jobs, bool) or not isinstance(jobs, int) or jobs == 0 or jobs < -1:
-        raise InvalidInput(f"`jobs` is {jobs!r}: it must be a number of processes, or -1 for all processors.")
+    if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str | bytes) or len(seeds) == 0:
+        raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {shown(seeds)}.")
+    seeds = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in seeds]
+    jobs = integer("jobs", jobs, low=-1, high=MOST_JOBS, why="It is a number of processes, or -1 for all processors.")
+    if jobs == 0:
+        raise InvalidInput("`jobs` is 0: it must be a number of processes, or -1 for all processors.")
 
     if not callable(make_policy) or not callable(make_env):
         raise InvalidInput("`make_policy` and `make_env` are functions that return them, such as `lambda: policy`.")

@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from . import baselines  # noqa: F401 - a stored study may be of one
 from .availability import Available, Some, available
-from .checks import LARGEST_REWARD, Array, finite_array, frozen, integer, number
-from .domain import Arms
+from .checks import LARGEST_REWARD, LARGEST_SEED, Array, finite_array, frozen, integer, number, outcome, shown
+from .domain import Arms, one_row
 from .engines import Decision
 from .errors import InvalidInput, NoRegretError, NoRegretWarning, TrialError
 from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
@@ -26,7 +26,7 @@ from .parts.objective import SATURATED, satisfying
 from .policy import Policy
 from .record import Record, Trial
 from .scripted import ScriptedPolicy, ScriptedState
-from .serialize import loads, shown
+from .serialize import loads
 from .state import State
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 AnyPolicy = Policy | ScriptedPolicy
 AnyState = State | ScriptedState
+
+
+MOST_AT_ONCE = 10_000  # trials of one `ask`: each is decided and stored by itself
 
 
 class Study:
@@ -72,7 +75,7 @@ class Study:
     ) -> None:
         check_policy(policy)
         self.policy = policy
-        self.seed = integer("seed", seed, low=0, why="Random streams are numbered from 0.")
+        self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         if not isinstance(name, str) or not name.strip() or "\0" in name or not storable(name):
             raise InvalidInput(f"`name` must be some text that can be written as UTF-8, not {shown(name)}.")
         self.name = name
@@ -100,7 +103,7 @@ class Study:
         stored = database.find(name)
         if stored is None:
             names = ", ".join(map(repr, database.names())) or "none"
-            raise InvalidInput(f"There is no study {name!r} in {storage}; it has: {names}.")
+            raise InvalidInput(f"There is no study {shown(name)} in {storage}; it has: {names}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {storage}")
         return cls(policy, seed=stored.seed, storage=storage, name=name, about=about, clock=clock)
 
@@ -162,8 +165,9 @@ class Study:
         after the other.
 
         Args:
-            context: what is known before the decision, `(c,)` or a dict of parameters, where the policy has contexts.
-            count: how many trials.
+            context: what is known before the decision, `(c,)`, a dict of parameters or a table's row, where the policy
+                has contexts.
+            count: how many trials, at most 10,000.
             among: what may be played this time: arms (by number, a truth value for each, points or dicts of
                 parameters), or on a box or space the points `(n, d)` or dicts to choose from. Random rounds keep to
                 it too. What was available is not stored: a trial is what was decided, and is never decided again.
@@ -172,7 +176,7 @@ class Study:
         seen = self._context(context)
         whole = among is None and exclude is None
         offered = None if whole else available(self.policy.domain, among, exclude)
-        wanted = 1 if count is None else integer("count", count, low=1)
+        wanted = 1 if count is None else integer("count", count, low=1, high=MOST_AT_ONCE)
         trials = [self._write(lambda: self._next(seen, offered)) for _ in range(wanted)]
         if self.saturated and not self.quiet:
             self.quiet = True
@@ -184,7 +188,7 @@ class Study:
 
         Args:
             trial: as `ask` returned it, or its number.
-            reward: finite.
+            reward: finite; True and False count as 1 and 0.
             constraints: constraint values g `(m,)`, satisfied when <= 0. Where the policy has constraints a trial told
                 without them is recorded and teaches nothing.
         """
@@ -202,7 +206,7 @@ class Study:
         Where bad points are the cause, `pending=nr.Ignored(failed="worst")` keeps away from their neighbours too.
         """
         if not isinstance(reason, str) or not reason.strip():
-            raise InvalidInput(f"`reason` must say in words why the trial failed, not {reason!r}.")
+            raise InvalidInput(f"`reason` must say in words why the trial failed, not {shown(reason)}.")
         text = reason.encode("utf-8", "replace").decode("utf-8")  # storable, whatever an exception's message held
         return self._write(
             lambda: self._record.pending(trial).failed(reason=text, order=self._record.order + 1, time=self._now())
@@ -216,7 +220,11 @@ class Study:
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
     ) -> Trial:
-        """Record the reward of a point that was never asked for (under a context, where the policy has them)."""
+        """Record the reward of a point that was never asked for (under a context, where the policy has them).
+
+        The point is `(d,)`, a dict of parameters, or a table's row: by the names of its columns where the domain has
+        named parameters, by their order elsewhere.
+        """
         value, g, seen = self._reward(reward), self._constraints(constraints), self._context(context)
         decision = self._locate(point_or_parameters)
 
@@ -242,7 +250,7 @@ class Study:
         """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
 
         Under constraints, of what is learned: the reward less what the multipliers in force charge for violations.
-        A dict of parameters, or a list of them, will do as well. Without points: at every arm.
+        A dict of parameters, a list of them or a table will do as well. Without points: at every arm.
         """
         envelope = self._envelope(points, context)
         return envelope.mean, envelope.std
@@ -372,6 +380,7 @@ class Study:
 
     def _locate(self, point: Any) -> Decision:
         domain = self.policy.domain
+        one_row("point", point, domain.dimension)
         rows = domain.inside("point", point)
         if len(rows) != 1:
             raise InvalidInput(f"`add` records one point at a time; {len(rows)} were given.")
@@ -382,7 +391,7 @@ class Study:
         domain = self.policy.context
         if domain is None:
             if context is not None:
-                hint = f" Did you mean `ask(count={context})`?" if isinstance(context, int) else ""
+                hint = f" Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
                 raise InvalidInput(f"This policy has no context domain, so it takes no context.{hint}")
             return None
         if context is None:
@@ -390,6 +399,8 @@ class Study:
                 f"This policy decides for a context of {domain.dimension} number{'s' * (domain.dimension > 1)}: pass "
                 "`context=`, what is known before the decision."
             )
+        if type(context) is not np.ndarray:  # as a simulation has it, round after round
+            one_row("context", context, domain.dimension)
         rows = domain.inside("context", context)
         if len(rows) != 1:
             raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
@@ -452,7 +463,7 @@ class Study:
             "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does "
             "not reach the model."
         )
-        reward = number("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
+        reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
         if isinstance(self.policy, Policy):
             self.policy.pending.check_reward(reward, self.policy.noise)
         return reward
@@ -505,7 +516,7 @@ def _under(context: Array, trials: list[Trial]) -> list[Trial]:
 def check_policy(policy: object) -> None:
     """Refuse what is no policy."""
     if not isinstance(policy, Policy | ScriptedPolicy):
-        raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {policy!r}.")
+        raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {shown(policy)}.")
 
 
 def _reopened(cls: type[Study], storage: str, name: str, clock: dict[str, Any]) -> Study:

@@ -287,7 +287,7 @@ class Reference:
         if not answers:
             return 0.0
         rows = list({row.tobytes(): row for row in (row_of(t) for t, _ in answers)}.values())
-        gaps = [float(np.linalg.norm((row - row_of(trial)) / self.policy.sides)) for row in rows]
+        gaps = [round(float(np.linalg.norm((row - row_of(trial)) / self.policy.sides)), 12) for row in rows]
         near = np.array(rows)[np.argsort(gaps, kind="stable")[: self.policy.pending.neighbours]]
         return float(self._solve(setting, answers, near)[0].mean())
 

@@ -68,17 +68,18 @@ def test_a_field_that_does_not_fit_is_named(change):
 
 
 @pytest.mark.parametrize(
-    ("domain", "context", "kernel"),
+    ("domain", "context", "kernel", "message"),
     [
-        (nr.Arms.grid(0, 1, 3), None, nr.Matern(2.5, 1e-320)),
-        (nr.Box([0.0], [1.0]), nr.Arms([-1e308, 1.0]), nr.Matern(2.5, 0.5)),
-        (nr.Box([0.0], [1e200]), None, nr.Linear()),
+        (lambda: nr.Arms.grid(0, 1, 3), lambda: None, lambda: nr.Matern(2.5, 1e-320), "`lengthscale` is"),
+        (lambda: nr.Box([0.0], [1.0]), lambda: nr.Arms([-1e308, 1.0]), lambda: nr.Matern(2.5, 0.5), "beyond 1e"),
+        (lambda: nr.Box([0.0], [1e200]), lambda: None, lambda: nr.Linear(), "beyond 1e"),
+        (lambda: nr.Box([0.0], [1e90]), lambda: None, lambda: nr.Linear(), "The prior variance reaches 1e"),
     ],
 )
-def test_kernels_that_overflow_on_the_domain_are_refused_before_the_first_question(domain, context, kernel):
+def test_kernels_that_overflow_on_the_domain_are_refused_before_the_first_question(domain, context, kernel, message):
     """They came through as NaN, and the first question was a foreign exception."""
-    with pytest.raises(nr.InvalidInput, match="not finite"):
-        nr.greedy_mean(domain, kernel, noise=0.1, context=context)
+    with pytest.raises(nr.InvalidInput, match=message):
+        nr.greedy_mean(domain(), kernel(), noise=0.1, context=context())
 
 
 def test_nesting_without_end_is_refused_in_both_directions():

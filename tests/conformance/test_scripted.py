@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import baselines
+from noregret import baselines, serialize
 from noregret.scripted import ScriptedPolicy
 
 BOX = nr.Box([0.0, -1.0], [2.0, 1.0])
@@ -48,7 +48,6 @@ def test_table_is_complete():
 
 
 def test_round_trips_through_json(make):
-    from noregret import serialize
 
     policy = make(constraints=2)
     again = serialize.loads(policy.to_json())
@@ -199,9 +198,27 @@ def test_it_is_simulated_like_any_policy(make):
 
 @pytest.mark.parametrize("domain", [nr.Arms.grid(0, 1, 5), nr.Space(x=nr.Float(0, 1)), "box"])
 def test_only_boxes(domain):
-    for make in (nr.admmbo, lambda domain: nr.bandit_oco(domain, step=0.1)):
-        with pytest.raises(nr.InvalidInput, match="must be a `Box`"):
-            make(domain)
+    with pytest.raises(nr.InvalidInput, match="must be a `Box`"):
+        nr.bandit_oco(domain, step=0.1)
+    if not isinstance(domain, nr.Space):
+        with pytest.raises(nr.InvalidInput, match="must be a `Box` or a `Space`"):
+            nr.admmbo(domain)
+
+
+def test_admmbo_searches_a_space():
+    """Only valid points are asked for, whole numbers and options included, and they become good ones."""
+    space = nr.Space(x=nr.Float(0, 1), n=nr.Int(0, 10, step=5), kind=nr.Choice("a", None))
+    policy = nr.admmbo(space, first=(4, 4), more=(1, 1), start=3, steps=3, candidates=50)
+    assert serialize.loads(policy.to_json()) == policy
+    study = nr.Study(policy, seed=1)
+    for _ in range(30):
+        trial = study.ask()
+        p = trial.parameters
+        assert p["n"] in (0, 5, 10)
+        assert p["kind"] in ("a", None)
+        np.testing.assert_array_equal(space.encode(p)[1:], trial.point[1:])
+        study.tell(trial, -((p["x"] - 0.3) ** 2) + 0.1 * p["n"], constraints=[p["x"] - 0.9])
+    assert study.best().parameters["n"] == 10
 
 
 @pytest.mark.parametrize(

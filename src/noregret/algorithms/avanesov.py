@@ -104,6 +104,7 @@ def gp_ucb_cpd(
             domain, context, kernel, horizon=horizon, alpha=alpha, constant=constant, log_power=log_power, delta=delta
         )
     memory: Memory = Forever()
+    test = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)  # checked with every detector
     xi = number("exploration", exploration, low=0.0)
     if detector == "oracle":
         if change_points is None:
@@ -116,7 +117,7 @@ def gp_ucb_cpd(
     elif change_points is not None:
         raise InvalidInput('`change_points` go with detector="oracle": the others do not know them.')
     elif detector == "test":
-        memory = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)
+        memory = test
     return build(
         "gp_ucb_cpd", domain, kernel, confidence, UpperConfidenceBound(),
         noise=noise, regularization=regularization,

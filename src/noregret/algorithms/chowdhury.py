@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..change import PowerLaw
-from ..checks import number, one_of
+from ..checks import LARGEST_REWARD, number, one_of
 from ..domain import Box, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -226,6 +226,6 @@ def _decision_sets(
         box = enclosing_box(domain, context)
         L = lipschitz_constant(kernel, box.lower, box.upper)
     else:
-        L = number("lipschitz", lipschitz, low=0.0, open_low=True)
+        L = number("lipschitz", lipschitz, low=0.0, high=LARGEST_REWARD, open_low=True)
     # B L r d, the number of points along each side at t = 1.
     return ThompsonSample(grid=norm_bound * L * float((domain.upper - domain.lower).max()) * domain.dimension)

@@ -7,7 +7,7 @@ import warnings
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, flag, integer, number, one_of
+from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of
 from ..domain import Arms, Domain, count_of_points, enclosing_box
 from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
@@ -33,12 +33,19 @@ def checked_noise(noise: object) -> float:
     return number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
 
 
+def ridge_of_noise(regularization: float | None, noise: float) -> float:
+    """Lambda as given, or the noise variance: sigma^2 of Srinivas et al. 2010, eq. 1."""
+    if regularization is None:
+        return noise**2
+    return number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
+
+
 def ridge_for_horizon(regularization: float | None, horizon: int | None) -> float:
     """Lambda = 1 + 2/T of Chowdhury & Gopalan 2017, Theorem 2; 1, its limit, where no horizon is given."""
     if horizon is not None:
-        integer("horizon", horizon, low=1, why="It is the number of rounds T of the theorem.")
+        horizon = integer("horizon", horizon, low=1, high=None, why="It is the number of rounds T of the theorem.")
     if regularization is not None:
-        return number("regularization", regularization, low=0.0, open_low=True)
+        return number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
     return 1.0 if horizon is None else 1.0 + 2 / horizon
 
 

@@ -180,8 +180,7 @@ def _inner(
     """The bandit of the epochs, at confidence delta / (shares L)."""
     if not isinstance(memory, Memory):
         one_of("memory", memory, MEMORIES)
-    integer("epoch", epoch, low=1)
-    integer("epochs", epochs, low=1)
+    epoch, epochs = integer("epoch", epoch, low=1), integer("epochs", epochs, low=1)
     noise = checked_noise(noise)
     for kernel in kernels:
         check_model(domain, context, kernel)

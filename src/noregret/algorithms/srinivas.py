@@ -32,6 +32,7 @@ from .common import (
     chosen_gain,
     norm_bound_or_guess,
     prior_std,
+    ridge_of_noise,
 )
 
 SMALL_MARGIN = 0.05  # of the prior standard deviation, for the probability of improvement
@@ -92,7 +93,7 @@ def gp_ucb(
         refit: learn the kernel from the record, on a schedule; then nothing is proved.
     """
     noise = checked_noise(noise)
-    ridge = noise**2 if regularization is None else regularization  # sigma^2 of eq. 1
+    ridge = ridge_of_noise(regularization, noise)  # sigma^2 of eq. 1
     matched = ridge == noise**2
     check_model(domain, context, kernel)
     flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
@@ -273,7 +274,7 @@ def _rule(
 ) -> Policy:
     """A rule that uses no confidence bounds."""
     noise = checked_noise(noise)
-    ridge = noise**2 if regularization is None else regularization
+    ridge = ridge_of_noise(regularization, noise)
     check_model(domain, context, kernel)
     confidence = bounds_without_theorem(domain, context, delta=delta, noise_matched=ridge == noise**2)
     return build(

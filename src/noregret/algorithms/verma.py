@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-from ..checks import integer, one_of
+from ..checks import integer, one_of, shown
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -19,7 +19,7 @@ from ..parts.refit import Refit
 from ..parts.scores import Score, ThompsonSample, UpperConfidenceBound
 from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import bayes_width, build, checked_noise, chosen_gain, ridge_for_horizon
+from .common import bayes_width, build, checked_noise, chosen_gain, ridge_for_horizon, ridge_of_noise
 
 
 def gp_ucb_sdf(
@@ -201,7 +201,7 @@ def gp_bucb(
     if inflation is not None:
         least = 0.0 if inflation == "realised" else inflation
         if isinstance(least, str):
-            raise InvalidInput(f"`inflation` is {inflation!r}: it must be 'realised', a number of nats, or None.")
+            raise InvalidInput(f"`inflation` is {shown(inflation)}: it must be 'realised', a number of nats, or None.")
         policy = replace(policy, confidence=Inflated(base=policy.confidence, least=least))  # type: ignore[arg-type]  # a `Width`
     initial = integer("initial", initial, low=0, why="It counts rounds of uncertainty sampling.")
     return replace(policy, explore=UncertaintySampling(initial)) if initial else policy
@@ -267,7 +267,7 @@ def _batch(
     **slots: Any,
 ) -> Policy:
     noise = checked_noise(noise)
-    ridge = noise**2 if regularization is None else regularization
+    ridge = ridge_of_noise(regularization, noise)
     check_model(domain, context, kernel)
     confidence: Confidence
     if beta is not None:

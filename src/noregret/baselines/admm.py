@@ -22,16 +22,17 @@ from typing import final
 
 import numpy as np
 
-from ..checks import Array, frozen, integer, number
-from ..domain import Box
+from ..checks import LARGEST_REWARD, Array, frozen, integer, number, settle, shown
+from ..domain import Box, Space
 from ..errors import InvalidInput
 from ..fitting import fit
 from ..kernels import Kernel, Matern
+from ..parts.objective import MOST_CONSTRAINTS
+from ..parts.search import MOST_LOOKS
 from ..posterior import PointPosterior
 from ..record import Trial
 from ..scripted import Answers, Play, Script, ScriptedPolicy
 from ..serialize import described
-from .oco import check_box
 
 FEASIBLE = 0.01  # c_i of an incumbent, at most
 ABSOLUTE, RELATIVE = 0.05, 1.5 * 0.05  # tolerances of the residuals
@@ -45,7 +46,7 @@ EVERY = 5  # new points between two fits
 class Admmbo(ScriptedPolicy):
     """The description that `admmbo` makes."""
 
-    domain: Box
+    domain: Box | Space
     constraints: int
     rho: float
     price: float
@@ -57,19 +58,23 @@ class Admmbo(ScriptedPolicy):
     algorithm: str = "admmbo"
 
     def __post_init__(self) -> None:
-        check_box(self.domain)
+        if not isinstance(self.domain, Box | Space):
+            raise InvalidInput(
+                f"This method draws points: `domain` must be a `Box` or a `Space`, not {type(self.domain).__name__}."
+            )
         for name in ("constraints", "start", "steps", "candidates"):
-            integer(name, getattr(self, name), low=1)
+            high = MOST_CONSTRAINTS if name == "constraints" else MOST_LOOKS
+            settle(self, **{name: integer(name, getattr(self, name), low=1, high=high)})
         for name in ("first", "more"):
             pair = getattr(self, name)
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise InvalidInput(
-                    f"`{name}` is {pair!r}: it must be two numbers of trials, (optimality, feasibility)."
+                    f"`{name}` is {shown(pair)}: it must be two numbers of trials, (optimality, feasibility)."
                 )
             f, c = pair
-            object.__setattr__(self, name, (integer(name, f, low=1), integer(name, c, low=1)))
+            settle(self, **{name: (integer(name, f, low=1), integer(name, c, low=1))})
         for name in ("rho", "price"):
-            object.__setattr__(self, name, number(name, getattr(self, name), low=0.0, open_low=True))
+            settle(self, **{name: number(name, getattr(self, name), low=1e-100, high=LARGEST_REWARD)})
 
     def begin(self) -> Script:
         """A run from its start."""
@@ -77,7 +82,7 @@ class Admmbo(ScriptedPolicy):
 
 
 def admmbo(
-    domain: Box,
+    domain: Box | Space,
     *,
     constraints: int = 1,
     rho: float = 0.1,
@@ -95,7 +100,8 @@ def admmbo(
     likelihood. When these agree, or after `steps` iterations, it stops and asks for its best point from then on.
 
     Args:
-        domain: a box.
+        domain: a box, or a space of parameters (its points are drawn in the encoding and moved to the nearest valid
+            ones).
         constraints: N, how many constraint values each trial has.
         rho: the first penalty, reward units over squared units of the box.
         price: M.
@@ -114,9 +120,9 @@ def admmbo(
 class _Surrogate:
     """A Gaussian process of mean 0 on what was seen of one function."""
 
-    def __init__(self, box: Box) -> None:
-        self._box = box
-        self.points, self.values = np.zeros((0, box.dimension)), np.zeros(0)
+    def __init__(self, dimension: int) -> None:
+        self._dimension = dimension
+        self.points, self.values = np.zeros((0, dimension)), np.zeros(0)
         self._kernel: Kernel = Matern(2.5, lengthscale=0.25, scale=1.0)
         self._noise, self._fitted = 0.1, 0
 
@@ -128,7 +134,7 @@ class _Surrogate:
         """Mean and standard deviation, `(n,)` each."""
         self._fit()
         ridge = max(self._noise**2, SMALLEST_NOISE * float(self._kernel.diagonal(at[:1])[0]))
-        posterior = PointPosterior(self._kernel, self._box.dimension, ridge)
+        posterior = PointPosterior(self._kernel, self._dimension, ridge)
         if len(self.values):
             posterior.extend(self.points, self.values)
         return posterior.predict(at)
@@ -149,8 +155,8 @@ class _Alternation(Script):
         self._policy = policy
         d, n = policy.domain.dimension, policy.constraints
         self.multipliers = frozen(np.full(n, math.nan))  # its own are of x = z, not of the constraints
-        self._objective = _Surrogate(policy.domain)
-        self._constraints = [_Surrogate(policy.domain) for _ in range(n)]
+        self._objective = _Surrogate(d)
+        self._constraints = [_Surrogate(d) for _ in range(n)]
         self._y = np.zeros((n, d))
         self._z = np.repeat(policy.domain.upper[None], n, axis=0)
         self._rho = policy.rho
@@ -158,9 +164,9 @@ class _Alternation(Script):
         self._seen: dict[bytes, tuple[float, float]] = {}  # point -> (worst c, -f)
 
     def play(self, first: Answers) -> Play:
-        policy, box = self._policy, self._policy.domain
+        policy = self._policy
         rng = first.randomness.generator
-        trials, randomness = yield rng.uniform(box.lower, box.upper, (policy.start, box.dimension))
+        trials, randomness = yield self._drawn(rng, policy.start)
         for trial in trials:  # shared by both steps
             self._learn(trial, [self._objective], [0])
             self._learn(trial, self._constraints, range(1, 1 + policy.constraints))
@@ -185,9 +191,9 @@ class _Alternation(Script):
         """Minimise u(x) = phi(x) + (N rho / 2) |x - zbar + ybar / rho|^2 by expected improvement."""
         from scipy.special import ndtr
 
-        surrogate, box = self._objective, self._policy.domain
+        surrogate = self._objective
         for _ in range(budget):
-            at = rng.uniform(box.lower, box.upper, (self._policy.candidates, box.dimension))
+            at = self._drawn(rng, self._policy.candidates)
             choice = at[0]
             if len(surrogate.values):
                 mean, std = surrogate.predict(at)  # of u - quadratic: the prior mean is the quadratic
@@ -206,9 +212,9 @@ class _Alternation(Script):
         """Minimise h(z) = 1[c_i(z) > 0] + (rho / 2M) |x - z + y_i / rho|^2 by expected improvement."""
         from scipy.special import ndtr
 
-        surrogate, box = self._constraints[i], self._policy.domain
+        surrogate = self._constraints[i]
         for _ in range(budget):
-            at = rng.uniform(box.lower, box.upper, (self._policy.candidates, box.dimension))
+            at = self._drawn(rng, self._policy.candidates)
             choice = at[0]
             if len(surrogate.values):
                 mean, std = surrogate.predict(at)
@@ -220,6 +226,16 @@ class _Alternation(Script):
             self._learn(trials[0], [surrogate], [1 + i])
             rng = randomness.generator
         return rng
+
+    def _drawn(self, rng: np.random.Generator, count: int) -> Array:
+        """Uniform points `(count, d)`, valid ones of a space."""
+        domain = self._policy.domain
+        points = rng.uniform(domain.lower, domain.upper, (count, domain.dimension))
+        return domain.snap(points) if isinstance(domain, Space) else points
+
+    def _valid(self, point: Array) -> Array:
+        domain = self._policy.domain
+        return domain.snap(point[None])[0] if isinstance(domain, Space) else point
 
     def _augmented(self, points: Array) -> Array:
         """(N rho / 2) |x - zbar + ybar / rho|^2, `(n,)`."""
@@ -266,7 +282,7 @@ class _Alternation(Script):
     def _incumbent(self) -> Array:
         """The best result of a step that is (nearly) feasible; where none is, the one that violates least."""
         if not self._results:
-            return np.asarray(self._z.mean(axis=0))
+            return self._valid(np.asarray(self._z.mean(axis=0)))
         feasible = [result for result in self._results if result[0] <= FEASIBLE]
         if feasible:
             return min(feasible, key=lambda result: result[1])[2]

@@ -22,9 +22,10 @@ from typing import final
 
 import numpy as np
 
-from ..checks import Array, finite_array, integer, number
+from ..checks import LARGEST_REWARD, Array, finite_array, integer, number, settle
 from ..domain import Box
 from ..errors import InvalidInput
+from ..parts.objective import MOST_CONSTRAINTS
 from ..record import Trial
 from ..scripted import Answers, Play, Script, ScriptedPolicy
 from ..serialize import described
@@ -48,13 +49,14 @@ class BanditOco(ScriptedPolicy):
 
     def __post_init__(self) -> None:
         check_box(self.domain)
-        integer("constraints", self.constraints, low=1, why="It is the number of constraint values of each trial.")
-        object.__setattr__(self, "step", number("step", self.step, low=0.0, open_low=True))
+        why = "It is the number of constraint values of each trial."
+        settle(self, constraints=integer("constraints", self.constraints, low=1, high=MOST_CONSTRAINTS, why=why))
+        settle(self, step=number("step", self.step, low=0.0, high=LARGEST_REWARD, open_low=True))
         half = float((self.domain.upper - self.domain.lower).min()) / 2.0
         why = "The probes must stay inside the box: it is less than half its shortest side."
         spread = number("spread", self.spread, low=0.0, high=half, open_low=True, open_high=True, why=why)
         object.__setattr__(self, "spread", spread)
-        object.__setattr__(self, "damping", number("damping", self.damping, low=0.0))
+        object.__setattr__(self, "damping", number("damping", self.damping, low=0.0, high=LARGEST_REWARD))
         if self.start is not None:
             point = self.domain.inside("start", np.atleast_2d(finite_array("start", self.start)))
             object.__setattr__(self, "start", tuple(point[0].tolist()))

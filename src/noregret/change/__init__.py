@@ -9,6 +9,7 @@ from .detector import ChangeDetector
 from .schedules import (
     PowerLaw,
     Schedule,
+    checked_schedule,
     detection_exponent,
     detection_ridge,
     detection_threshold,
@@ -29,6 +30,7 @@ __all__ = [
     "RidgeChoice",
     "Schedule",
     "calibrate_threshold",
+    "checked_schedule",
     "cross_validate_ridge",
     "detect_change",
     "detection_exponent",

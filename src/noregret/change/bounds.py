@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..checks import integer, number
+from ..checks import integer, number, shown
 from ..errors import InvalidInput
 from .schedules import detection_exponent, ucb_regularization
 
@@ -118,7 +118,7 @@ def gp_ucb_cpd_regret_bound(
 def _lengths(periods: Sequence[int]) -> list[int]:
     why = "They are the lengths of the stationary periods, in rounds."
     if not isinstance(periods, Sequence) or len(periods) == 0:
-        raise InvalidInput(f"`periods` is {periods!r}: it must be a list of at least one length. {why}")
+        raise InvalidInput(f"`periods` is {shown(periods)}: it must be a list of at least one length. {why}")
     lengths = [integer("periods", length, low=1, why=why) for length in periods]
     integer("periods", sum(lengths), low=2, why="Their sum is T, and the bounds grow with its logarithm.")
     return lengths

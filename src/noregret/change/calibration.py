@@ -16,13 +16,15 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, frozen, integer, number
-from ..domain import Arms, Domain, Space
+from ..checks import LARGEST_REWARD, LARGEST_SEED, Array, frozen, integer, number
+from ..domain import Arms, Domain, Space, check_domain
 from ..errors import InvalidInput
-from ..kernels import Kernel
+from ..kernels import Kernel, check_kernel
 from ..posterior.factorization import covariance_root
 from .detector import ChangeDetector
-from .schedules import PowerLaw, Schedule, detection_exponent, smoothness, uniform_count
+from .schedules import STEEPEST, PowerLaw, Schedule, detection_exponent, smoothness, uniform_count
+
+MOST_RUNS, MOST_PAIRS = 1_000_000, 10_000  # simulated; a run of m pairs costs O(m^3)
 
 
 @final
@@ -90,9 +92,13 @@ def calibrate_threshold(
         distance: likewise.
         weights: likewise.
     """
+    check_domain("domain", domain)
+    check_kernel("kernel", kernel)
     m = _count(count, horizon, exploration)
-    level, noise = number("rate", rate, low=0.0, high=1.0, open_low=True, open_high=True), number("noise", noise, low=0)
-    k = math.ceil((1.0 - level) * (integer("runs", runs, low=1) + 1) - 1e-9)
+    level = number("rate", rate, low=0.0, high=1.0, open_low=True, open_high=True)
+    noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.")
+    runs, seed = integer("runs", runs, low=1, high=MOST_RUNS), integer("seed", seed, low=0, high=LARGEST_SEED)
+    k = math.ceil((1.0 - level) * (runs + 1) - 1e-9)
     if k > runs:
         raise InvalidInput(
             f"{runs} runs cannot show a false-alarm rate of {level:g}: it takes at least {math.ceil(1 / level - 1)}, "
@@ -104,7 +110,8 @@ def calibrate_threshold(
     detector = ChangeDetector(
         kernel, domain=domain, threshold=math.inf, ridge=ridge, distance=distance, weights=weights
     )
-    growth = np.arange(1.0, m // 2 + 1) ** -number("exponent", exponent)
+    exponent = number("exponent", exponent, low=-STEEPEST, high=STEEPEST, why="It is the power of n, minus e.")
+    growth = np.arange(1.0, m // 2 + 1) ** -exponent
     maxima = np.sort(np.array([_largest(detector, domain, m, noise, growth, [seed, run]) for run in range(runs)]))
     lower, upper = _interval(maxima, level)
     return Calibration(
@@ -123,7 +130,7 @@ def _count(count: int | None, horizon: int | None, exploration: float) -> int:
         raise InvalidInput("Give either `count`, the uniform pairs of a run, or `horizon`, its rounds.")
     if horizon is not None:
         count = uniform_count(integer("horizon", horizon, low=2), exploration=exploration)
-    return integer("count", count, low=2, why="A test needs two pairs.")
+    return integer("count", count, low=2, high=MOST_PAIRS, why="A test needs two pairs.")
 
 
 def _largest(

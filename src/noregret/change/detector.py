@@ -14,14 +14,13 @@ half-sizes are the diagonal of V g V^T, two matrix products.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, frozen, number
-from ..domain import Domain
+from ..checks import LARGEST_REWARD, Array, finite_array, frozen, number, shown
+from ..domain import Domain, named_points
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from .algorithm import NO_TEST, ChangeTest, make_schedules, mean_weights
@@ -93,10 +92,10 @@ class ChangeDetector:
             nothing is tested: `half` is 0. After a detection it is for the caller to `reset`.
         """
         geometry = self._grams.geometry
-        one = point if isinstance(point, Mapping) else np.asarray(point)[None]
+        one = point if named_points(point) is not None else finite_array("point", point)[None]
         place = geometry.place("point", one)
         if len(place) != 1:
-            raise InvalidInput(f"`point` is {point!r}: `add` takes one point at a time.")
+            raise InvalidInput(f"`point` is {shown(point)}: `add` takes one point at a time.")
         why = "Leave out pairs without an answer."
         value = number("reward", reward, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
         schedules = self._values_for((self.count + 1) // 2)

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..checks import Array, IndexArray, finite_array, one_of
 from ..domain import Arms, Box, Domain, Space, check_domain, enclosing_box
 from ..errors import InvalidInput
-from ..kernels import ALL, Kernel, Matern, SquaredExponential
+from ..kernels import ALL, Kernel, Matern, SquaredExponential, check_kernel
 from ..parameters import Float
 from .closed import Average, product_average
 
@@ -80,8 +80,7 @@ def make_geometry(
         weights: of the arms, `(N,)`, nonnegative: a quadrature rule. "average" divides by their sum.
     """
     check_domain("domain", domain)
-    if not isinstance(kernel, Kernel):
-        raise InvalidInput(f"`kernel` must be a kernel, not {kernel!r}.")
+    check_kernel("kernel", kernel)
     integral = one_of("distance", distance, ["average", "integral"]) == "integral"
     if isinstance(domain, Arms):
         return ArmGeometry(kernel, domain, _arm_weights(domain, weights, integral=integral))

@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from ..checks import integer, number, one_of
+from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, number, one_of, shown
 from ..errors import InvalidInput
 from ..kernels import Kernel, Matern, SquaredExponential
 from ..serialize import described
@@ -32,6 +32,10 @@ from ..serialize import described
 LEVEL = 2.6  # theta_1 in the paper's experiments, for prior variance 1
 RIDGE_CONSTANT = {"average": 2.0, "integral": 10.0}  # c, for prior variance 1
 BETA_CONSTANT = 0.02  # D in the paper's experiments
+
+STEEPEST = 6.0  # exponent of a power law: n beyond a million to this power is beyond everything
+MOST_LOG_POWER = 50.0
+MOST_ROUNDS = 10_000_000  # that are gone through one by one
 
 Schedule = float | Callable[[int], float]
 
@@ -46,8 +50,10 @@ class PowerLaw:
     exponent: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "constant", number("constant", self.constant, low=0.0, open_low=True))
-        object.__setattr__(self, "exponent", number("exponent", self.exponent))
+        constant = number("constant", self.constant, low=0.0, high=LARGEST_VARIANCE, open_low=True)
+        object.__setattr__(self, "constant", constant)
+        exponent = number("exponent", self.exponent, low=-STEEPEST, high=STEEPEST, why="It is the power of n.")
+        object.__setattr__(self, "exponent", exponent)
 
     def __call__(self, n: int) -> float:
         """The value at n."""
@@ -60,7 +66,19 @@ def schedule_value(name: str, schedule: Schedule, n: int) -> float:
     if isinstance(value, float) and value == math.inf:
         return value
     why = f"It is what `{name}` gives for n = {n}." if callable(schedule) else ""
-    return number(name, value, low=0.0, open_low=True, why=why)
+    return number(name, value, low=0.0, high=LARGEST_VARIANCE, open_low=True, why=why)
+
+
+def checked_schedule(name: str, schedule: float | PowerLaw | None) -> float | PowerLaw | None:
+    """A schedule that can be stored: a positive number, possibly infinite, a `PowerLaw`, or None for the default."""
+    if schedule is None or isinstance(schedule, PowerLaw):
+        return schedule
+    if callable(schedule):
+        raise InvalidInput(
+            f"`{name}` is {shown(schedule)}: a policy is stored with its schedules, so it must be a number or a "
+            "`PowerLaw`. (`detect_change` and `ChangeDetector` take any function of n.)"
+        )
+    return schedule_value(name, schedule, 1)
 
 
 def smoothness(kernel: Kernel) -> float | None:
@@ -98,14 +116,16 @@ def threshold_level(
         constant: C; it depends on the kernel and on c, and the paper gives no value for it.
         noise_power: the power of g. Eq. 3.6 prints g itself (1), which would depend on the unit of the rewards.
     """
-    F = number("norm_bound", norm_bound, low=0.0)
-    g, C = number("noise", noise, low=0.0), number("constant", constant, low=0.0, open_low=True)
-    return C * (F**2 + math.pow(g, number("noise_power", noise_power, low=0.0)) * _log(horizon) ** 2)
+    F = number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD)
+    g = number("noise", noise, low=0.0, high=LARGEST_REWARD)
+    C = number("constant", constant, low=0.0, high=LARGEST_REWARD, open_low=True)
+    power = number("noise_power", noise_power, low=0.0, high=2.0, why="The variance of the noise is its square.")
+    return C * (F**2 + math.pow(g, power) * _log(horizon) ** 2)
 
 
 def ucb_regularization(*, noise: float, horizon: int) -> float:
     """sigma^2 = 6 g^2 log T, eq. 3.4: the ridge of the bandit's posterior (t rho_t of eq. 3.5), reward units^2."""
-    return 6.0 * number("noise", noise, low=0.0, open_low=True) ** 2 * _log(horizon)
+    return 6.0 * number("noise", noise, low=0.0, high=LARGEST_REWARD, open_low=True) ** 2 * _log(horizon)
 
 
 def ucb_rho(t: int, *, noise: float, horizon: int) -> float:
@@ -133,13 +153,14 @@ def ucb_beta(
     t, d = integer("t", t, low=1), integer("dimension", dimension, low=1)
     pairs = d * (d + 1)
     power = pairs / (2.0 * _alpha(alpha) + pairs)
-    D = number("constant", constant, low=0.0, open_low=True)
-    return D * math.pow(t, power) * math.pow(_log(horizon), number("log_power", log_power, low=0.0))
+    D = number("constant", constant, low=0.0, high=LARGEST_REWARD, open_low=True)
+    p = number("log_power", log_power, low=0.0, high=MOST_LOG_POWER)
+    return D * math.pow(t, power) * math.pow(_log(horizon), p)
 
 
 def uniform_count(rounds: int, *, exploration: float = 3**0.5) -> int:
     """How many of the first rounds after a restart Algorithm 2 plays uniformly: those with |uniform| <= xi sqrt(t)."""
-    rounds = integer("rounds", rounds, low=0)
+    rounds = integer("rounds", rounds, low=0, high=MOST_ROUNDS)
     xi, played = number("exploration", exploration, low=0.0), 0
     for t in range(rounds):
         played += played <= xi * math.sqrt(t)  # line 6
@@ -150,8 +171,8 @@ def default_threshold(alpha: float | None, dimension: int, size: float, *, kerne
     """The threshold where none is given; errors for kernels of no stated smoothness. `size` is the prior variance."""
     if alpha is None:
         raise InvalidInput(
-            f"{kernel!r} states no smoothness alpha, and the threshold of Theorem 3.1 hangs on it. Give `threshold`: a "
-            "number, PowerLaw(constant, exponent) or any function of n; `calibrate_threshold` finds one."
+            f"{shown(kernel)} states no smoothness alpha, and the threshold of Theorem 3.1 hangs on it. Give "
+            "`threshold`: a number, PowerLaw(constant, exponent) or any function of n; `calibrate_threshold` finds one."
         )
     return detection_threshold(alpha, dimension, level=LEVEL * size)
 

@@ -10,6 +10,8 @@ from ..checks import integer
 from ..errors import InvalidInput
 from ..randomness import world_generator
 
+MOST_PERIODS = 1_000_000
+
 
 def even_changes(rounds: int, periods: int) -> tuple[int, ...]:
     """Change points that cut `rounds` into periods of equal length (to within one round), `periods` - 1 of them.
@@ -41,7 +43,7 @@ def random_changes(rounds: int, periods: int, *, seed: int | Sequence[int], shor
 
 
 def _fitting(rounds: int, periods: int, *, shortest: int) -> tuple[int, int]:
-    rounds, periods = integer("rounds", rounds, low=1), integer("periods", periods, low=1)
+    rounds, periods = integer("rounds", rounds, low=1), integer("periods", periods, low=1, high=MOST_PERIODS)
     integer("shortest", shortest, low=1, why="It is the length of a period in rounds.")
     if periods * shortest > rounds:
         raise InvalidInput(

@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, frozen, points_array
+from ..checks import Array, finite_array, frozen, points_array, shown
 from ..domain import Box
 from ..errors import InvalidInput
 from .environment import Environment
@@ -97,7 +97,7 @@ def data_rates(
     """
     steep, place = (finite_array(name, value) for name, value in (("a", a), ("b", b)))
     if steep.shape != (4,) or place.shape != (4,) or (steep <= 0.0).any() or (place[[1, 3]] <= 0.0).any():
-        raise InvalidInput(f"`a` and `b` are four positive numbers each, not {a!r} and {b!r}.")
+        raise InvalidInput(f"`a` and `b` are four positive numbers each, not {shown(a)} and {shown(b)}.")
 
     def utilities(x: Array) -> Array:
         """Of each server, `(n, 4)`."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, frozen, integer, number
+from ..checks import LARGEST_REWARD, Array, finite_array, frozen, integer, number, shown
 from ..domain import Arms, Box, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..record import Trial
@@ -54,8 +54,9 @@ class Environment:
 
     Args:
         reward: maps points `(n, d)` (encoded ones, of a space) to expected rewards `(n,)`; with contexts, points and
-            contexts `(n, c)`. A sequence of such functions, one for each stationary period, goes with
-            `change_points`.
+            contexts `(n, c)`. A function that returns one number for several points is taken for one of a single point
+            `(d,)` (and context `(c,)`), and is called for each, which is slower. A sequence of such functions, one
+            for each stationary period, goes with `change_points`.
         domain: what may be played.
         noise: standard deviation of the noise, reward units.
         delay: how many further questions are asked before an answer is known: a number, a part of
@@ -99,23 +100,27 @@ class Environment:
         self._order = (
             None if contexts is None or context_order is None else contexts.inside("context_order", context_order)
         )
-        self.noise = number("noise", noise, low=0.0, why="It is a standard deviation, in the units of the reward.")
+        self.noise = number(
+            "noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation, in the units of the reward."
+        )
         self.interval = number("interval", interval, low=0.0, why="It is a time in seconds.")
         self.delay: Delay | None = None if delay is None else make_delay(delay)
         self._rewards = _functions(reward)
         self.change_points = _checked_changes(change_points, periods=len(self._rewards))
         if constraints is not None and not callable(constraints):
-            raise InvalidInput(f"`constraints` must be a function from points (n, d) to (n, m), not {constraints!r}.")
+            raise InvalidInput(
+                f"`constraints` must be a function from points (n, d) to (n, m), not {shown(constraints)}."
+            )
         self.constraints = constraints
         if not callable(constraint_noise):
             why = "It is a standard deviation, or a function that draws noise."
-            constraint_noise = number("constraint_noise", constraint_noise, low=0.0, why=why)
+            constraint_noise = number("constraint_noise", constraint_noise, low=0.0, high=LARGEST_REWARD, why=why)
         self.constraint_noise = constraint_noise
         if callable(best) != (contexts is not None) and best is not None:
             raise InvalidInput("`best` is a number, or with contexts a function of them.")
         if best is not None and len(self._rewards) > 1:
             raise InvalidInput("`best` is for one reward function; with `change_points` it is found for each.")
-        self._best = best
+        self._best = best if best is None or callable(best) else number("best", best)
         self._largest_of: dict[int, float] = {}  # of each period, where there are no contexts
         # Without contexts the rewards of arms are known once and for all.
         self._tables: list[Array] | None = None
@@ -218,8 +223,7 @@ class Environment:
         return best
 
     def _evaluate(self, function: Callable[..., npt.ArrayLike], points: Array, contexts: Array | None) -> Array:
-        result: Any = function(points) if contexts is None else function(points, contexts)
-        values = finite_array("reward(points)", result)
+        values = _called("reward(points)", function, points, contexts)
         if values.shape != (len(points),):
             raise InvalidInput(
                 f"`reward` returned shape {values.shape} for points of shape {points.shape}; it must be "
@@ -230,8 +234,7 @@ class Environment:
     def _constraint_values(self, points: Array, contexts: Array | None) -> Array:
         if self.constraints is None:
             return np.zeros((len(points), 0))
-        result: Any = self.constraints(points) if contexts is None else self.constraints(points, contexts)
-        values = finite_array("constraints(points)", result)
+        values = _called("constraints(points)", self.constraints, points, contexts)
         if values.ndim == 1:
             values = values[:, None]
         if values.ndim != 2 or len(values) != len(points):
@@ -252,20 +255,34 @@ class Environment:
         return int(self._constraint_values(point, None if context is None else context[None]).shape[1])
 
 
+def _called(name: str, function: Callable[..., npt.ArrayLike], points: Array, contexts: Array | None) -> Array:
+    """What a function says of points: asked of all at once, or one by one where it knows single points alone."""
+    several: Any = function(points) if contexts is None else function(points, contexts)
+    values = finite_array(name, several)
+    if values.ndim and (values.size != 1 or len(points) == 1):
+        return values
+    if len(points) == 1:
+        return values[None]
+    seen = [()] * len(points) if contexts is None else [(context,) for context in contexts]
+    return finite_array(name, [function(point, *context) for point, context in zip(points, seen, strict=True)])  # type: ignore[arg-type]  # refused there
+
+
 def _functions(reward: Any) -> list[Callable[..., npt.ArrayLike]]:
     functions = [reward] if callable(reward) or not isinstance(reward, Sequence) else list(reward)
     if not functions or not all(map(callable, functions)):
-        raise InvalidInput(f"`reward` must be a function from points (n, d) to rewards (n,), not {reward!r}.")
+        raise InvalidInput(f"`reward` must be a function from points (n, d) to rewards (n,), not {shown(reward)}.")
     return functions
 
 
 def _checked_changes(change_points: Sequence[int] | None, *, periods: int) -> tuple[int, ...]:
+    if not isinstance(change_points, Sequence | np.ndarray | None) or isinstance(change_points, str | bytes):
+        raise InvalidInput(f"`change_points` is {shown(change_points)}: it must be a list of rounds, counted from 0.")
     rounds = tuple(
         integer("change_points", round_, low=1, why="They are rounds, counted from 0.")
         for round_ in (() if change_points is None else change_points)
     )
     if list(rounds) != sorted(set(rounds)):
-        raise InvalidInput(f"`change_points` are {list(rounds)}: they must be in ascending order, each once.")
+        raise InvalidInput(f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once.")
     if len(rounds) + 1 != periods:
         raise InvalidInput(
             f"{periods} reward function{'s' * (periods > 1)} and {len(rounds)} change points do not go together: there "

@@ -21,7 +21,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, frozen, points_array
+from ..checks import Array, frozen, points_array, shown
 from ..domain import Arms, Box
 from ..errors import InvalidInput
 from .environment import Environment
@@ -56,7 +56,7 @@ class KnownFunction:
         if arms is None:
             return Environment(self, domain=self.domain, noise=noise, best=self.best)
         if not isinstance(arms, Arms) or arms.dimension != self.domain.dimension:
-            raise InvalidInput(f"`arms` must be Arms of dimension {self.domain.dimension}, not {arms!r}.")
+            raise InvalidInput(f"`arms` must be Arms of dimension {self.domain.dimension}, not {shown(arms)}.")
         return Environment(self, domain=arms, noise=noise)
 
 

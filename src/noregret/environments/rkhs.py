@@ -19,10 +19,10 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, frozen, integer, number, points_array
-from ..domain import Arms, Domain, Space, check_domain
+from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, finite_array, frozen, integer, number, points_array, shown
+from ..domain import MOST_ARMS, Arms, Domain, Space, check_domain
 from ..errors import InvalidInput
-from ..kernels import ALL, Kernel
+from ..kernels import ALL, Kernel, check_kernel
 from ..randomness import world_generator
 from .sample import prior_values
 
@@ -40,6 +40,7 @@ class RKHSFunction:
     """
 
     def __init__(self, kernel: Kernel, centers: npt.ArrayLike, weights: npt.ArrayLike) -> None:
+        check_kernel("kernel", kernel)
         self.kernel = kernel
         self.centers = frozen(points_array("centers", centers))
         self.weights = frozen(finite_array("weights", weights))
@@ -59,7 +60,7 @@ class RKHSFunction:
 
     def scaled(self, norm: float) -> RKHSFunction:
         """The same function times the number that gives it this norm."""
-        norm = number("norm", norm, low=0.0, open_low=True)
+        norm = number("norm", norm, low=0.0, high=LARGEST_REWARD, open_low=True)
         if self.norm == 0.0:
             raise InvalidInput("This function is zero everywhere: no factor gives it another norm.")
         return RKHSFunction(self.kernel, self.centers, self.weights * (norm / self.norm))
@@ -84,7 +85,7 @@ def rkhs_function(
     """
     check_domain("domain", domain)
     rng = world_generator(seed, "function")
-    count = None if centers is None else integer("centers", centers, low=1)
+    count = None if centers is None else integer("centers", centers, low=1, high=MOST_ARMS)
     if isinstance(domain, Arms):
         points = domain.points
         if count is not None and count > len(points):
@@ -113,11 +114,12 @@ def rkhs_fit(kernel: Kernel, arms: Arms, values: npt.ArrayLike, *, regularizatio
     from scipy.linalg import cho_factor, cho_solve
 
     if not isinstance(arms, Arms):
-        raise InvalidInput(f"`arms` must be Arms, not {arms!r}.")
+        raise InvalidInput(f"`arms` must be Arms, not {shown(arms)}.")
     targets = finite_array("values", values)
     if targets.shape != (len(arms),):
         raise InvalidInput(f"`values` has shape {targets.shape}: it must be ({len(arms)},), one for each arm.")
-    ridge = number("regularization", regularization, low=0.0, open_low=True)
+    ridge = number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
+    check_kernel("kernel", kernel)
     matrix = kernel.between_arms(arms.points, ALL, ALL).copy()
     matrix[np.diag_indices_from(matrix)] += ridge
     return RKHSFunction(kernel, arms.points, cho_solve(cho_factor(matrix, lower=True), targets))
@@ -153,6 +155,7 @@ def literal_norm(kernel: Kernel, arms: Arms, values: npt.ArrayLike) -> float:
 
     This is not the RKHS norm, which would be sqrt(f^T K^{-1} f); it is usually far larger (tens against 2 to 4).
     """
+    check_kernel("kernel", kernel)
     given = finite_array("values", values)
     if not isinstance(arms, Arms) or given.shape != (len(arms),):
         raise InvalidInput(f"`values` has shape {given.shape}: `arms` must be Arms, with one value for each.")

@@ -9,12 +9,15 @@ from typing import overload
 
 import numpy as np
 
-from ..checks import Array, integer, number
+from ..checks import Array, integer, number, shown
 from ..domain import Arms, Box, Domain, Space, check_domain
-from ..kernels import ALL, Kernel
+from ..errors import InvalidInput
+from ..kernels import ALL, Kernel, check_kernel
 from ..posterior import Path, PointPosterior, sample_path
 from ..randomness import world_generator
 from .table import ArmFunction
+
+MOST_FUNCTIONS = 1_000_000
 
 
 @overload
@@ -34,6 +37,7 @@ def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], wave
         waves: how many a path has, a power of two.
     """
     check_domain("domain", domain)
+    check_kernel("kernel", kernel)
     if isinstance(domain, Arms):
         return ArmFunction(domain, prior_values(kernel, domain, seed))
     nothing_seen = PointPosterior(kernel, domain.dimension, regularization=1.0)
@@ -55,10 +59,14 @@ def drifting_samples(
         rate: the share of f that is new in each round.
         seed: as of `gp_sample`, whose sample is the first function.
     """
+    check_kernel("kernel", kernel)
+    if not isinstance(arms, Arms):
+        raise InvalidInput(f"`arms` must be Arms, not {shown(arms)}.")
+    rounds = integer("rounds", rounds, low=1, high=MOST_FUNCTIONS)
     rate = number("rate", rate, low=0.0, high=1.0, why="It is the share of f that is new in each round.")
     root, rng = _symmetric_root(kernel, arms), world_generator(seed, "function")
     values, functions = np.zeros(len(arms)), []
-    for t in range(integer("rounds", rounds, low=1)):
+    for t in range(rounds):
         new = root @ rng.standard_normal(len(arms))
         values = new if t == 0 else math.sqrt(1.0 - rate) * values + math.sqrt(rate) * new
         functions.append(ArmFunction(arms, values))

@@ -21,7 +21,7 @@ from typing import Literal, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, frozen, integer, number, one_of
+from ..checks import Array, finite_array, flag, frozen, integer, number, one_of
 from ..domain import Arms
 from ..errors import InvalidInput
 from ..kernels import Empirical
@@ -104,7 +104,8 @@ def sensor_network(
     """
     one_of("kernel", kernel, ["covariance", "correlation"])
     one_of("center", center, ["global", "sensor", "none"])
-    sign = -1.0 if lowest else 1.0
+    standardize = flag("standardize", standardize)
+    sign = -1.0 if flag("lowest", lowest) else 1.0
     train, test = sign * _table("training", training), sign * _table("held_out", held_out)
     if train.shape[1] != test.shape[1]:
         raise InvalidInput(

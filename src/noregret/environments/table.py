@@ -7,7 +7,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, frozen
+from ..checks import Array, finite_array, frozen, shown
 from ..domain import Arms
 from ..errors import InvalidInput
 
@@ -23,7 +23,7 @@ class ArmFunction:
 
     def __init__(self, arms: Arms, values: npt.ArrayLike) -> None:
         if not isinstance(arms, Arms):
-            raise InvalidInput(f"`arms` must be Arms, not {arms!r}.")
+            raise InvalidInput(f"`arms` must be Arms, not {shown(arms)}.")
         self.arms, self.values = arms, frozen(finite_array("values", values))
         if self.values.shape != (len(arms),):
             raise InvalidInput(

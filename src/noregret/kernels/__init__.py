@@ -6,7 +6,7 @@ looks at some columns only. What every kernel can do is in `base`; formulas: Sri
 
 from __future__ import annotations
 
-from .base import ALL, Active, Hyperparameter, Kernel, PointKernel, Product, Pullback, Rows, Sum
+from .base import ALL, Active, Hyperparameter, Kernel, PointKernel, Product, Pullback, Rows, Sum, check_kernel
 from .derivatives import Derivatives
 from .others import Empirical, Linear
 from .periodic import Periodic
@@ -31,4 +31,5 @@ __all__ = [
     "SquaredExponential",
     "Stationary",
     "Sum",
+    "check_kernel",
 ]

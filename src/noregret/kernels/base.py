@@ -21,7 +21,7 @@ from typing import ClassVar, Literal, NamedTuple, Self, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, IndexArray, finite_array, integer, number, points_array
+from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, integer, number, points_array, shown
 from ..errors import InvalidInput
 from ..serialize import described
 from .derivatives import Derivatives
@@ -125,7 +125,11 @@ class Kernel(ABC):
     def __rmul__(self, factor: float) -> Kernel:
         if not isinstance(factor, int | float | np.integer | np.floating):
             return NotImplemented
-        return self.scaled(number("factor", factor, low=0.0, open_low=True, why="It multiplies the prior variance."))
+        return self.scaled(
+            number(
+                "factor", factor, low=0.0, high=LARGEST_REWARD, open_low=True, why="It multiplies the prior variance."
+            )
+        )
 
 
 class PointKernel(Kernel):
@@ -144,7 +148,14 @@ class PointKernel(Kernel):
 
 def scale_number(value: object) -> float:
     """A valid `scale`, or an error."""
-    return number("scale", value, low=0.0, open_low=True, why="It is the prior variance k(x, x).")
+    why = "It is the prior variance k(x, x)."
+    return number("scale", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
+
+
+def check_kernel(name: str, value: object) -> None:
+    """Refuse what is no kernel."""
+    if not isinstance(value, Kernel):
+        raise InvalidInput(f"`{name}` must be a kernel such as Matern(2.5, lengthscale=0.2), not {shown(value)}.")
 
 
 def points_pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
@@ -184,6 +195,10 @@ class Sum(Kernel):
 
     left: Kernel
     right: Kernel
+
+    def __post_init__(self) -> None:
+        check_kernel("left", self.left)
+        check_kernel("right", self.right)
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
         """The covariances between the rows of A and of B, `(n, m)`."""
@@ -245,6 +260,10 @@ class Product(Kernel):
 
     left: Kernel
     right: Kernel
+
+    def __post_init__(self) -> None:
+        check_kernel("left", self.left)
+        check_kernel("right", self.right)
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
         """The covariances between the rows of A and of B, `(n, m)`."""
@@ -317,11 +336,11 @@ class Active(PointKernel):
     dimensions: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.kernel, Kernel):
-            raise InvalidInput(f"`kernel` must be a kernel, not {self.kernel!r}.")
+        check_kernel("kernel", self.kernel)
         why = "It is the index of a column of the points, from 0."
-        given = np.asarray(self.dimensions).tolist()
-        listed = given if isinstance(given, list) else [given]
+        given = self.dimensions
+        several = isinstance(given, list | tuple | range) or (isinstance(given, np.ndarray) and given.ndim)
+        listed = list(given) if several else [given]
         columns = tuple(integer("dimensions", column, low=0, why=why) for column in listed)
         if not columns or len(set(columns)) < len(columns):
             raise InvalidInput(f"`dimensions` is {list(columns)}: name at least one column, and none of them twice.")

@@ -9,7 +9,7 @@ from typing import Never, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, IndexArray, finite_array, frozen, points_array
+from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, points_array
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (
@@ -103,6 +103,8 @@ class Empirical(Kernel):
         if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
             raise InvalidInput(f"`covariance` has shape {matrix.shape}: it must be square, one row for each arm.")
         size = float(np.abs(matrix).max())
+        if size > LARGEST_REWARD:
+            raise InvalidInput(f"`covariance` has an entry beyond {LARGEST_REWARD:g}: change the unit of the rewards.")
         if size == 0.0:
             raise InvalidInput("`covariance` is zero everywhere: then every arm's reward is known to be zero.")
         gap = float(np.abs(matrix - matrix.T).max())

@@ -22,12 +22,13 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, number, points_array
+from ..checks import Array, finite_array, number, points_array
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Hyperparameter, PointKernel, Pullback, parameter_values, points_pair, scale_number, weights_array
 from .derivatives import Derivatives
 
+LENGTHSCALES = (1e-100, 1e300)  # within which distances measured by them do not overflow
 FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
 DISTANCE = "It is the distance over which the reward changes noticeably."
@@ -172,9 +173,11 @@ class Stationary(Spectral):
 
 def checked_lengths(name: str, value: object, *, why: str) -> float | tuple[float, ...]:
     """One positive number or one for each dimension, or an error."""
-    if np.ndim(value) == 0:  # type: ignore[arg-type]  # anything else than a number is refused by `number`
-        return number(name, value, low=0.0, open_low=True, why=why)
-    values = tuple(number(name, v, low=0.0, open_low=True, why=why) for v in np.asarray(value).tolist())
+    low, high = LENGTHSCALES
+    if not isinstance(value, list | tuple) and getattr(value, "shape", ()) == ():
+        return number(name, value, low=low, high=high, why=why)
+    listed = finite_array(name, value).ravel().tolist()  # type: ignore[arg-type]  # refused there
+    values = tuple(number(name, each, low=low, high=high, why=why) for each in listed)
     if not values:
         raise InvalidInput(f"`{name}` is empty: give one number, or one for each dimension.")
     return values

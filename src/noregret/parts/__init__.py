@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..checks import shown
 from ..errors import InvalidInput
 from ..serialize import is_described
 from .base import Part
@@ -37,7 +38,9 @@ def check_part(slot: str, part: object) -> None:
     if part is None and slot == "refit":
         return
     if not isinstance(part, kind):
-        raise InvalidInput(f"`{slot}` is {part!r}: it must be {what}. One of your own derives from `{kind.__name__}`.")
+        raise InvalidInput(
+            f"`{slot}` is {shown(part)}: it must be {what}. One of your own derives from `{kind.__name__}`."
+        )
     if not is_described(part):
         raise InvalidInput(
             f"`{slot}` is a {type(part).__name__}, which could not be stored and read back. Make it a frozen dataclass "

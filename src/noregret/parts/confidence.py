@@ -17,7 +17,7 @@ from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 from ..change import PowerLaw, ucb_beta
-from ..checks import Array, integer, number
+from ..checks import LARGEST_REWARD, LEAST_DELTA, Array, flag, integer, number, settle, shown
 from ..errors import InvalidInput
 from ..information import GreedyDesign
 from ..posterior import Posterior
@@ -26,6 +26,7 @@ from .base import Part
 from .series import Series
 
 LEAST_TAIL = 1e-300  # probabilities below it are taken for it
+MANY_POINTS = 1e60  # |D| beyond which its logarithm is taken by itself
 
 
 @final
@@ -197,12 +198,19 @@ class Width(Confidence):
 def checked_delta(value: object) -> float:
     """A failure probability, or a clear error."""
     why = "It is the probability that the bounds fail; 0.1 is a common choice."
-    return number("delta", value, low=0.0, high=1.0, open_low=True, open_high=True, why=why)
+    return number("delta", value, low=LEAST_DELTA, high=1.0, open_high=True, why=why)
+
+
+def checked_series(value: object) -> Series | None:
+    """The pi_t of Lemma 5.1, or None for the theorem's own."""
+    if not isinstance(value, Series | None):
+        raise InvalidInput(f"`series` must be a part such as `nr.PowerSeries(1.5)`, not {shown(value)}.")
+    return value
 
 
 def checked_scale(value: object) -> float:
     """What multiplies beta_t, or a clear error."""
-    return number("scale", value, low=0.0, why="It multiplies beta_t.")
+    return number("scale", value, low=0.0, high=LARGEST_REWARD, why="It multiplies beta_t.")
 
 
 @final
@@ -223,9 +231,14 @@ class FiniteBayes(Width):
     series: Series | None = None  # pi_t of Lemma 5.1; None for those of the theorem, pi^2 t^2 / 6
 
     def __post_init__(self) -> None:
-        integer("size", self.size, low=1)
-        object.__setattr__(self, "delta", checked_delta(self.delta))
-        object.__setattr__(self, "scale", checked_scale(self.scale))
+        settle(
+            self,
+            series=checked_series(self.series),
+            size=integer("size", self.size, low=1, high=None, why="It is |D|, the number of points."),
+            delta=checked_delta(self.delta),
+            scale=checked_scale(self.scale),
+            noise_matched=flag("noise_matched", self.noise_matched),
+        )
 
     @property
     def valid_for(self) -> str:
@@ -235,7 +248,10 @@ class FiniteBayes(Width):
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
         if self.series is not None:
-            return math.sqrt(self.scale * 2.0 * (math.log(self.size / self.delta) + self.series.log(t)))
+            return math.sqrt(self.scale * 2.0 * (math.log(self.size) - math.log(self.delta) + self.series.log(t)))
+        if self.size > MANY_POINTS:
+            rest = math.log(t**2 * math.pi**2 / (6.0 * self.delta))
+            return math.sqrt(self.scale * 2.0 * (math.log(self.size) + rest))
         return math.sqrt(self.scale * 2.0 * math.log(self.size * t**2 * math.pi**2 / (6.0 * self.delta)))
 
 
@@ -263,12 +279,18 @@ class CompactBayes(Width):
     series: Series | None = None  # pi_t of Lemma 5.8; None for those of the theorem, pi^2 t^2 / 6
 
     def __post_init__(self) -> None:
-        integer("dimension", self.dimension, low=1)
-        for name in ("side", "b"):
-            object.__setattr__(self, name, number(name, getattr(self, name), low=0.0, open_low=True))
-        object.__setattr__(self, "log_a", number("log_a", self.log_a))
-        object.__setattr__(self, "delta", checked_delta(self.delta))
-        object.__setattr__(self, "scale", checked_scale(self.scale))
+        settle(
+            self,
+            series=checked_series(self.series),
+            dimension=integer("dimension", self.dimension, low=1),
+            side=number("side", self.side, low=0.0, high=LARGEST_REWARD, open_low=True),
+            b=number("b", self.b, low=0.0, high=LARGEST_REWARD, open_low=True),
+            log_a=number("log_a", self.log_a),
+            delta=checked_delta(self.delta),
+            scale=checked_scale(self.scale),
+            noise_matched=flag("noise_matched", self.noise_matched),
+            assumed=flag("assumed", self.assumed),
+        )
 
     @property
     def valid_for(self) -> str:
@@ -301,7 +323,7 @@ class PointwiseBayes(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", checked_delta(self.delta))
+        object.__setattr__(self, "delta", number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True))
 
     @property
     def valid_for(self) -> str:
@@ -323,7 +345,9 @@ class ConstantWidth(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", number("width", self.value, low=0.0, why="It multiplies the std."))
+        object.__setattr__(
+            self, "value", number("width", self.value, low=0.0, high=LARGEST_REWARD, why="It multiplies the std.")
+        )
         object.__setattr__(self, "delta", checked_delta(self.delta))
 
     @property
@@ -346,6 +370,8 @@ class ScheduledWidth(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
+        if not isinstance(self.schedule, PowerLaw):
+            raise InvalidInput(f"`schedule` must be a `PowerLaw`, not {shown(self.schedule)}.")
         object.__setattr__(self, "delta", checked_delta(self.delta))
 
     @property
@@ -375,7 +401,15 @@ class DriftBayes(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", checked_delta(self.delta))
+        settle(
+            self,
+            horizon=integer("horizon", self.horizon, low=2),
+            alpha=None if self.alpha is None else number("alpha", self.alpha, low=0.0, open_low=True),
+            dimension=integer("dimension", self.dimension, low=1),
+            constant=number("constant", self.constant, low=0.0, open_low=True),
+            log_power=number("log_power", self.log_power, low=0.0),
+            delta=checked_delta(self.delta),
+        )
         self._beta(1)  # checks the rest
 
     @property

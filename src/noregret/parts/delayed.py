@@ -16,11 +16,11 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar, final
 
-from ..checks import integer, number
+from ..checks import LARGEST_REWARD, flag, integer, number, settle, shown
 from ..errors import InvalidInput
 from ..serialize import described
 from .confidence import Progress, Width, Window, checked_delta
-from .gains import Gain, RealisedGain
+from .gains import Gain, RealisedGain, checked_gain
 
 LARGEST_GAIN = 300.0  # nats; exp of it is as good as infinite and still a number
 
@@ -57,13 +57,21 @@ class CensoredWidth(Width):
     ridge: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ridge", number("ridge", self.ridge, low=0.0, high=1.0, open_low=True))
-        for name in ("window", "reward_bound", "norm_bound", "noise"):
-            object.__setattr__(self, name, number(name, getattr(self, name), low=0.0))
+        settle(self, ridge=number("ridge", self.ridge, low=0.0, high=1.0, open_low=True))
+        settle(self, window=number("window", self.window, low=0.0))
+        for name in ("reward_bound", "norm_bound", "noise"):
+            settle(self, **{name: number(name, getattr(self, name), low=0.0, high=LARGEST_REWARD)})
         if self.beta is not None:
-            object.__setattr__(self, "beta", number("beta", self.beta, low=0.0, why="It multiplies the std."))
-        integer("parts", self.parts, low=1)
-        object.__setattr__(self, "delta", checked_delta(self.delta))
+            why = "It multiplies the std."
+            settle(self, beta=number("beta", self.beta, low=0.0, high=LARGEST_REWARD, why=why))
+        settle(
+            self,
+            in_time=flag("in_time", self.in_time),
+            gain=checked_gain(self.gain),
+            parts=integer("parts", self.parts, low=1),
+            delta=checked_delta(self.delta),
+            ridge_large=flag("ridge_large", self.ridge_large),
+        )
 
     @property
     def recent(self) -> Window:
@@ -110,7 +118,9 @@ class Inflated(Width):
 
     def __post_init__(self) -> None:
         if not isinstance(self.base, Width):
-            raise InvalidInput(f"`base` is {self.base!r}: it must be a width, a part of `noregret.parts.confidence`.")
+            raise InvalidInput(
+                f"`base` is {shown(self.base)}: it must be a width, a part of `noregret.parts.confidence`."
+            )
         why = "It bounds an information gain, in nats; exp of it multiplies the width."
         object.__setattr__(self, "least", number("least", self.least, low=0.0, high=LARGEST_GAIN, why=why))
         object.__setattr__(self, "delta", self.base.delta)

@@ -7,7 +7,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, final
 
-from ..checks import integer, number
+from ..checks import LARGEST_REWARD, integer, number
 from ..errors import InvalidInput
 from ..randomness import Randomness
 from ..serialize import described
@@ -68,7 +68,7 @@ class UniformExploration(Explore):
 
     def __post_init__(self) -> None:
         why = "It sets how many rounds are uniform: about xi sqrt(t) of t."
-        object.__setattr__(self, "xi", number("exploration", self.xi, low=0.0, why=why))
+        object.__setattr__(self, "xi", number("exploration", self.xi, low=0.0, high=LARGEST_REWARD, why=why))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
         """Line 6."""

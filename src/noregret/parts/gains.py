@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from ..checks import number
+from ..checks import LARGEST_REWARD, integer, number, settle, shown
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..rates import information_gain_rate
@@ -84,7 +84,11 @@ class RateGain(Gain):
     proved = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "constant", number("constant", self.constant, low=0.0))
+        settle(
+            self,
+            constant=number("constant", self.constant, low=0.0, high=LARGEST_REWARD),
+            dimension=integer("dimension", self.dimension, low=1),
+        )
         information_gain_rate(self.kernel, self.dimension, 2.0)  # is there a rate for this kernel?
 
     def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002 - whatever was observed
@@ -103,8 +107,15 @@ class ConstantGain(Gain):
     proved = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", number("information_gain", self.value, low=0.0))
+        object.__setattr__(self, "value", number("information_gain", self.value, low=0.0, high=LARGEST_REWARD))
 
     def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """The number given."""
         return self.value
+
+
+def checked_gain(value: object) -> Gain:
+    """Refuse what is no gain."""
+    if not isinstance(value, Gain):
+        raise InvalidInput(f"`gain` must be a part of `noregret.parts.gains`, not {shown(value)}.")
+    return value

@@ -13,8 +13,8 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
-from ..change import ChangeDetector, PowerLaw
-from ..checks import flag, integer, number
+from ..change import ChangeDetector, PowerLaw, checked_schedule
+from ..checks import flag, integer, number, one_of, settle, shown
 from ..domain import Arms, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -135,11 +135,13 @@ class RestartAt(Memory):
 
     def __post_init__(self) -> None:
         why = "They are rounds, counted from 0, at which another function begins."
-        if not isinstance(self.rounds, Sequence | np.ndarray):
-            raise InvalidInput(f"`change_points` is {self.rounds!r}: it must be a list of rounds. {why}")
+        if not isinstance(self.rounds, Sequence | np.ndarray) or isinstance(self.rounds, str | bytes):
+            raise InvalidInput(f"`change_points` is {shown(self.rounds)}: it must be a list of rounds. {why}")
         rounds = tuple(integer("change_points", round_, low=1, why=why) for round_ in self.rounds)
         if list(rounds) != sorted(set(rounds)):
-            raise InvalidInput(f"`change_points` are {list(rounds)}: they must be in ascending order, each once.")
+            raise InvalidInput(
+                f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once."
+            )
         object.__setattr__(self, "rounds", rounds)
 
     def cut(self, since: int, round_: int) -> Restart | None:
@@ -157,7 +159,9 @@ class RestartEvery(Memory):
     rounds: int
 
     def __post_init__(self) -> None:
-        integer("rounds", self.rounds, low=1, why="It is the number of rounds between two restarts.")
+        settle(
+            self, rounds=integer("rounds", self.rounds, low=1, why="It is the number of rounds between two restarts.")
+        )
 
     def cut(self, since: int, round_: int) -> Restart | None:
         """The last multiple."""
@@ -214,6 +218,14 @@ class RestartOnChange(Memory):
     threshold: float | PowerLaw | None = None
     ridge: float | PowerLaw | None = None
     distance: str = "average"
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            threshold=checked_schedule("threshold", self.threshold),
+            ridge=checked_schedule("ridge", self.ridge),
+            distance=one_of("distance", self.distance, ["average", "integral"]),
+        )
 
     def check(self, policy: Combination) -> None:
         """No contexts, and forced uniform rounds."""
@@ -274,7 +286,7 @@ class SlidingWindow(Memory):
     rounds: int
 
     def __post_init__(self) -> None:
-        integer("rounds", self.rounds, low=1, why="It is the number of trials that count.")
+        settle(self, rounds=integer("rounds", self.rounds, low=1, why="It is the number of trials that count."))
 
     def first_counted(self, since: int, round_: int) -> int:
         """The oldest in the window."""

@@ -22,7 +22,7 @@ from typing import ClassVar, Self, final
 
 import numpy as np
 
-from ..checks import Array, frozen, integer, number, one_of
+from ..checks import LARGEST_REWARD, Array, flag, frozen, integer, number, one_of, settle, shown
 from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
 from ..record import Trial
@@ -30,6 +30,7 @@ from ..serialize import described
 from .base import Combination, Part
 from .penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2
 
+MOST_CONSTRAINTS = 1000
 SATURATED = (
     f"A multiplier or a penalty has reached {LARGEST:g} and grows no further. Usually the constraints cannot be met "
     "anywhere that was tried, nothing is kept between epochs, or the constraint values are large numbers: see whether "
@@ -172,9 +173,14 @@ class Constrained(Objective):
     kernels: tuple[Kernel, ...] = ()
 
     def __post_init__(self) -> None:
-        integer("epoch", self.epoch, low=1, why="It is the number of rounds S of an epoch.")
-        integer("epochs", self.epochs, low=1, why="It is the number of epochs L.")
-        integer("constraints", self.constraints, low=1, why="It is the number of constraint values of each trial.")
+        why = "It is the number of constraint values of each trial."
+        settle(
+            self,
+            epoch=integer("epoch", self.epoch, low=1, why="It is the number of rounds S of an epoch."),
+            epochs=integer("epochs", self.epochs, low=1, why="It is the number of epochs L."),
+            constraints=integer("constraints", self.constraints, low=1, high=MOST_CONSTRAINTS, why=why),
+            fresh=flag("fresh", self.fresh),
+        )
         object.__setattr__(self, "kernels", _checked_kernels(self.kernels, self.epochs))
 
     def check(self, policy: Combination) -> None:
@@ -308,7 +314,7 @@ class AdditivePenalty(Constrained):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "step", number("step", self.step, low=0.0, open_low=True))
+        object.__setattr__(self, "step", number("step", self.step, low=0.0, high=LARGEST_REWARD, open_low=True))
 
     def penalty_of(self, constraints: Array, multipliers: Array) -> float:
         """Sum_j kappa_j (g_j + eps_j): the argument of IGP-UCB in Algorithm 3."""
@@ -334,6 +340,8 @@ class AdditivePenalty(Constrained):
 
 def _checked_kernels(kernels: Sequence[Kernel], epochs: int) -> tuple[Kernel, ...]:
     """None, or one for each epoch."""
+    if not isinstance(kernels, Sequence):
+        raise InvalidInput(f"`kernels` is {shown(kernels)}: it must be a list of kernels, one for each epoch.")
     each = tuple(kernels)
     if each and (len(each) != epochs or not all(isinstance(kernel, Kernel) for kernel in each)):
         raise InvalidInput(

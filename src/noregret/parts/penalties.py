@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, number
+from ..checks import Array, finite_array, number, shown
 from ..errors import InvalidInput
 from ..serialize import described
 
@@ -72,7 +72,7 @@ class PenaltyFunction(ABC):
             low, high = high, 2.0 * high
             if high > 1e300:
                 raise InvalidInput(
-                    f"{self!r} stays below {value:g} however large the violation: it has no inverse there."
+                    f"{shown(self)} stays below {value:g} however large the violation: it has no inverse there."
                 )
         while low == 0.0 and high > 1e-300 and self._log_at(0.5 * high) >= target:
             high *= 0.5
@@ -159,14 +159,14 @@ def _logs(psi: PenaltyFunction, violations: Array) -> Array:
         logs = np.asarray(psi.log_of(violations.copy()))
     if logs.shape != violations.shape or logs.dtype.kind not in "fiu" or np.isnan(logs).any():
         raise InvalidInput(
-            f"`log_of` of {psi!r} must give one number for each violation, an array of their shape without NaN; it "
-            f"gave shape {logs.shape} of {logs.dtype} for shape {violations.shape}. Write it with numpy functions."
+            f"`log_of` of {shown(psi)} must give one number for each violation, an array of their shape without NaN; "
+            f"it gave shape {logs.shape} of {logs.dtype} for shape {violations.shape}. Write it with numpy functions."
         )
     return logs.astype(np.float64)
 
 
 def _broken(psi: PenaltyFunction, what: str) -> InvalidInput:
     return InvalidInput(
-        f"{psi!r} does not meet Assumption 2 of Shi & Eryilmaz: {what}. Without it neither regret nor violation is "
-        "bounded. exp(c x), (c x + 1)^n with n >= 1, and products of such functions meet it."
+        f"{shown(psi)} does not meet Assumption 2 of Shi & Eryilmaz: {what}. Without it neither regret nor violation "
+        "is bounded. exp(c x), (c x + 1)^n with n >= 1, and products of such functions meet it."
     )

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, Array, IndexArray, integer, number, one_of
+from ..checks import LARGEST_REWARD, Array, IndexArray, flag, integer, number, one_of, settle
 from ..errors import InvalidInput
 from ..record import Trial
 from ..serialize import described
@@ -19,6 +19,7 @@ from .base import Combination, Part
 
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
+SAME_DISTANCE = 12  # decimals to which distances, in units of the domain's sides, are told apart
 NOISE_STDS = 6.0  # how far noise may take a reward below the minimum of f: further, once in a thousand million times
 
 
@@ -85,7 +86,7 @@ class Pending(Part):
     in_time: ClassVar[bool] = False  # whether it looks at the clock, which then must not go back
 
     def __post_init__(self) -> None:
-        one_of("failed", self.failed, FAILED)
+        settle(self, failed=one_of("failed", self.failed, FAILED))
 
     @abstractmethod
     def count_as(self, trial: Trial, known: Known) -> Pseudo | None:
@@ -186,7 +187,8 @@ class NearestMeans(Pending):
         if not len(answers.rows):
             return Pseudo(known.prior_mean)
         distances = np.linalg.norm(answers.rows - answers.row(trial), axis=1)
-        return Pseudo(float(answers.means(np.argsort(distances, kind="stable")[: self.neighbours]).mean()))
+        nearest = np.argsort(np.round(distances, SAME_DISTANCE), kind="stable")  # of those equally far the first ones
+        return Pseudo(float(answers.means(nearest[: self.neighbours]).mean()))
 
 
 @final
@@ -218,7 +220,7 @@ class Censored(Pending):
             object.__setattr__(self, "minimum", minimum)
         why = "It is how many rounds (or how long) an answer is waited for."
         object.__setattr__(self, "window", number("window", self.window, low=0.0, why=why))
-        one_of("late", self.late, LATE)
+        settle(self, late=one_of("late", self.late, LATE), in_time=flag("in_time", self.in_time))
 
     @classmethod
     def within(cls, window: float | timedelta, *, minimum: float | None, late: str = "drop") -> Censored:

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-from ..checks import LARGEST_REWARD, integer, number
+from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..serialize import described
 from .confidence import Progress, Width
-from .gains import Gain, RealisedGain
+from .gains import Gain, RealisedGain, checked_gain
 
 
 @final
@@ -30,11 +30,14 @@ class PeriodRkhs(Width):
     ridge_matched: bool = True  # whether lambda is that of eq. A.1
 
     def __post_init__(self) -> None:
-        integer("horizon", self.horizon, low=2, why="It is the number of rounds T.")
+        settle(self, horizon=integer("horizon", self.horizon, low=2, why="It is the number of rounds T."))
+        settle(self, gain=checked_gain(self.gain), ridge_matched=flag("ridge_matched", self.ridge_matched))
         why = "It bounds the norm of each period's function, in the units of the reward."
         bound = number("norm_bound", self.norm_bound, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
         object.__setattr__(self, "norm_bound", bound)
-        object.__setattr__(self, "constant", number("constant", self.constant, low=0.0, open_low=True))
+        object.__setattr__(
+            self, "constant", number("constant", self.constant, low=0.0, high=LARGEST_REWARD, open_low=True)
+        )
 
     @property
     def delta(self) -> float:  # type: ignore[override]  # of others it is a field

@@ -9,9 +9,9 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..blas import with_one_thread
-from ..checks import Array, integer, one_of
+from ..checks import Array, flag, integer, one_of, settle, shown
 from ..errors import InvalidInput, NoRegretWarning
-from ..fitting import FEWEST, Standardization, fit
+from ..fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..kernels import Active, Kernel, Product, Spectral
 from ..serialize import described
 
@@ -53,10 +53,14 @@ class Refit:
     standardize: bool = True
 
     def __post_init__(self) -> None:
-        integer("every", self.every, low=3, why="Two answers are too few to learn a kernel from.")
-        one_of("prior", self.prior, ["hvarfner", "none"])
-        integer("restarts", self.restarts, low=0)
-        one_of("outputs", self.outputs, ["answered", "own"])
+        settle(
+            self,
+            every=integer("every", self.every, low=3, why="Two answers are too few to learn a kernel from."),
+            prior=one_of("prior", self.prior, ["hvarfner", "none"]),
+            restarts=integer("restarts", self.restarts, low=0, high=MOST_RESTARTS),
+            outputs=one_of("outputs", self.outputs, ["answered", "own"]),
+            standardize=flag("standardize", self.standardize),
+        )
 
     @with_one_thread
     def __call__(
@@ -113,7 +117,7 @@ def rescaled(kernel: Kernel, factors: Array) -> Kernel:
         if np.ptp(own) > 1e-12:
             raise InvalidInput(
                 "A fit needs a lengthscale for each dimension where the box has sides of different lengths: "
-                f"{kernel!r} has one for several of them. Give a list, such as lengthscale=[1.0, 20.0]."
+                f"{shown(kernel)} has one for several of them. Give a list, such as lengthscale=[1.0, 20.0]."
             )
         values[i] += -2.0 * own[0] if parameter.kind == "slope" else own[0]
     return kernel.with_log_parameters(values)

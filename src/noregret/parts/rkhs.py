@@ -13,11 +13,11 @@ import math
 from dataclasses import dataclass, field
 from typing import final
 
-from ..checks import LARGEST_REWARD, integer, number
+from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..posterior import Posterior
 from ..serialize import described
 from .confidence import Guess, Progress, Width, checked_delta, checked_scale
-from .gains import Gain, RealisedGain
+from .gains import Gain, RealisedGain, checked_gain
 
 
 def _checked_bound(value: object) -> float:
@@ -51,8 +51,14 @@ class SelfNormalized(Width):
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
-        integer("parts", self.parts, low=1)
-        object.__setattr__(self, "delta", checked_delta(self.delta))
+        settle(
+            self,
+            gain=checked_gain(self.gain),
+            parts=integer("parts", self.parts, low=1),
+            delta=checked_delta(self.delta),
+            ridge_large=flag("ridge_large", self.ridge_large),
+            guessed=flag("guessed", self.guessed),
+        )
 
     def guess(self) -> NormGuess | None:
         """Of the norm bound."""
@@ -95,9 +101,15 @@ class BoundedNoise(Width):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
-        object.__setattr__(self, "delta", checked_delta(self.delta))
-        object.__setattr__(self, "scale", checked_scale(self.scale))
-        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
+        settle(
+            self,
+            gain=checked_gain(self.gain),
+            delta=checked_delta(self.delta),
+            scale=checked_scale(self.scale),
+            noise=number("noise", self.noise, low=0.0, high=LARGEST_REWARD),
+            guessed=flag("guessed", self.guessed),
+            noise_matched=flag("noise_matched", self.noise_matched),
+        )
 
     def guess(self) -> NormGuess | None:
         """Of the norm bound."""

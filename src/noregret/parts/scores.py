@@ -18,7 +18,7 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, Array, number, one_of
+from ..checks import LARGEST_REWARD, Array, flag, number, one_of, settle
 from ..domain import Arms
 from ..errors import InvalidInput
 from ..serialize import described
@@ -147,7 +147,7 @@ class Improvement(PointwiseScore):
     in_rewards: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        one_of("incumbent", self.incumbent, ["mean", "reward"])
+        settle(self, incumbent=one_of("incumbent", self.incumbent, ["mean", "reward"]))
         object.__setattr__(self, "margin", number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
 
     @final
@@ -224,6 +224,7 @@ class ThompsonSample(Score):
     def __post_init__(self) -> None:
         if self.grid is not None:
             object.__setattr__(self, "grid", number("grid", self.grid, low=0.0, open_low=True))
+        settle(self, per_norm=flag("per_norm", self.per_norm))
         why = "It is the power of t that the points along a side grow with; 0 for the same grid in every round."
         object.__setattr__(self, "growth", number("growth", self.growth, low=0.0, high=100.0, why=why))
 

@@ -18,7 +18,7 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, integer
+from ..checks import Array, integer, settle
 from ..domain import Box, Space
 from ..parameters import Choice, Float, Int
 from ..serialize import described
@@ -26,6 +26,7 @@ from .ascent import ascend
 from .quadratic import climb, tops_of_parabolas
 from .surface import Surface
 
+MOST_LOOKS = 2**20  # candidates, and whatever else is counted in a search
 DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
 PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
 APART = 2.0  # spacings between those peaks
@@ -74,7 +75,7 @@ class PointSearch:
 
     def __post_init__(self) -> None:
         for name, low in (("candidates", 2), ("around", 0), ("starts", 1), ("evaluations", 1)):
-            integer(name, getattr(self, name), low=low)
+            settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
 
     def standing(self, domain: Box | Space, seed: int) -> Array:
         """The standing candidates, `(candidates, d)`: the same for the same seed."""
@@ -306,7 +307,7 @@ def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, 
 
 
 def _neighbours(domain: Box | Space, point: Array) -> Array:
-    """Points that differ in one whole number (by 1, by an eighth of the range, at the ends) or one choice."""
+    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice."""
     rows = []
     if isinstance(domain, Space):
         for parameter, columns in domain.columns():
@@ -320,9 +321,11 @@ def _neighbours(domain: Box | Space, point: Array) -> Array:
 def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:
     if isinstance(parameter, Float):
         return []
-    here = parameter.decode(columns)
     if isinstance(parameter, Choice):
-        return [option for option in parameter.options if option is not here]
-    far = max((parameter.high - parameter.low) // 8, 2)
-    steps = {int(here) + step for step in (-1, 1, -far, far)} | {parameter.low, parameter.high}
-    return [value for value in sorted(steps - {int(here)}) if parameter.low <= value <= parameter.high]
+        chosen = parameter.decode(columns)
+        return [option for option in parameter.options if option is not chosen]
+    here = parameter.decode(columns)
+    step = parameter.step
+    far = max((parameter.high - parameter.low) // (8 * step), 2)
+    steps = {here + count * step for count in (-1, 1, -far, far)} | {parameter.low, parameter.high}
+    return [value for value in sorted(steps - {here}) if parameter.low <= value <= parameter.high]

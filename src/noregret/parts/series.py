@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from ..checks import integer, number
+from ..checks import integer, number, settle
 from ..serialize import described
 
 
@@ -57,7 +57,7 @@ class EvenSeries(Series):
     rounds: int  # T
 
     def __post_init__(self) -> None:
-        integer("rounds", self.rounds, low=1)
+        settle(self, rounds=integer("rounds", self.rounds, low=1, high=None))
 
     def log(self, t: int) -> float:
         """Log 2 T up to round T."""

@@ -19,7 +19,7 @@ from typing import NamedTuple, Self, final
 import numpy as np
 from scipy.linalg.blas import daxpy
 
-from ..checks import Array, IndexArray, integer, number
+from ..checks import Array, IndexArray, integer, number, shown
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
@@ -190,7 +190,7 @@ class ArmPosterior(RevisablePosterior):
         arms = np.asarray(points)
         if arms.size and (arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= len(self.plays)):
             raise InvalidInput(
-                f"A posterior on arms takes arm indices, here 0 .. {len(self.plays) - 1}, not {points!r}."
+                f"A posterior on arms takes arm indices, here 0 .. {len(self.plays) - 1}, not {shown(points)}."
             )
         return arms.astype(np.intp)
 

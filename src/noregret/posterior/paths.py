@@ -20,7 +20,7 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from ..checks import Array, integer
+from ..checks import Array, integer, shown
 from ..errors import InvalidInput
 from ..kernels import Active, Kernel, Linear, Product, Spectral, Sum
 from .points import PointPosterior
@@ -118,8 +118,8 @@ def _factors(kernel: Kernel, columns: tuple[int, ...]) -> list[tuple[Spectral, t
     if isinstance(kernel, Spectral):
         return [(kernel, columns)]
     raise InvalidInput(
-        f"Paths are drawn for sums of products of stationary kernels and for linear ones, not for {kernel!r}. On arms, "
-        "joint samples need no path."
+        f"Paths are drawn for sums of products of stationary kernels and for linear ones, not for {shown(kernel)}. On "
+        "arms, joint samples need no path."
     )
 
 

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Array, frozen
+from ..checks import Array, frozen, shown
 from ..errors import StorageError
 from ..record import Trial
-from ..serialize import plain_loads, shown
+from ..serialize import plain_loads
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)

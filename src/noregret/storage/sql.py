@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 import sqlalchemy as sql
 from sqlalchemy import exc
 
+from ..checks import shown
 from ..errors import InvalidInput, StorageError
 from ..record import Trial
-from ..serialize import shown
 from .files import File, check_whole, mark, owner
 from .rows import from_row, to_row
 

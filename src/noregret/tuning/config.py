@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from .. import algorithms
+from ..checks import shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel, Linear, Matern, Product, SquaredExponential, Sum
@@ -21,7 +22,6 @@ from ..parameters import Choice, Float, Int, Parameter
 from ..parts.pending import Ignored
 from ..parts.refit import Refit
 from ..policy import Policy
-from ..serialize import shown
 
 ALGORITHMS: dict[str, Callable[..., Policy]] = {name: getattr(algorithms, name) for name in algorithms.__all__}
 KERNELS: dict[str, Callable[..., Kernel]] = {
@@ -51,6 +51,7 @@ class _Int(_Table, tag="int", frozen=True):
     low: int
     high: int
     log: bool = False
+    step: int = 1
 
 
 class _Choice(_Table, tag="choice", frozen=True):
@@ -200,7 +201,7 @@ def _parameter(table: Mapping[str, Any]) -> Parameter:
         return Choice(*described.options)
     if isinstance(described, _Float):
         return Float(described.low, described.high, log=described.log)
-    return Int(described.low, described.high, log=described.log)
+    return Int(described.low, described.high, log=described.log, step=described.step)
 
 
 def _policy(table: Mapping[str, Any], domain: Domain, goal: str) -> Policy:

@@ -12,8 +12,8 @@ import string
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..checks import shown
 from ..errors import InvalidInput
-from ..serialize import shown
 
 BRACES = "Write {{ and }} for braces meant for the shell."
 FIELD = "\0"  # stands for a value while a template is read; no command can hold one

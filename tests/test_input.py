@@ -1,0 +1,542 @@
+"""What is taken for a number, a point or a flag, and what is refused with a sentence."""
+
+import dataclasses
+import datetime
+import json
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret import checks, metrics, serialize
+from noregret.baselines import Admmbo, BanditOco
+from noregret.environments import even_changes
+from noregret.parts.confidence import (
+    CompactBayes,
+    ConstantWidth,
+    DriftBayes,
+    FiniteBayes,
+    PointwiseBayes,
+    ScheduledWidth,
+)
+from noregret.parts.delayed import CensoredWidth, Inflated
+from noregret.parts.explore import NoExploration, UncertaintySampling, UniformExploration
+from noregret.parts.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from noregret.parts.memory import Forever
+from noregret.parts.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
+from noregret.parts.penalties import ExponentialPenalty, PowerPenalty
+from noregret.parts.periods import PeriodRkhs
+from noregret.parts.rkhs import BoundedNoise, KernelUcb, SelfNormalized
+from noregret.parts.scores import (
+    ExpectedImprovement,
+    PosteriorDeviation,
+    PosteriorMean,
+    ProbabilityOfImprovement,
+    ThompsonSample,
+    UpperConfidenceBound,
+)
+from noregret.policy import Policy
+
+ARMS = nr.Arms.grid(0, 1, 11)
+KERNEL = nr.Matern(2.5, 0.3)
+POLICY = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
+MASKED = np.ma.masked_array([0.1, 0.2], [False, True])
+
+NO_COORDINATES = [
+    ("1", "text"),
+    (["0.1", "0.2"], "text"),
+    (b"1", "bytes"),
+    (bytearray(b"1"), "bytes"),
+    (True, "True or False"),
+    ([0.1, True], "True or False"),
+    ([0.1, np.False_], "True or False"),
+    (np.array([True]), "True or False"),
+    (1j, "complex"),
+    ([0.1, 1j], "complex"),
+    (np.array([0.1 + 1j]), "complex"),
+    (np.datetime64("2026-01-01"), "dates"),
+    ([datetime.date(2026, 1, 1)], "date"),
+    (np.timedelta64(3, "s"), "time differences"),
+    (MASKED, "masked"),
+    ([MASKED, MASKED], "masked"),
+    ([0.1, np.ma.masked], "masked"),
+    ([0.1, None], "NoneType"),
+    ({"x": 0.1}, "dict"),
+    ({0.1}, "set"),
+    (np.array([0.1, "b"], dtype=object), "str"),
+    ([0.1, 10**400], "too large"),
+    ([[0.1], [0.1, 0.2]], "inhomogeneous"),
+    ([math.nan], "not finite at index 0"),
+]
+
+
+@pytest.mark.parametrize(("value", "what"), NO_COORDINATES)
+def test_what_is_no_coordinate_is_refused_everywhere(value, what):
+    box = nr.Box(0, 2)
+    study = nr.Study(nr.gp_ucb(box, KERNEL, noise=0.1))
+    seen = nr.Study(nr.greedy_mean(ARMS, KERNEL, noise=0.1, context=box))
+    for use in (
+        lambda: nr.Arms(value),
+        lambda: nr.Box(value, 5.0),
+        lambda: study.add(value, 1.0),
+        lambda: study.predict(value),
+        lambda: seen.ask(value),
+        lambda: study.tell(study.ask(), 1.0, constraints=value),
+        lambda: KERNEL(value, [0.5]),
+        lambda: nr.log_marginal_likelihood(KERNEL, [0.1, 0.2], value, 0.1),
+    ):
+        with pytest.raises(nr.InvalidInput, match=what):
+            use()
+
+
+def nested(depth):
+    value = [0.5]
+    for _ in range(depth):
+        value = [value, value]
+    return value
+
+
+def test_deep_lists_are_refused_at_once():
+    with pytest.raises(nr.InvalidInput, match="nested too deeply"):
+        nr.Arms(nested(50))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [1, 0],
+        (1.0, 0.0),
+        np.array([1, 0], dtype=np.int8),
+        np.array([1, 0], dtype=np.float32),
+        np.array([Fraction(1), 0.0], dtype=object),
+        [Fraction(1), np.float32(0.0)],
+        [np.array(1.0), np.array(0)],
+        range(1, -1, -1),
+        np.ma.masked_array([1.0, 0.0], [False, False]),
+    ],
+)
+def test_any_real_numbers_are_coordinates(value):
+    result = checks.finite_array("points", value)
+    assert result.dtype == np.float64
+    assert result.tolist() == [1.0, 0.0]
+    result[0] = 7.0  # a copy
+
+
+class Tensor:
+    """As libraries for learning have them: an array only by conversion."""
+
+    def __init__(self, values):
+        self._values = np.array(values)
+
+    @property
+    def shape(self):
+        return self._values.shape
+
+    def item(self):
+        return self._values.item()
+
+    def __array__(self, dtype=None, copy=None):
+        return self._values.astype(dtype) if dtype else self._values
+
+
+def test_tensors_are_rewards_points_and_parameters():
+    study = nr.Study(POLICY)
+    assert study.tell(study.ask(), Tensor(0.5)).reward == 0.5
+    assert study.tell(study.ask(), Tensor(True)).reward == 1.0
+    assert study.add(Tensor(0.3), 1.0).arm == 3
+    assert study.add(Tensor([0.3]), 1.0).arm == 3
+    assert nr.gp_ucb(ARMS, KERNEL, noise=Tensor(0.1)).noise == 0.1
+    with pytest.raises(nr.InvalidInput, match="`reward` must be a number"):
+        study.add(0.3, Tensor([0.5]))
+
+
+def test_clicks_are_rewards(tmp_path):
+    study = nr.Study(POLICY, storage=f"sqlite:///{tmp_path / 'clicks.db'}")
+    told = [study.tell(study.ask(), click).reward for click in (True, False, np.True_, np.array(False))]
+    assert told == [1.0, 0.0, 1.0, 0.0]
+    assert all(type(reward) is float for reward in told)
+    with pytest.raises(nr.InvalidInput, match="`noise` must be a number, not True"):
+        nr.gp_ucb(ARMS, KERNEL, noise=True)
+
+
+# -- descriptions ----------------------------------------------------------------------------------------------------
+
+W, F, B = np.int64, np.float64, np.bool_
+S = np.str_
+DESCRIBED = [
+    nr.Float(F(1), W(2), log=B(True)),
+    nr.Int(W(1), np.int32(9), log=B(False), step=np.uint8(2)),
+    nr.Choice(S("a"), W(3), F(0.5), B(True), None),
+    nr.Space(x=nr.Float(W(0), F(1)), k=nr.Choice(S("a"), S("b"))),
+    nr.Box(F(0), W(1)),
+    nr.Box(np.array([0, 0], dtype=np.int16), [W(1), F(2)]),
+    nr.Arms.grid(F(0), W(1), W(5)),
+    nr.Space(n=nr.Int(W(0), W(9))).grid(W(4)),
+    nr.Space(n=nr.Int(W(0), W(9))).grid({S("n"): W(4)}),
+    nr.Matern(F(2.5), F(0.2), scale=W(1)),
+    nr.Matern(F(2.5), [W(1), F(2)], scale=W(1)),
+    nr.SquaredExponential(np.array([1, 2]), scale=np.float32(0.5)),
+    nr.RationalQuadratic(W(1), [W(1), F(2)], scale=F(2)),
+    nr.Periodic(W(24), F(1), scale=W(2)),
+    nr.Matern(F(2.5)) * W(2),
+    nr.Linear(scale=W(2)),
+    nr.Empirical(np.eye(2, dtype=np.int64)),
+    nr.Sum(nr.Linear(), nr.Matern(F(1.5))),
+    nr.Product(nr.Linear(), nr.Matern(F(1.5))),
+    nr.Active(nr.Matern(), np.array([0, 1])),
+    nr.Standardization(F(0), W(1)),
+    nr.PowerLaw(W(2), F(-0.5)),
+    Forever(),
+    nr.RestartAt(np.array([3, 9])),
+    nr.RestartEvery(W(5)),
+    nr.RestartDoubling(W(5), ridge=B(True)),
+    nr.RestartOnChange(threshold=F(2), ridge=W(1), distance=S("average")),
+    nr.SlidingWindow(W(5)),
+    nr.Discount(F(0.1)),
+    NoExploration(),
+    UniformExploration(W(1)),
+    UncertaintySampling(W(3)),
+    nr.Ignored(failed=S("worst")),
+    nr.Hallucinated(),
+    nr.NearestMeans(neighbours=W(2)),
+    nr.Censored(minimum=W(0), window=W(5), in_time=B(False), late=S("drop")),
+    nr.Censored.within(W(5), minimum=F(0)),
+    RewardAlone(),
+    MultiplicativePenalty(epoch=W(5), epochs=W(3), constraints=W(2), fresh=B(True), c=W(1), n=W(2)),
+    AdditivePenalty(epoch=W(5), epochs=W(3), constraints=W(2), fresh=B(False), step=W(1)),
+    FiniteBayes(size=W(5), delta=F(0.1), scale=W(1), noise_matched=B(True)),
+    CompactBayes(dimension=W(2), side=W(1), log_a=W(1), b=F(1), scale=F(1), noise_matched=B(True)),
+    PointwiseBayes(delta=F(0.1)),
+    ConstantWidth(value=W(1), delta=F(0.1)),
+    DriftBayes(horizon=W(9), alpha=W(2), dimension=W(1), constant=F(1), log_power=W(3)),
+    SelfNormalized(norm_bound=W(1), noise=F(0.1), parts=W(2), ridge_large=B(True), guessed=B(False)),
+    BoundedNoise(norm_bound=W(1), gain=ConstantGain(value=W(1)), scale=W(1), noise_matched=B(False)),
+    KernelUcb(eta=W(1), regularization=W(1), delta=F(0.1)),
+    CensoredWidth(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), noise=F(1), beta=W(1), parts=W(2)),
+    Inflated(base=ConstantWidth(value=W(1)), least=W(1)),
+    ScheduledWidth(schedule=nr.PowerLaw(W(1), W(0)), delta=F(0.1)),
+    PeriodRkhs(horizon=W(9), norm_bound=W(1), gain=ConstantGain(value=W(1)), constant=W(1), ridge_matched=B(False)),
+    nr.PowerSeries(W(2)),
+    nr.EvenSeries(W(9)),
+    ExponentialPenalty(W(1)),
+    PowerPenalty(W(1), W(2)),
+    RealisedGain(),
+    GreedyGain(),
+    RateGain(kernel=KERNEL, dimension=W(2), constant=W(1)),
+    ConstantGain(value=W(2)),
+    UpperConfidenceBound(),
+    PosteriorMean(),
+    PosteriorDeviation(),
+    ExpectedImprovement(incumbent=S("mean"), margin=W(0)),
+    ProbabilityOfImprovement(incumbent=S("reward"), margin=F(0)),
+    ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False)),
+    nr.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),
+    nr.Refit(every=W(5), prior=S("none"), restarts=W(1), outputs=S("own"), standardize=B(True)),
+    nr.admmbo(nr.Box(0, 1), constraints=W(1), rho=F(1), price=W(5), first=(W(3), W(4)), more=[W(1), W(1)], start=W(2)),
+    nr.bandit_oco(nr.Box(0, 1), step=F(0.1), spread=F(0.1), damping=W(0), constraints=W(1), start=np.array([0.5])),
+    nr.gp_ucb(ARMS, KERNEL, noise=F(0.1), regularization=F(0.1) ** 2, delta=F(0.1), memory=nr.SlidingWindow(W(4))),
+    nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=F(1), norm_bound=W(1), epoch=W(5), epochs=W(3), constraints=W(1)),
+    nr.gp_ucb_cpd(ARMS, KERNEL, noise=F(0.1), horizon=W(50), alpha=F(2), detector=S("test"), threshold=W(3)),
+    nr.gp_ucb_sdf(ARMS, KERNEL, noise=F(0.1), window=W(3), minimum=W(0), beta=F(1), horizon=W(9)),
+    nr.igp_ucb(ARMS, KERNEL, noise=F(0.1), guess_norm=B(True), horizon=W(9)),
+]
+
+
+@pytest.mark.parametrize("description", DESCRIBED, ids=lambda value: type(value).__name__)
+def test_numpy_numbers_become_plain_ones(description):
+    text = serialize.dumps(description)
+    again = serialize.loads(text)
+    assert again == description
+    assert serialize.dumps(again) == text
+    assert json.loads(text)["type"] == type(description).__name__
+
+
+def test_every_description_is_among_them():
+    made = {type(description) for description in DESCRIBED}
+    theirs = {cls for cls in serialize._ENCODERS if cls.__module__.startswith("noregret.")}
+    assert theirs - made == set()
+    assert {Policy, Admmbo, BanditOco} <= made
+
+
+# -- flags, limits and echoes ----------------------------------------------------------------------------------------
+
+REFUSED = [
+    (lambda: nr.Float(1, 2, log="no"), "`log` must be True or False"),
+    (lambda: nr.Int(1, 2, log=1), "`log` must be True or False"),
+    (lambda: nr.Censored(minimum=0, window=1, in_time="no"), "`in_time` must be True or False"),
+    (lambda: nr.Refit(standardize=0), "`standardize` must be True or False"),
+    (lambda: nr.fit(KERNEL, [0, 1, 2], [0, 1, 2], fit_noise="no"), "`fit_noise` must be True or False"),
+    (lambda: nr.fit(KERNEL, [0, 1, 2], [0, 1, 2], fit_mean="no"), "`fit_mean` must be True or False"),
+    (
+        lambda: nr.gp_ucb_regret_bound(5, width=1, information_gain=1, noise=1, compact="no"),
+        "`compact` must be True or False",
+    ),
+    (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm="no"), "`guess_norm` must be True or False"),
+    (lambda: AdditivePenalty(epoch=1, epochs=1, fresh="no"), "`fresh` must be True or False"),
+    (lambda: FiniteBayes(size=3, noise_matched="no"), "`noise_matched` must be True or False"),
+    (lambda: nr.environments.sensor_network(np.eye(3), np.eye(3), lowest="no"), "`lowest` must be True or False"),
+    (lambda: nr.gp_ucb_cpd(ARMS, KERNEL, noise=1, horizon=9, detector="never", threshold="x"), "`threshold` must be"),
+    (lambda: nr.gp_ucb_cpd(ARMS, KERNEL, noise=1, horizon=9, detector="never", ridge=-1), "`ridge` is -1"),
+    (lambda: nr.gp_ucb_cpd(ARMS, KERNEL, noise=1, horizon=9, threshold=lambda n: n), "a number or a `PowerLaw`"),
+    (lambda: nr.Arms.grid(0, 1, 10**7), "`count` is 10000000: it must be at most 1000000"),
+    (lambda: nr.Box([0, 0], [1, 1]).grid(10**5), "10000000000 arms, and the most is 1,000,000"),
+    (lambda: nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).grid(10**5), "10000000000 arms, and the most"),
+    (lambda: nr.Box(0, 1).sample(10**9, seed=0), "at most 1000000"),
+    (lambda: nr.Study(POLICY).ask(count=2**63), "`count` is 9223372036854775808: it must be at most 10000"),
+    (lambda: nr.PointSearch(candidates=2**40), "`candidates` is"),
+    (lambda: nr.Refit(restarts=10**9), "`restarts` is"),
+    (lambda: even_changes(2**50, 2**49), "`periods` is"),
+    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, count=10**9), "`count` is"),
+    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, horizon=10**15), "`rounds` is"),
+    (lambda: nr.calibrate_threshold(KERNEL, domain="arms", noise=0.1, count=9), "`domain` must be Arms"),
+    (lambda: nr.calibrate_threshold("se", domain=ARMS, noise=0.1, count=9), "`kernel` must be a kernel"),
+    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=math.nan, count=9), "`noise` is nan"),
+    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, count=9, seed=-1), "`seed` is -1"),
+    (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, scale=1e308), "`scale` is 1e"),
+    (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, delta=5e-324), "`delta` is 4.9"),
+    (lambda: nr.Matern(2.5, scale=1e308), "`scale` is 1e"),
+    (lambda: nr.Box(-1e308, 1e308), "beyond 1e.100"),
+    (lambda: nr.Arms([-1e200, 1e308]), "beyond 1e.100"),
+    (lambda: nr.information_gain(KERNEL, ARMS, 0.1, count=10**15), "`count` is"),
+    (lambda: nr.Sum(KERNEL, 1), "`right` must be a kernel"),
+    (lambda: metrics.cumulative_regret([1.0, math.nan]), "not finite"),
+    (lambda: metrics.average_regret(3.0), "a number for each round"),
+    (lambda: metrics.average_regret([]), "a number for each round"),
+    (lambda: metrics.simple_regret([1.0, 2.0], answered=[1, 0]), "True or False for each round"),
+    (lambda: metrics.simple_regret([1.0, 2.0], answered=[True]), "they must be the same"),
+    (lambda: metrics.simple_regret([1.0, 2.0], answered_by=[0.5, 1]), "whole numbers from 0"),
+    (lambda: metrics.simple_regret([1.0, 2.0], answered_by=[-1, 1]), "whole numbers from 0"),
+    (lambda: metrics.simple_regret([1.0], answered_by=[0], answered=[True]), "two ways"),
+    (lambda: metrics.violation([1.0, 2.0]), r"must be \(..., T, m\)"),
+    (lambda: metrics.strong_violation("no"), "not an array of numbers"),
+    (lambda: metrics.recent_violation([[1.0]], rounds=0), "`rounds` is 0"),
+    (lambda: metrics.detections(5, [3], 9), "must be a list of rounds"),
+    (lambda: metrics.detections([1.5], [3], 9), "`restarts` must be a whole number"),
+    (lambda: metrics.detections([1], [3], "9"), "`rounds` must be a whole number"),
+    (lambda: metrics.regret_by_period([1.0, 2.0], "1"), "must be a list of rounds"),
+    (lambda: nr.replicate(lambda: POLICY, lambda: POLICY, 3, seeds={1, 2}), "`seeds` must be"),
+    (lambda: nr.replicate(lambda: POLICY, lambda: POLICY, 3, seeds=[0.5]), "`seeds` must be a whole number"),
+]
+
+
+@pytest.mark.parametrize(("use", "message"), REFUSED)
+def test_refused_in_words(use, message):
+    with pytest.raises(nr.InvalidInput, match=message):
+        use()
+
+
+def test_a_million_arms_are_a_grid():
+    space = nr.Space(n=nr.Int(0, 999), m=nr.Int(0, 999))
+    arms = space.grid(1000)
+    assert len(arms) == 1_000_000
+    assert arms.parameters(123_456) == {"n": 123, "m": 456}
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda: nr.gp_ucb(LONG, KERNEL, noise=0.1),
+        lambda: nr.gp_ucb(ARMS, LONG, noise=0.1),
+        lambda: nr.gp_ucb(ARMS, KERNEL, noise=LONG),
+        lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=LONG),
+        lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, pending=LONG),
+        lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, memory=LONG),
+        lambda: nr.Study(LONG),
+        lambda: nr.Study(POLICY, name="\0" + LONG),
+        lambda: nr.Study(POLICY).add([0.5] * 5000, 1.0),
+        lambda: nr.Study(POLICY).add(LONG, 1.0),
+        lambda: nr.Study(POLICY).add(0.5, LONG),
+        lambda: nr.Study(POLICY).tell(LONG, 1.0),
+        lambda: nr.Study(POLICY).ask(count=LONG),
+        lambda: nr.Study(POLICY).ask(count=-(10**6000)),
+        lambda: nr.Study(POLICY).ask(10**5000),
+        lambda: nr.Choice(*["a"] * 5000),
+        lambda: nr.Choice(object(), LONG.encode()),
+        lambda: nr.Space(k=nr.Choice(*map(str, range(5000)))).encode({"k": LONG}),
+        lambda: nr.Space(k=nr.Choice("a")).encode({LONG: 1}),
+        lambda: nr.Space(k=LONG),
+        lambda: nr.RestartAt(LONG),
+        lambda: nr.Environment(LONG, domain=ARMS),
+        lambda: nr.simulate(POLICY, LONG, 3),
+        lambda: nr.fit(KERNEL, [0.0, 1.0], [0.0, 1.0], bounds={"noise": LONG}),
+        lambda: nr.ChangeDetector(KERNEL, domain=LONG),
+        lambda: nr.Arms([LONG, LONG]),
+    ],
+)
+def test_inputs_are_echoed_in_part(use):
+    with pytest.raises((nr.InvalidInput, nr.TrialError)) as caught:
+        use()
+    assert len(str(caught.value)) < 500
+
+
+def test_what_cannot_be_shown_is_named():
+    class Silent:
+        def __repr__(self):
+            raise RuntimeError("no")
+
+    assert checks.shown(Silent()) == "<Silent>"
+    assert checks.shown("a" * 100) == "'" + "a" * 76 + "..."
+    with pytest.raises(nr.InvalidInput, match="<Silent>"):
+        nr.Study(Silent())
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        nr.gp_ucb(ARMS, nr.Matern(2.5, 0.2, scale=1e100), noise=1e99),
+        nr.gp_ucb(ARMS, KERNEL, noise=0.1, scale=1e100, delta=1e-200),
+        nr.gp_ucb(nr.Box(0, 1), KERNEL, noise=0.1, a=1e308, b=1e100, r=1e100),
+        nr.gp_ucb(nr.Space(**{f"n{i}": nr.Int(0, 2**53) for i in range(24)}), KERNEL, noise=0.1),
+        nr.igp_ucb(ARMS, KERNEL, noise=1e100, norm_bound=1e100, delta=1e-200, horizon=10**400),
+    ],
+)
+def test_extremes_that_are_taken_work(policy):
+    study = nr.Study(policy)
+    for reward in (1.0, 2.0):
+        study.tell(study.ask(), reward)
+    assert math.isfinite(study.width)
+
+
+# -- parameters ------------------------------------------------------------------------------------------------------
+
+
+def test_whole_numbers_in_steps():
+    parameter = nr.Int(16, 256, step=16)
+    assert parameter.count == 16
+    assert parameter.values(100) == list(range(16, 257, 16))
+    assert parameter.values(2) == [16, 256]
+    for value in parameter.values(16):
+        assert parameter.decode(np.array(parameter.encode(value))) == value
+    assert [parameter.decode(np.array([u])) for u in (-1.0, 0.03, 0.04, 0.5, 2.0)] == [16, 16, 32, 144, 256]
+    for wrong, message in ((24, "16 plus a multiple of 16"), (8, "must lie in"), (272, "must lie in")):
+        with pytest.raises(nr.InvalidInput, match=message):
+            parameter.encode(wrong)
+    with pytest.raises(nr.InvalidInput, match="would end at 9"):
+        nr.Int(1, 10, step=2)
+    with pytest.raises(nr.InvalidInput, match="not both"):
+        nr.Int(1, 9, step=2, log=True)
+    with pytest.raises(nr.InvalidInput, match="`step` is 0"):
+        nr.Int(1, 9, step=0)
+
+
+def test_steps_are_searched_stored_and_drawn():
+    space = nr.Space(n=nr.Int(-6, 6, step=3), x=nr.Float(0, 1))
+    policy = nr.gp_ucb(space, nr.Matern(2.5, 0.5), noise=0.01)
+    study = nr.Study(Policy.from_json(policy.to_json()), seed=3)
+    for _ in range(15):
+        trial = study.ask()
+        assert trial.parameters["n"] in (-6, -3, 0, 3, 6)
+        study.tell(trial, -((trial.parameters["n"] - 3) ** 2) / 10 - trial.parameters["x"])
+    assert study.best().parameters["n"] == 3
+    grid = nr.Space(n=nr.Int(0, 9, step=3)).grid(10)
+    assert [grid.parameters(arm)["n"] for arm in range(len(grid))] == [0, 3, 6, 9]
+    assert nr.gp_ucb(nr.Space(n=nr.Int(0, 9, step=3)), KERNEL, noise=0.1).confidence.size == 4
+    np.testing.assert_allclose(space.snap(np.array([[0.3, 0.5]])), [[0.25, 0.5]])
+
+
+def test_spaces_stored_before_there_were_steps_load():
+    old = '{"type": "Space", "parameters": [["n", {"type": "Int", "low": 1, "high": 9, "log": false}]]}'
+    assert serialize.loads(old) == nr.Space(n=nr.Int(1, 9))
+    assert serialize.dumps(nr.Space(n=nr.Int(1, 9))) == old
+
+
+def test_none_is_an_option(tmp_path):
+    space = nr.Space(depth=nr.Choice(None, 3, 10))
+    assert space.decode(space.encode({"depth": None})) == {"depth": None}
+    url = f"sqlite:///{tmp_path / 'none.db'}"
+    study = nr.Study(nr.gp_ucb(space, nr.Matern(2.5, 1.0), noise=0.1), storage=url)
+    asked = {study.tell(study.ask(), 0.0).parameters["depth"] for _ in range(6)}
+    assert asked == {None, 3, 10}
+    again = nr.Study.open(storage=url)
+    assert [trial.parameters for trial in again.trials] == [trial.parameters for trial in study.trials]
+    assert again.ask() == nr.Study.open(storage=url).trials[-1]
+
+
+def test_options_of_other_libraries_are_found():
+    choice = nr.Choice("a", 1, 2.5, True)
+    assert choice.encode(np.str_("a")) == choice.encode("a")
+    assert choice.encode(np.int64(1)) == choice.encode(1) == choice.encode(1.0)
+    assert choice.encode(np.bool_(True)) == choice.encode(True) != choice.encode(1)
+    assert [type(option) for option in nr.Choice(np.str_("a"), np.int8(1)).options] == [str, int]
+
+
+# -- tables ----------------------------------------------------------------------------------------------------------
+
+
+def test_rows_of_tables_are_points_and_contexts():
+    pandas = pytest.importorskip("pandas")
+    space = nr.Space(n=nr.Int(0, 10), kind=nr.Choice("a", "b"), x=nr.Float(0, 1))
+    table = pandas.DataFrame({"x": [0.25, 0.5], "kind": ["b", "a"], "n": [3, 4]})  # columns in another order
+    study = nr.Study(nr.gp_ucb(space, nr.Matern(2.5, 1.0), noise=0.1))
+    for row in (table.iloc[0], table.iloc[:1]):
+        assert study.add(row, 1.0).parameters == {"n": 3, "kind": "b", "x": 0.25}
+    mean, _ = study.predict(table)
+    np.testing.assert_array_equal(mean, study.predict(table.to_dict("records"))[0])
+    with pytest.raises(nr.InvalidInput, match="one point at a time"):
+        study.add(table, 1.0)
+    with pytest.raises(nr.InvalidInput, match="unknown"):
+        study.add(table.iloc[0].rename({"n": "m"}), 1.0)
+    arms = space.grid({"n": 2, "x": 2})
+    on_arms = nr.Study(nr.gp_ucb(arms, nr.Matern(2.5, 1.0), noise=0.1))
+    corner = pandas.Series({"x": 1.0, "kind": "b", "n": 10})
+    assert arms.parameters(on_arms.add(corner, 1.0).arm) == {"n": 10, "kind": "b", "x": 1.0}
+
+
+def test_tables_of_coordinates_go_by_position():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"u": [0.25, 0.5], "v": [1, 2]})
+    context = nr.Box([0, 0], [1, 3])
+    study = nr.Study(nr.gp_ucb(ARMS, nr.Matern(2.5, 1.0), noise=0.1, context=context))
+    for row in (table.iloc[1], table.iloc[1:]):
+        trial = study.ask(row)
+        np.testing.assert_array_equal(trial.context, [0.5, 2.0])
+    with pytest.raises(nr.InvalidInput, match="2 were given"):
+        study.ask(table)
+    box = nr.Study(nr.gp_ucb(context, nr.Matern(2.5, 1.0), noise=0.1))
+    np.testing.assert_array_equal(box.add(table.iloc[0], table["u"].iloc[0]).point, [0.25, 1.0])
+    assert box.predict(table)[0].shape == (2,)
+    np.testing.assert_array_equal(nr.Arms(table["u"]).points, [[0.25], [0.5]])
+    for wrong in (pandas.DataFrame({"u": [True], "v": [1.0]}), pandas.DataFrame({"u": ["0.5"], "v": ["1"]})):
+        with pytest.raises(nr.InvalidInput, match="not an array of numbers"):
+            box.add(wrong, 1.0)
+
+
+# -- one point at a time -----------------------------------------------------------------------------------------------
+
+
+def test_two_numbers_are_two_points_of_one_dimension():
+    study = nr.Study(POLICY)
+    with pytest.raises(nr.InvalidInput, match=r"one point at a time; 2 were given[.] The points of this domain"):
+        study.add([0.1, 0.2], 1.0)
+    plane = nr.Study(nr.gp_ucb(nr.Box([0, 0], [1, 1]), KERNEL, noise=0.1))
+    with pytest.raises(nr.InvalidInput, match="one point at a time; 2 were given"):
+        plane.add([[0.1, 0.2], [0.3, 0.4]], 1.0)
+    assert plane.add([0.1, 0.2], 1.0).point.tolist() == [0.1, 0.2]
+
+
+@pytest.mark.parametrize("domain", [nr.Arms.grid(0, 1, 7), nr.Box([0, 0], [1, 1])])
+def test_functions_of_single_points_are_called_for_each(domain):
+    def one(x):
+        return -float(np.sum((np.asarray(x) - 0.3) ** 2))
+
+    def many(points):
+        return -np.sum((points - 0.3) ** 2, axis=1)
+
+    policy = nr.gp_ucb(domain, KERNEL, noise=0.1, search=nr.PointSearch(candidates=32))
+    runs = [nr.simulate(policy, nr.Environment(f, domain=domain, noise=0.1, best=0.0), 4) for f in (one, many)]
+    for field in dataclasses.fields(runs[0]):
+        np.testing.assert_array_equal(getattr(runs[0], field.name), getattr(runs[1], field.name))
+    limited = nr.Environment(one, domain=domain, constraints=lambda x: float(np.sum(x)) - 1.0, best=0.0)
+    assert limited.constraint_count == 1
+
+
+def test_functions_of_single_points_and_contexts():
+    env = nr.Environment(lambda x, c: np.sum(x * c), domain=ARMS, contexts=nr.Arms([1.0, -1.0]))
+    run = nr.simulate(nr.gp_ucb(ARMS, KERNEL.on(1), noise=0.1, context=env.contexts), env, 5)
+    assert np.isfinite(run.regret).all()
+    assert (run.regret >= 0.0).all()
