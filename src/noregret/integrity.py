@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, NoReturn, Protocol
 
 import numpy as np
@@ -93,8 +92,7 @@ class Auditor:
         """Whether a trial known as pending has been answered since; nothing else may change."""
         if trial == old:
             return False
-        question = old if trial.told_order is None else replace(
-            old,
+        question = old if trial.told_order is None else old._replace(
             state=trial.state, reward=trial.reward, reason=trial.reason, told_order=trial.told_order,
             told_at=trial.told_at, constraints=trial.constraints,
         )  # fmt: skip
@@ -194,7 +192,7 @@ class Auditor:
         under = None if contexts is None or trial.context is None else settings_at(contexts, trial.context)
         if settings is None and under is None:
             return trial
-        return replace(trial, settings=settings, context_settings=under)
+        return trial._replace(settings=settings, context_settings=under)
 
     def _refuse(self, trial: Trial, why: str) -> NoReturn:
         raise StorageError(f"Trial {trial.number} of {self._where} has been damaged: {why}. Restore a copy.")

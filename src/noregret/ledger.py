@@ -132,7 +132,8 @@ class Ledger:
             self.fresh = []
         if taken:
             self._enter(taken)
-            self._hear([entry.trial for entry in taken])
+            if self._best is not None or self._aside is not None:
+                self._hear([entry.trial for entry in taken])
         for trial in trials:
             if trial.reward is None:
                 self._set_aside(trial)
@@ -143,7 +144,7 @@ class Ledger:
         """The trial and its target where it is still to be learned; what was pending of it is settled."""
         target = self._target(trial)
         if self._plain:
-            return None if target is None else Entry(trial, target)
+            return None if target is None else Entry(trial, target)  # the path of most rounds
         question = self.open.pop(trial.number, None)
         if question is not None and self.fresh:
             self.fresh = [other for other in self.fresh if other is not question]
@@ -315,7 +316,7 @@ class Ledger:
     def _target(self, trial: Trial) -> float | None:
         """What an answered trial counts as, in the belief's units; None where it teaches nothing."""
         value = self._objective.target(trial, self.multipliers)
-        return None if value is None else (value - self.units.center) / self.units.unit
+        return None if value is None else self._scaled(value)
 
     def _target_now(self, trial: Trial) -> float | None:
         if self.is_answer(trial.number):
@@ -339,7 +340,8 @@ class Ledger:
         return None if pseudo.value is None else self._scaled(pseudo.value)
 
     def _scaled(self, value: float) -> float:
-        return (value - self.units.center) / self.units.unit
+        center, unit = self.units
+        return (value - center) / unit
 
 
 def _key_of(context: Array | None) -> bytes:

@@ -9,9 +9,8 @@ answer came in.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
 from numbers import Integral
-from typing import Any, Literal, NamedTuple, overload
+from typing import Any, Literal, NamedTuple, final, overload
 
 import numpy as np
 
@@ -21,8 +20,26 @@ from .errors import StorageError, TrialError
 TrialState = Literal["pending", "observed", "failed"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Trial:
+class _Fields(NamedTuple):
+    number: int
+    point: Array
+    arm: int | None
+    settings: tuple[tuple[str, Any], ...] | None
+    asked_order: int
+    asked_at: float
+    context: Array | None = None
+    explored: bool = False
+    state: TrialState = "pending"
+    reward: float | None = None
+    reason: str | None = None
+    told_order: int | None = None
+    told_at: float | None = None
+    constraints: Array | None = None
+    context_settings: tuple[tuple[str, Any], ...] | None = None
+
+
+@final
+class Trial(_Fields):  # a tuple: two are made in each round, and a frozen dataclass takes five times as long
     """One decision and, once it is there, its answer.
 
     Attributes:
@@ -44,21 +61,7 @@ class Trial:
         told_at: Unix time of the answer in seconds, or None.
     """
 
-    number: int
-    point: Array
-    arm: int | None
-    settings: tuple[tuple[str, Any], ...] | None
-    asked_order: int
-    asked_at: float
-    context: Array | None = None
-    explored: bool = False
-    state: TrialState = "pending"
-    reward: float | None = None
-    reason: str | None = None
-    told_order: int | None = None
-    told_at: float | None = None
-    constraints: Array | None = None
-    context_settings: tuple[tuple[str, Any], ...] | None = None
+    __slots__ = ()
 
     @property
     def parameters(self) -> dict[str, Any] | None:
@@ -73,6 +76,9 @@ class Trial:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Trial) and self._key() == other._key()
 
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
     def __hash__(self) -> int:
         return hash((self.number, self.state))
 
@@ -86,7 +92,7 @@ class Trial:
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Arrays come out of a pickle writable, and a record does not change.
-        return _restored, tuple(getattr(self, field.name) for field in fields(self))
+        return _restored, tuple(self)
 
     def asked(self) -> Trial:
         """This trial as it was when it was asked for, its outcome unknown."""
@@ -161,6 +167,19 @@ class Record(Sequence[Trial]):
             f"Record({len(self)} trials: {len(self) - pending - failed} observed, {pending} pending, {failed} failed)"
         )
 
+    def take(self, trial: Trial) -> Event:
+        """Take in a trial that has just been asked for, added or ended: what happened is one event."""
+        if trial.number == len(self._trials):
+            self._trials.append(trial)
+        else:
+            self._trials[trial.number] = trial
+        if trial.told_order is None:
+            event = Event(trial.asked_order, "asked", trial)
+        else:
+            event = Event(trial.told_order, "told", trial)
+        self.order = event.order
+        return event
+
     def apply(self, changed: Iterable[Trial]) -> list[Event]:
         """Take in trials that are new or newly answered; returns what happened, in order.
 
@@ -188,18 +207,22 @@ class Record(Sequence[Trial]):
 
     def pending(self, trial_or_number: Trial | int) -> Trial:
         """The pending trial meant; errors if there is none of that number or its outcome is known already."""
-        number = trial_or_number.number if isinstance(trial_or_number, Trial) else trial_or_number
-        if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < len(self):
+        given = trial_or_number if type(trial_or_number) is Trial else None
+        number = trial_or_number if given is None else given.number
+        if type(number) is not int and (isinstance(number, bool) or not isinstance(number, Integral)):
+            number = -1
+        if not 0 <= number < len(self._trials):
+            number = trial_or_number if given is None else given.number
             have = f"trials 0 .. {len(self) - 1}" if len(self) else "no trial yet"
             raise TrialError(
                 f"There is no trial {shown(number)}: this study has {have}. "
                 "Pass the trial that `ask` returned, or its number; for a point never asked for use `add`."
             )
         trial = self._trials[int(number)]
-        if isinstance(trial_or_number, Trial) and trial_or_number.point.tobytes() != trial.point.tobytes():
+        if given is not None and given is not trial and given.point.tobytes() != trial.point.tobytes():
             raise TrialError(
                 f"Trial {number} of this study is at {trial.point.tolist()}, the one given is at "
-                f"{trial_or_number.point.tolist()}: it was asked from another study."
+                f"{given.point.tolist()}: it was asked from another study."
             )
         if trial.state != "pending":
             outcome = f"reward {trial.reward!r}" if trial.state == "observed" else f"failed: {shown(trial.reason)}"

@@ -17,7 +17,7 @@ import numpy as np
 
 from .availability import Available
 from .checks import Array
-from .engines import BestReward, Decision, Engine, Question, make_engine, row_of, table
+from .engines import Decision, Engine, Question, make_engine, row_of, table
 from .information import GreedyDesign
 from .kernels import Kernel
 from .ledger import Ledger
@@ -62,6 +62,7 @@ class State:
         self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
         self._weighs, self._explores = policy.objective.revises, policy.explore.ever
         self._recent, self._valid_for = policy.confidence.recent, policy.valid_for
+        self._quiet = not (policy.by_round or policy.refit)  # whether only what comes in makes anything due
         self._design: GreedyDesign | None = None
         self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, seed=seed)
         self._ledger = Ledger(policy, self._engine, self._asked_since)
@@ -82,18 +83,19 @@ class State:
 
     def receive(self, events: Iterable[Event]) -> None:
         """Take in what happened, in order."""
-        events = list(events)
         if self.policy.refit is not None:
+            events = list(events)
             self._plan_fits(events)
-        for event in events:
-            if event.kind == "asked":
+        for order, kind, trial in events:
+            if kind == "asked":
                 self._settle()
-                self._note(event.trial)
+                self._note(trial)
             else:
-                self._waiting.append(event.trial)
-                if event.trial.asked_order == event.trial.told_order:
-                    self._added.append(event.trial.number)
-            self._rounds = max(self._rounds, event.trial.number + 1)
+                self._waiting.append(trial)
+                if trial.asked_order == order:
+                    self._added.append(trial.number)
+            if trial.number >= self._rounds:
+                self._rounds = trial.number + 1
         self._last_fit = 0
 
     def _note(self, trial: Trial) -> None:
@@ -116,13 +118,16 @@ class State:
 
     def _settle(self) -> None:
         """Take in the outcomes that wait, and whatever else is due before a decision."""
-        if self._forgets:
-            due = self.policy.memory.cut(self._since, self._rounds)
-            if due is not None:
-                self._restart(due)
-        waiting, self._waiting = self._waiting, []
+        if self._waiting or self._ledger.fresh or not self._quiet:
+            waiting, self._waiting = self._waiting, []
+            if len(waiting) > 1:
+                waiting.sort(key=_number)
+            self._take_stock(waiting)
+
+    def _take_stock(self, waiting: list[Trial]) -> None:
+        if self._forgets and (due := self.policy.memory.cut(self._since, self._rounds)) is not None:
+            self._restart(due)
         if waiting:
-            waiting.sort(key=_number)
             self._take_in(waiting)
         elif self._ledger.fresh:
             self._ledger.take([])
@@ -304,14 +309,10 @@ class State:
             score = policy.explore.score
         question = Question(
             self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
-            self._best_reward(available), randomness, score, 1.0 if self._guess is None else self._guess.growth,
+            ledger.best_reward if available is None else partial(ledger.best_reward_at, available.points),
+            randomness, score, 1.0 if self._guess is None else self._guess.growth,
         )  # fmt: skip
         return self._engine.choose(ledger.belief, question, available)
-
-    def _best_reward(self, available: Available | None) -> BestReward:
-        if available is None:
-            return self._ledger.best_reward
-        return partial(self._ledger.best_reward_at, available.points)
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """The bounds of f in the next round."""

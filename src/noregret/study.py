@@ -362,21 +362,18 @@ class Study:
         return self._trial(decision, context, order=self._record.order + 1, now=now)
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
+        domain, contexts = self.policy.domain, self.policy.context
         return Trial(
             number=len(self._record),
             point=decision.point,
             arm=decision.arm,
-            settings=settings_at(self.policy.domain, decision.point),
+            settings=settings_at(domain, decision.point),
             context=context,
             asked_order=order,
             asked_at=now,
             explored=decision.explored,
-            context_settings=self._context_settings(context),
+            context_settings=None if context is None or contexts is None else settings_at(contexts, context),
         )
-
-    def _context_settings(self, context: Array | None) -> tuple[tuple[str, Any], ...] | None:
-        domain = self.policy.context
-        return None if context is None or domain is None else settings_at(domain, context)
 
     def _locate(self, point: Any) -> Decision:
         domain = self.policy.domain
@@ -409,7 +406,8 @@ class Study:
     def _write(self, make: Callable[[], Trial]) -> Trial:
         """Make a trial from the record as it is now, save it, and only then take it in."""
         with self._lock:
-            self._refresh()
+            if not self._whole:
+                self._rebuild()
             if self._storage is None:
                 trial = make()
             else:
@@ -417,7 +415,10 @@ class Study:
                     self._apply(self._auditor.news(writer.changes(since=self._record.order), self._record))
                     trial = make()
                     writer.save(trial)
-            self._apply([trial])
+            self._whole = False  # until record and state agree again
+            self._state.receive((self._record.take(trial),))
+            self._looked = None
+            self._whole = True
             return trial
 
     def _rebuild(self) -> None:

@@ -21,7 +21,7 @@ from typing import final
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.linalg.blas import dger
+from scipy.linalg.blas import daxpy, dger
 
 from ..checks import Array
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
@@ -75,7 +75,8 @@ class FeaturePosterior(ArmPosterior):
             dger(factor, self._direction, z, a=self._root, overwrite_a=1)
 
     def _move_mean(self, step: float) -> None:
-        self._weights += step * self._direction
+        if self.rank:
+            daxpy(self._direction, self._weights, a=step)
 
     def _refactor(self) -> float:
         played = np.flatnonzero(self.plays)
