@@ -445,7 +445,8 @@ def filled(trials, kernel, k, sides, prior):
     distinct = np.array(list(dict.fromkeys(map(tuple, X))))
     values = []
     for row, trial in zip(rows, trials, strict=True):
-        nearest = np.argsort(np.linalg.norm((distinct - row) / sides, axis=1), kind="stable")[:k]
+        distances = np.linalg.norm((distinct - row) / sides, axis=1)
+        nearest = np.argsort(np.round(distances, 12), kind="stable")[:k]  # of those equally far the earlier trial
         means = regress(kernel, X, y, distinct[nearest], NOISE**2, prior)
         values.append(means.mean() if trial.reward is None else trial.reward)
     return np.array(rows), np.array(values)

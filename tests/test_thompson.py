@@ -5,6 +5,7 @@ import pytest
 
 import noregret as nr
 from noregret.engines.base import Question
+from noregret.engines.points import _Round
 from noregret.parts.lattice import best_on_grid
 from noregret.posterior import PointPosterior, sample_path
 from noregret.randomness import Randomness
@@ -118,9 +119,12 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
         for t in range(1, 13):
             state = study._look()
             state._settle()
-            question = Question(t, state.bounds(), None, None, None, Randomness(seed, t - 1))
+            randomness, ledger = Randomness(seed, t - 1), state._ledger
+            question = Question(
+                t, state.bounds(), ledger.units, None, None, ledger.best_reward, randomness, policy.score
+            )
             trial = study.ask()
-            path = state._engine._surface(question)
+            path = policy.score.on_points(_Round(state._engine, ledger.belief, question, np.zeros((1, 2))))
             points = decision_set(box, per_side)
             assert path.values(trial.point[None])[0] == pytest.approx(path.values(points).max(), rel=1e-9)
             study.tell(trial, float(np.sin(3 * trial.point[0]) - trial.point[1]))

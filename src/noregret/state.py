@@ -157,6 +157,7 @@ class State:
         if self._watch is not None and self._watch.predicts:
             for trial in counted:
                 self._take_singly(trial)
+            self._ledger.take([])  # what was asked for since
             return
         if self._drifts:  # each in its own round, or as if it were of this one
             for trial in counted:
