@@ -96,6 +96,7 @@ ORDER = [
     "integrity",
     "storage.files",
     "storage.rows",
+    "cautions",
     "storage.sql",
     "storage",
     "study",
