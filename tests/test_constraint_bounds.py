@@ -230,6 +230,7 @@ def test_the_first_kernel_is_the_policys_and_none_is_refitted():
 # -- other inner bandits -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Constraint values are told")  # to a plain policy, on purpose
 def test_gp_ucb_as_the_inner_bandit():
     """Theorem 3 of Srinivas et al. at delta / L, with the noise as its bound."""
     policy = nr.gp_ucb_noiseless_constraints(

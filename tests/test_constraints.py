@@ -51,6 +51,7 @@ def play(study, rounds, *, constraint=g_of):
 # -- identities --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Constraint values are told")  # to a plain policy, on purpose
 @pytest.mark.parametrize("memory", ["kept", "fresh"])
 @pytest.mark.parametrize("solver", ["igp_ucb", "gp_ts"])
 def test_inactive_constraints_change_nothing(kind, solver, memory):
@@ -283,6 +284,7 @@ def test_replay_is_exact_through_sqlite(kind, tmp_path):
     assert again.ask().arm == straight.ask().arm
 
 
+@pytest.mark.filterwarnings("ignore:Constraint values are told")  # to a plain policy, on purpose
 def test_a_database_of_format_1_gains_the_column(tmp_path):
     path = tmp_path / "old.db"
     url = f"sqlite:///{path}"

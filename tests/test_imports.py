@@ -100,6 +100,7 @@ ORDER = [
     "integrity",
     "storage.files",
     "storage.rows",
+    "cautions",
     "storage.sql",
     "storage",
     "study",

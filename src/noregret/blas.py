@@ -38,6 +38,9 @@ class OneThread:
         self._inside = 0
         self._limit: Any = None
 
+    def __reduce__(self) -> str:
+        return "one_thread"  # there is one in each process: what is sent to another one uses the one there
+
     def __enter__(self) -> None:
         with self._lock:
             if not self._inside:

@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from . import metrics
 from .blas import one_thread
+from .cautions import NOISE, UNWANTED
 from .checks import LARGEST_SEED, Array, integer, shown
 from .environments import Environment
 from .errors import InvalidInput, NoRegretWarning
-from .parts.objective import SATURATED
 from .randomness import simulation_generator
 from .study import AnyPolicy, Study, check_policy
 
@@ -104,14 +104,20 @@ def simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int = 0)
         rounds: how often, T >= 1.
         seed: of the policy's choices and, independently, of the noise.
     """
-    run, saturated = _simulate(policy, env, rounds, seed=seed)
-    if saturated:
-        warnings.warn(NoRegretWarning(SATURATED), stacklevel=2)
+    run, unsaid = _simulate(policy, env, rounds, seed=seed)
+    _say(unsaid)
     return run
 
 
-def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, bool]:
-    """The run, and whether a multiplier was cut off in it."""
+def _say(unsaid: dict[str, str]) -> None:
+    """Warn of each kind once, as of the line that called `simulate` or `replicate`."""
+    for kind, sentence in unsaid.items():
+        if kind != "multipliers" or "saturated" not in unsaid:  # cut off in the end: that says it all
+            warnings.warn(NoRegretWarning(sentence), stacklevel=3)
+
+
+def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
+    """The run, and what its study would have warned of, by kind."""
     rounds = integer("rounds", rounds, low=1, high=MOST_ROUNDS)
     check_policy(policy)
     if not isinstance(env, Environment):
@@ -128,7 +134,10 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
     with one_thread:
         simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-        return simulation.run(), simulation.study.saturated
+        run, unsaid = simulation.run(), simulation.study.unsaid
+    # Policies are compared in an environment on purpose that know nothing of its constraints, or of its changes.
+    known = {UNWANTED, NOISE} if env.change_points else {UNWANTED}
+    return run, {kind: sentence for kind, sentence in unsaid.items() if kind not in known}
 
 
 class _Simulation:
@@ -239,12 +248,12 @@ def replicate(
     if not callable(make_policy) or not callable(make_env):
         raise InvalidInput("`make_policy` and `make_env` are functions that return them, such as `lambda: policy`.")
 
-    def one(seed: int) -> tuple[Run, bool]:
+    def one(seed: int) -> tuple[Run, dict[str, str]]:
         return _simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
 
     made = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
-    if any(saturated for _, saturated in made):
-        warnings.warn(NoRegretWarning(SATURATED), stacklevel=2)
+    unsaid = {kind: sentence for _, sentences in reversed(made) for kind, sentence in sentences.items()}
+    _say(unsaid)
     runs = [run for run, _ in made]
     stacked = {
         name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__ if name != "restarts"

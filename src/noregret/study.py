@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from . import baselines  # noqa: F401 - a stored study may be of one
 from .availability import Available, Some, available
+from .cautions import FIRST, cautions, next_look
 from .checks import LARGEST_REWARD, LARGEST_SEED, Array, finite_array, frozen, integer, number, outcome, shown
 from .domain import Arms, one_row
 from .engines import Decision
@@ -89,7 +90,10 @@ class Study:
         self._record = Record()
         self._looked: AnyState | None = None
         self._whole = False
-        self.quiet = False  # whether a saturated multiplier goes unsaid; otherwise it is said once
+        self.quiet = False  # whether warnings are kept in `unsaid` and not given
+        self.unsaid: dict[str, str] = {}  # sentences by kind
+        self._said: set[str] = set()  # kinds of warnings: each is given once
+        self._look_at: float = FIRST  # trials at which what was told is compared with what the policy expects
         if storage is not None:
             self._open(storage)
         self._rebuild()
@@ -178,9 +182,8 @@ class Study:
         offered = None if whole else available(self.policy.domain, among, exclude)
         wanted = 1 if count is None else integer("count", count, low=1, high=MOST_AT_ONCE)
         trials = [self._write(lambda: self._next(seen, offered)) for _ in range(wanted)]
-        if self.saturated and not self.quiet:
-            self.quiet = True
-            warnings.warn(NoRegretWarning(SATURATED), stacklevel=2)
+        if self.saturated:
+            self._warn({"saturated": SATURATED}, stacklevel=3)
         return trials[0] if count is None else trials
 
     def tell(self, trial: Trial | int, reward: float, *, constraints: npt.ArrayLike | None = None) -> Trial:
@@ -198,7 +201,10 @@ class Study:
             order = self._record.order + 1
             return self._record.pending(trial).answered(reward=value, constraints=g, order=order, time=self._now())
 
-        return self._write(make)
+        answered = self._write(make)
+        if len(self._record) >= self._look_at:
+            self._look_for_wrong_scales()
+        return answered
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Record that a trial will never have a reward; a point that has only failed is not asked for again.
@@ -233,7 +239,10 @@ class Study:
             trial = self._trial(decision, seen, order=order, now=self._now())
             return trial.answered(reward=value, constraints=g, order=order, time=trial.asked_at)
 
-        return self._write(make)
+        added = self._write(make)
+        if len(self._record) >= self._look_at:
+            self._look_for_wrong_scales()
+        return added
 
     # -- looking -------------------------------------------------------------------------------------------------
 
@@ -420,6 +429,24 @@ class Study:
             self._looked = None
             self._whole = True
             return trial
+
+    def _look_for_wrong_scales(self) -> None:
+        with self._lock:
+            trials = self._record[:]
+            self._look_at = next_look(len(trials), constrained=self.policy.constraints > 0)
+            found = cautions(self.policy, trials, self._state.multipliers)
+        self._warn(found, stacklevel=4)
+
+    def _warn(self, found: Mapping[str, str], *, stacklevel: int) -> None:
+        """Say what has not been said before."""
+        for kind, sentence in found.items():
+            if kind in self._said:
+                continue
+            self._said.add(kind)
+            if self.quiet:
+                self.unsaid[kind] = sentence
+            else:
+                warnings.warn(NoRegretWarning(sentence), stacklevel=stacklevel)
 
     def _rebuild(self) -> None:
         """Everything afresh from the record; from the stored one where there is a storage."""

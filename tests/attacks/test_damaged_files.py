@@ -79,6 +79,7 @@ def test_opening_an_empty_file_makes_nothing_in_it(tmp_path):
     assert len(nr.Study.open(storage=url_of(path)).trials) == 7
 
 
+@pytest.mark.filterwarnings("ignore:Constraint values are told")  # to a plain policy, on purpose
 @pytest.mark.parametrize("first_format", [False, True])
 def test_files_from_before_there_was_a_mark_still_open(tmp_path, first_format):
     study = made(tmp_path / "a.db")

@@ -6,6 +6,7 @@ so that policies are compared in pairs.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -13,6 +14,8 @@ import numpy as np
 from ..blas import one_thread
 from ..checks import Array
 from ..environments import Environment
+from ..errors import NoRegretWarning
+from ..parts.objective import SATURATED
 from ..simulation import Run, simulate
 from ..study import AnyPolicy
 from .figure import Job, kept_rounds
@@ -75,7 +78,8 @@ def grouped(values: Array, groups: Sequence[int]) -> Array:
 
 
 def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -> list[dict[str, Array]]:
-    """`one(0)`, ..., `one(count - 1)`, reported as they come."""
+    """`one(0)`, ..., `one(count - 1)`, reported as they come; scales are as the paper has them, and not warned of."""
+    one = _without_cautions(one)
     job.report(0, count)
     results: list[dict[str, Array]] = []
     if job.jobs == 1 or count == 1:
@@ -96,3 +100,14 @@ def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -
     finally:
         pool.shutdown(wait=True, kill_workers=len(results) < count)  # an interrupt does not wait for what is running
     return results
+
+
+def _without_cautions(one: Callable[[int], dict[str, Array]]) -> Callable[[int], dict[str, Array]]:
+    """The same, silent about scales that do not fit; multipliers that are cut off are still warned of."""
+
+    def quiet(trial: int) -> dict[str, Array]:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=f"(?!{SATURATED[:20]})", category=NoRegretWarning)
+            return one(trial)
+
+    return quiet

@@ -1,0 +1,159 @@
+"""Warnings of a wrong scale: each is given once, where there is cause and nowhere else."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.environments import gp_sample, rkhs_function
+
+ARMS = nr.Arms.grid(0, 1, 12)
+SE = nr.SquaredExponential(0.2)
+
+
+def f(point):
+    return np.sin(7 * point[0])
+
+
+def heard(policy, reward, rounds, constraints=None, **more):
+    """The sentences of all warnings of a study."""
+    study = nr.Study(policy, seed=0, **more)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for _ in range(rounds):
+            trial = study.ask()
+            study.tell(trial, reward(trial), constraints=None if constraints is None else constraints(trial))
+    assert all(each.category is nr.NoRegretWarning for each in caught)
+    assert all(each.filename == __file__ for each in caught)  # the line that called the study
+    return [str(each.message) for each in caught]
+
+
+def near_900(trial):
+    return 900.0 + f(trial.point) + 0.1 * np.sin(99 * trial.number)
+
+
+def small(trial):
+    return 0.1 * f(trial.point)
+
+
+def constrained(**more):
+    settings = {"noise": 0.1, "norm_bound": 1.0, "epoch": 10, "epochs": 30, "regularization": 0.1} | more
+    return nr.gp_ucb_noiseless_constraints(ARMS, SE, **settings)
+
+
+CAUSES = {
+    "rewards far away": (nr.gp_ucb(ARMS, nr.Matern(2.5, 0.1), noise=0.1), near_900, None, "half of the 4 told are 90"),
+    "rewards far away, box": (nr.gp_ucb(nr.Box([0.0], [1.0]), SE, noise=0.1), near_900, None, "prior mean of 0,"),
+    "beyond the norm bound": (
+        nr.igp_ucb(ARMS, SE, noise=0.1, norm_bound=5.0), lambda trial: 40.0, None, "with a norm bound of 5",
+    ),
+    "large lambda": (
+        nr.gp_ucb_noiseless_constraints(
+            ARMS, nr.SquaredExponential(0.2, scale=0.01), noise=0.01, norm_bound=1.0, epoch=10, epochs=30
+        ),
+        small, lambda trial: [trial.point[0] - 0.5], "times the prior variance 0.01",
+    ),
+    "noise": (
+        nr.gp_ucb(ARMS, SE, noise=0.01, scale=0.2),
+        lambda trial: f(trial.point) + 0.3 * np.sin(99 * trial.number), None, "`noise` is 0.01",
+    ),
+    "no noise": (
+        nr.gp_ucb(ARMS, SE, noise=0.0, regularization=1e-4, scale=0.2),
+        lambda trial: f(trial.point) + 0.3 * np.sin(99 * trial.number), None, "`noise` is 0;",
+    ),
+    "multipliers": (constrained(epoch=5), small, lambda trial: [0.9], "The multipliers of the constraints run away"),
+    "constraints forgotten": (constrained(), small, None, "16 rewards have been told and none with the constraint"),
+    "constraints not wanted": (
+        nr.gp_ucb(ARMS, SE, noise=0.1), small, lambda trial: [1.0], "gp_ucb has no constraints: they are recorded",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_each_is_said_once(name):
+    policy, reward, constraints, words = CAUSES[name]
+    sentences = heard(policy, reward, 70, constraints)
+    assert len(sentences) == 1
+    assert words in sentences[0]
+    assert " Usually " in sentences[0]  # what happened, why it usually does, and then what to try
+
+
+def test_multipliers_are_warned_of_long_before_they_are_cut_off():
+    sentences = heard(constrained(epoch=2), small, 33, lambda trial: [1.0])
+    assert ["run away" in sentence for sentence in sentences] == [True, False]
+    assert "the largest is 1.1e+03" in sentences[0]
+    assert "has reached 1e+06" in sentences[1]
+
+
+def test_added_points_count_and_a_resumed_study_says_it_again(tmp_path):
+    policy, place = nr.gp_ucb(ARMS, SE, noise=0.1), {"storage": f"sqlite:///{tmp_path}/a.db"}
+    study = nr.Study(policy, **place)
+    for arm in range(3):
+        study.add(ARMS.points[arm], 900.0)
+    with pytest.warns(nr.NoRegretWarning, match="Rewards lie far"):
+        study.add(ARMS.points[4], 900.0)
+    study.add(ARMS.points[5], 900.0)
+    with pytest.warns(nr.NoRegretWarning, match="half of the 6 told"):
+        nr.Study(policy, **place).add(ARMS.points[6], 900.0)
+
+
+def test_a_simulation_says_it_at_its_end():
+    env = nr.Environment(lambda x: 900.0 + x[:, 0], domain=ARMS, noise=0.1)
+    policy = nr.gp_ucb(ARMS, SE, noise=0.1)
+    with pytest.warns(nr.NoRegretWarning, match="Rewards lie far") as caught:
+        nr.simulate(policy, env, 20)
+    assert (len(caught), caught[0].filename) == (1, __file__)
+    with pytest.warns(nr.NoRegretWarning, match="Rewards lie far") as caught:
+        nr.replicate(lambda: policy, lambda: env, 20, seeds=range(3))
+    assert len(caught) == 1
+
+
+def test_an_environment_may_have_more_constraints_than_a_policy_knows():
+    env = nr.Environment(lambda x: x[:, 0], domain=ARMS, noise=0.1, constraints=lambda x: x - 0.5)
+    nr.simulate(nr.gp_ucb(ARMS, SE, noise=0.1), env, 20)  # warnings are errors here
+
+
+def test_noise_is_not_called_too_small_where_it_is_not():
+    """As large as told, Gaussian or of two values, on arms that are repeated hundreds of times."""
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        draw = (lambda rng=rng: 0.3 * rng.standard_normal()) if seed % 2 else lambda rng=rng: 0.3 * rng.choice([-1, 1])
+        policy = nr.gp_ucb(ARMS, SE, noise=0.3, scale=0.2)
+        assert heard(policy, lambda trial, draw=draw: f(trial.point) + draw(), 257) == []
+
+
+def test_a_world_that_changes_is_no_noise():
+    policy = nr.gp_ucb(ARMS, SE, noise=0.05, memory=nr.SlidingWindow(20))
+    assert heard(policy, lambda trial: float(trial.number % 40 < 20), 70) == []
+
+
+def test_a_fit_finds_the_scale_by_itself():
+    policy = nr.gp_ucb(nr.Box([0.0], [1.0]), SE, noise=0.1, refit=nr.Refit(every=4))
+    assert heard(policy, near_900, 20) == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        nr.gp_ucb, nr.gp_bucb, nr.gp_bts, nr.asy_ts, nr.expected_improvement, nr.probability_of_improvement,
+        nr.greedy_mean, nr.greedy_variance, partial(nr.gp_ucb_cpd, horizon=70),
+    ],
+)  # fmt: skip
+def test_well_scaled_samples_of_the_prior_say_nothing(make):
+    for seed, noise in ((0, 0.05), (1, 0.5)):
+        env = nr.Environment(gp_sample(SE, ARMS, seed=seed), domain=ARMS, noise=noise)
+        nr.simulate(make(ARMS, SE, noise=noise), env, 70, seed=seed)  # warnings are errors here
+
+
+@pytest.mark.parametrize("make", [nr.igp_ucb, nr.gp_ts])
+def test_well_scaled_functions_of_bounded_norm_say_nothing(make):
+    env = nr.Environment(rkhs_function(SE, ARMS, seed=0, norm=9.0), domain=ARMS, noise=0.2)
+    nr.simulate(make(ARMS, SE, noise=0.2, norm_bound=9.0), env, 70)
+
+
+@pytest.mark.parametrize("make", [nr.gp_ucb_noiseless_constraints, nr.gp_ucb_noisy_constraints])
+def test_well_scaled_constraints_say_nothing(make):
+    env = nr.Environment(lambda x: x[:, 0], domain=ARMS, noise=0.1, constraints=lambda x: x - 0.5)
+    nr.simulate(make(ARMS, SE, noise=0.1, norm_bound=1.0, epoch=10, epochs=30), env, 257)
