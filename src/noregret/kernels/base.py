@@ -30,8 +30,8 @@ Pullback = Callable[[Array], Array]
 ALL = slice(None)
 LENGTHSCALES = (1e-100, 1e300)  # within which distances measured by them do not overflow
 POWERS = {"lengthscale": 1.0, "period": 1.0, "slope": -2.0}  # of a length of the points, by kind of parameter
-# How kernels are combined and wrapped, filled by `combined` and `wrapped`, which need this module: "sum", "product", "active",
-# "multiplied", "stretched".
+# How kernels are combined and wrapped ("sum", "product", "active", "multiplied", "stretched"): filled by `combined` and
+# `wrapped`, which need this module.
 MAKE: dict[str, Callable[..., Kernel]] = {}
 
 

@@ -37,7 +37,7 @@ from ..errors import InvalidInput
 from ..kernels import Active, Kernel, Linear, PointKernel, Product, Spectral, Sum
 
 LEFT_OUT = 1e-9  # share of the largest prior variance that joint samples may lack
-MOST = 1024  # pivots: 8 MB, and a millisecond for a point
+MOST = 512  # pivots: 2 MB, and about as much work for a point as a thousand waves
 
 Columns = tuple[int, ...]
 
@@ -112,19 +112,23 @@ class Joint(PriorPath):
         # Its own, so that questions draw nothing from the caller's.
         self._normals = np.random.default_rng(rng.integers(2**63, size=4)).standard_normal(MOST)
         self._pivots = np.zeros((0, dimension))
-        self._root = np.zeros((0, 0))
+        self._root = np.zeros((0, 0), order="F")
         self._largest = 0.0  # prior variance seen so far
         self._weights = np.zeros(0)
         self._most = MOST
 
     def __call__(self, points: Array) -> Array:
         """Values at `(m, d)` points, `(m,)`."""
-        features = self._grow(points)
-        return np.asarray(self._factor * (self._normals[: len(features)] @ features))
+        self._grow(points)
+        if not len(self._pivots):
+            return np.zeros(len(points))
+        return np.asarray(self._factor * (self._kernel(points, self._pivots) @ self._weights))
 
     def gradients(self, points: Array) -> Array:
         """Gradients at `(m, d)` points, `(m, d)`."""
         self._grow(points)
+        if not len(self._pivots):
+            return np.zeros(points.shape)
         weights = np.broadcast_to(self._factor * self._weights, (len(points), len(self._weights)))
         return self._kernel.input_gradient(points, self._pivots, weights)
 
@@ -140,11 +144,13 @@ class Joint(PriorPath):
         self._grow(points)
         self._most = len(self._pivots)
 
-    def _grow(self, points: Array) -> Array:
-        """L^{-1} k(Z, points) `(r, m)`, with the pivots among the points that were missing."""
+    def _grow(self, points: Array) -> None:
+        """Add the pivots that are missing among the points: pivoted Cholesky, going on from those that there are."""
         from scipy.linalg import solve_triangular
 
         known = len(self._pivots)
+        if known == self._most:
+            return
         variances = self._kernel.diagonal(points)
         features: Array = np.zeros((known, len(points)))
         if known:
@@ -162,9 +168,7 @@ class Joint(PriorPath):
             left[pivot] = 0.0
             chosen.append(pivot)
         if chosen:
-            features = np.concatenate([features, room[: len(chosen)]])
-            self._extend(points[chosen], features[:, chosen])
-        return features
+            self._extend(points[chosen], np.concatenate([features, room[: len(chosen)]])[:, chosen])
 
     def _extend(self, pivots: Array, columns: Array) -> None:
         from scipy.linalg import solve_triangular
