@@ -66,7 +66,7 @@ class Path:
     def _prior(self, points: Array) -> Array:
         values = np.zeros(len(points))
         for part in self._parts:
-            values = values + part(points)
+            values = part.plus(values, points)
         return values
 
 

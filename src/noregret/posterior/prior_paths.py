@@ -46,8 +46,8 @@ class PriorPath(ABC):
     """A function drawn from GP(0, k)."""
 
     @abstractmethod
-    def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
 
     @abstractmethod
     def gradients(self, points: Array) -> Array:
@@ -68,9 +68,9 @@ class Slopes(PriorPath):
     def __init__(self, slopes: Array) -> None:
         self._slopes = slopes
 
-    def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
-        return np.asarray(points @ self._slopes)
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        return np.asarray(others + points @ self._slopes)
 
     def gradients(self, points: Array) -> Array:
         """The slopes, at every point."""
@@ -88,10 +88,10 @@ class Waves(PriorPath):
     def __init__(self, frequencies: Array, cosines: Array, sines: Array) -> None:
         self._frequencies, self._cosines, self._sines = frequencies, cosines, sines
 
-    def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
         phases = points @ self._frequencies.T
-        return np.asarray(np.cos(phases) @ self._cosines + np.sin(phases) @ self._sines)
+        return np.asarray(others + np.cos(phases) @ self._cosines + np.sin(phases) @ self._sines)
 
     def gradients(self, points: Array) -> Array:
         """Gradients at `(m, d)` points, `(m, d)`."""
@@ -117,12 +117,12 @@ class Joint(PriorPath):
         self._weights = np.zeros(0)
         self._most = MOST
 
-    def __call__(self, points: Array) -> Array:
-        """Values at `(m, d)` points, `(m,)`."""
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
         self._grow(points)
         if not len(self._pivots):
-            return np.zeros(len(points))
-        return np.asarray(self._factor * (self._kernel(points, self._pivots) @ self._weights))
+            return others
+        return np.asarray(others + self._factor * (self._kernel(points, self._pivots) @ self._weights))
 
     def gradients(self, points: Array) -> Array:
         """Gradients at `(m, d)` points, `(m, d)`."""
