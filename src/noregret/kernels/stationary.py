@@ -81,7 +81,7 @@ class Stationary(Spectral):
     """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Concrete ones are dataclasses with both fields.
 
     One of your own is a frozen dataclass decorated with `noregret.serialize.described`, with the fields `lengthscale`
-    and `scale` and whatever else it needs. **Needed** is `profile` alone. With `frequencies` its sample paths are waves,
+    and `scale` and whatever else it needs. **Needed** is `profile` alone. With `frequencies` sample paths are waves,
     quicker than joint samples; with `moments` Theorem 2 of Srinivas et al. is proved for it on boxes; `smoothness` sets
     the schedules of `gp_ucb_cpd`. What else may be said of a kernel is in `PointKernel`.
 
