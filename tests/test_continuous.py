@@ -13,7 +13,7 @@ from noregret.engines.points import _Round
 from noregret.parts.ascent import ascend
 from noregret.parts.confidence import CompactBayes
 from noregret.parts.quadratic import tops_of_parabolas
-from noregret.parts.refit import Refit, rescaled
+from noregret.parts.refit import Refit
 from noregret.parts.search import PointSearch, Surface
 from noregret.parts.smoothness import derivative_tail
 from noregret.randomness import Randomness
@@ -602,7 +602,7 @@ def test_rescaling_a_kernel_is_rescaling_the_points():
     factors = np.array([2.0, 0.1])
     points = np.random.default_rng(0).uniform(0, 1, (6, 2))
     kernel = nr.Matern(2.5, [0.3, 0.7], scale=2.0) + nr.Linear(scale=3.0).on(1)
-    np.testing.assert_allclose(rescaled(kernel, factors)(points * factors, points * factors), kernel(points, points))
+    np.testing.assert_allclose(kernel.rescaled(factors)(points * factors, points * factors), kernel(points, points))
     with pytest.raises(nr.InvalidInput, match="a lengthscale for each dimension"):
         nr.gp_ucb(nr.Box([0, 0], [1, 9]), nr.Matern(), noise=0.1, refit=Refit())
 

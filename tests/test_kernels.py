@@ -6,7 +6,6 @@ from sklearn.gaussian_process import kernels as sk
 
 import noregret as nr
 from noregret.kernels.stationary import _matern_bessel, _matern_debye
-from noregret.parts.refit import rescaled
 from noregret.posterior import PointPosterior, sample_path
 
 A = np.random.default_rng(0).uniform(-2, 2, (15, 3))
@@ -261,7 +260,7 @@ def test_a_fit_keeps_a_period_unless_it_has_bounds():
 def test_a_refit_rescales_a_period_with_the_box():
     kernel = nr.Periodic(24.0, 0.7).on(0) * nr.Matern(2.5, 3.0).on(1)
     sides = np.array([48.0, 10.0])
-    inner = rescaled(kernel, 1.0 / sides)
+    inner = kernel.rescaled(1.0 / sides)
     points = np.random.default_rng(0).uniform(0, sides, (6, 2))
     np.testing.assert_allclose(inner(points / sides, points / sides), kernel(points, points), rtol=1e-9)
     policy = nr.gp_ucb(nr.Box([0.0], [10.0]), kernel, noise=0.1, context=nr.Box([0.0], [48.0]), refit=nr.Refit(every=4))

@@ -15,6 +15,7 @@ bound: `posterior.information_gain` keeps it as a running sum.
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 from typing import Any, Self, final
 
 import numpy as np
@@ -56,8 +57,9 @@ def information_gain(
         noise: standard deviation sigma of the rewards' noise, reward units.
         bound: "greedy" (Srinivas et al. 2010, section 5.1), "spectral" (eq. 8), "split" (Theorem 4 with its
             constants), "sharp" (the least that is proved here: see `GreedyDesign.sharp_bound` and `Spectrum.gain`),
-            "linear" (C.3, for `Linear` kernels, on boxes and spaces too: see `linear_gain_bound`), or "realised": no
-            bound, but the gain 1/2 log det(I + K / sigma^2) of the given points, each observed once.
+            "linear" (C.3, for `Linear` kernels and others of finite rank, on boxes and spaces too: see
+            `linear_gain_bound`), or "realised": no bound, but the gain 1/2 log det(I + K / sigma^2) of the given
+            points, each observed once.
         count: number of observations T; not with "realised".
 
     Errors where `points` is not finite (a `Box`), unless the bound is "linear": its bound is that of a grid of it, or
@@ -89,31 +91,58 @@ def information_gain(
 def linear_gain_bound(
     kernel: Kernel, points: Arms | Box | Space | npt.ArrayLike, regularization: float, count: int
 ) -> float:
-    """gamma_T of a `Linear` kernel from above (Srinivas et al. 2010, C.3): logarithmic in T, whatever the domain.
+    """gamma_T of a kernel of finite rank from above (Srinivas et al. 2010, C.3): logarithmic in T, whatever the domain.
 
     With X the points played as columns, 1/2 log det(I + X X^T s / lambda) <= 1/2 sum_i log(1 + D_ii s / lambda), D the
     diagonal of X X^T (Hadamard). D_ii is at most T max x_i^2, and the sum at most d log(1 + tr D s / (d lambda)) with
     tr D <= T max |x|^2, as the logarithm is concave: the lesser of the two, for s = `kernel.scale`. Where |x| <= 1 and
     s = 1 it is at most d/2 log(1 + T / lambda), the O(d log T) of the paper.
+
+    Other kernels of finite `rank` r have the second of the two, with tr D <= T max k(x, x): the matrix of the T points
+    has at most r eigenvalues that are not 0, and their sum is tr D.
     """
-    inside = kernel.kernel if isinstance(kernel, Active) else kernel
-    if not isinstance(inside, Linear):
-        raise InvalidInput(
-            f"The linear bound is for `Linear` kernels (of some of the columns, too), not for {kernel!r}: use "
-            'bound="sharp" on arms.'
-        )
     if isinstance(points, Box | Space):
         squares = np.maximum(np.abs(points.lower), np.abs(points.upper))[None] ** 2
     else:
         squares = _finite(points).points ** 2
+    T, ridge = integer("count", count, low=0), number("regularization", regularization, low=0.0, open_low=True)
+    linear = _linear_part(kernel, squares)
+    if linear is not None:
+        scale, squares = linear
+        each, d = T * scale / ridge, squares.shape[1]
+        apart = float(np.log1p(each * squares.max(axis=0)).sum())
+        together = d * math.log1p(each * float(squares.sum(axis=1).max()) / d)
+        return float(0.5 * min(apart, together))
+    rank = kernel.rank(squares.shape[1])
+    if rank is None:
+        raise InvalidInput(
+            "The linear bound is for `Linear` kernels and others of finite rank (of some of the columns, too), not "
+            f'for {kernel!r}: use bound="sharp" on arms.'
+        )
+    if isinstance(points, Box | Space):
+        largest = kernel.derivatives(points.lower, points.upper).value
+    else:
+        largest = float(kernel.arm_variances(_finite(points).points).max())
+    if not math.isfinite(largest):
+        raise InvalidInput(f'{kernel!r} states no largest prior variance on a box: use bound="sharp" on arms.')
+    return 0.5 * rank * math.log1p(T * largest / (ridge * rank)) if rank else 0.0
+
+
+@singledispatch
+def _linear_part(kernel: Kernel, squares: Array) -> tuple[float, Array] | None:  # noqa: ARG001 - most are not linear
+    """The scale of a linear kernel, and the squares of the coordinates that it sees, `(n, d)`."""
+    return None
+
+
+@_linear_part.register
+def _of_linear(kernel: Linear, squares: Array) -> tuple[float, Array] | None:
+    return kernel.scale, squares
+
+
+@_linear_part.register
+def _of_active(kernel: Active, squares: Array) -> tuple[float, Array] | None:
     kernel.diagonal(squares[:1])  # do the points have the columns that the kernel sees?
-    if isinstance(kernel, Active):
-        squares = squares[:, list(kernel.dimensions)]
-    T, d = integer("count", count, low=0), squares.shape[1]
-    each = T * inside.scale / number("regularization", regularization, low=0.0, open_low=True)
-    apart = float(np.log1p(each * squares.max(axis=0)).sum())
-    together = d * math.log1p(each * float(squares.sum(axis=1).max()) / d)
-    return float(0.5 * min(apart, together))
+    return _linear_part(kernel.kernel, squares[:, list(kernel.dimensions)])
 
 
 def effective_dimension(kernel: Kernel, points: Arms | npt.ArrayLike, regularization: float) -> int:

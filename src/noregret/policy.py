@@ -20,7 +20,7 @@ from .parts.explore import Explore, NoExploration, UniformExploration
 from .parts.memory import Forever, Memory, RestartOnChange
 from .parts.objective import Objective, RewardAlone
 from .parts.pending import Ignored, Pending
-from .parts.refit import Refit, rescaled
+from .parts.refit import Refit
 from .parts.scores import Score
 from .parts.search import PointSearch
 
@@ -87,7 +87,7 @@ class Policy:
         ridge = number("regularization", self.regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
         if self.refit is not None:
-            rescaled(self.kernel, 1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
+            self.kernel.rescaled(1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
 
     @property
     def valid_for(self) -> str:

@@ -13,10 +13,22 @@ depend on kernel, domain and noise. Numbers come from `information_gain`.
 from __future__ import annotations
 
 import math
+from functools import singledispatch
 
 from .checks import LARGEST_REWARD, integer, number, one_of, shown
 from .errors import InvalidInput
-from .kernels import Active, Empirical, Kernel, Linear, Matern, Periodic, Product, SquaredExponential, Sum, check_kernel
+from .kernels import (
+    Active,
+    Kernel,
+    Matern,
+    Multiplied,
+    Periodic,
+    Product,
+    SquaredExponential,
+    Stretched,
+    Sum,
+    check_kernel,
+)
 
 SOURCES = ("srinivas", "vakili")
 
@@ -34,11 +46,12 @@ def information_gain_rate(
     - `Matern`: source "srinivas" t^{d(d+1) / (2 nu + d(d+1))} log t for nu > 1 (Theorem 5.3); source "vakili"
       t^{d / (2 nu + d)} (log t)^{2 nu / (2 nu + d)} for nu > 1/2 (Vakili, Khezeli & Picheny 2021).
     - sums: the sum of both rates, as log det(I + A + B) <= log det(I + A) + log det(I + B);
-    - products with a `Linear` or `Empirical` factor of rank r: r times the other's rate plus r log t (Krause & Ong
-      2011, Theorem 2).
+    - products with a factor of finite rank r, such as `Linear` or `Empirical`: r times the other's rate plus r log t
+      (Krause & Ong 2011, Theorem 2);
+    - kernels of your own: r log t where they have a finite `rank`, or what `rates.growth_rate.register(MyKernel)` says.
 
     Args:
-        kernel: prior covariance; others than these have no rate here.
+        kernel: prior covariance; others than these have no rate.
         dimension: number of columns of the points.
         t: number of observations.
         source: which theorem for Matern kernels.
@@ -49,32 +62,61 @@ def information_gain_rate(
     time = number("t", t, low=0.0, why="It is a number of observations.")
     one_of("source", source, SOURCES)
     constant = number("constant", constant, low=0.0, high=LARGEST_REWARD)
-    return constant * _rate(kernel, d, max(time, 1.0), source)
+    return constant * growth_rate(kernel, d, max(time, 1.0), source)
 
 
-def _rate(kernel: Kernel, d: int, t: float, source: str) -> float:
-    if isinstance(kernel, Active):
-        return _rate(kernel.kernel, len(kernel.dimensions), t, source)
-    if isinstance(kernel, SquaredExponential | Periodic):
-        return math.log(t) ** (d + 1)
-    if isinstance(kernel, Matern):
-        return _matern(kernel.nu, d, t, source)
-    if isinstance(kernel, Sum):
-        return _rate(kernel.left, d, t, source) + _rate(kernel.right, d, t, source)
-    rank = _rank(kernel, d)
+@singledispatch
+def growth_rate(kernel: Kernel, d: int, t: float, source: str) -> float:  # noqa: ARG001 - of Matern kernels
+    """The rate of a kernel on `d` columns at t >= 1; a kernel of your own joins by `growth_rate.register(MyKernel)`."""
+    rank = kernel.rank(d)
     if rank is not None:
         return rank * math.log(t)
-    if isinstance(kernel, Product):
-        for factor, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
-            rank = _rank(factor, d)
-            if rank is not None:
-                return rank * (_rate(other, d, t, source) + math.log(t))
     raise InvalidInput(
         f"No rate is known for {shown(kernel)}. Known are Linear, Empirical, SquaredExponential, Periodic and Matern, "
         "their sums, and products in which a factor is Linear or Empirical. A product of SquaredExponential kernels "
         "on different columns is one SquaredExponential with a lengthscale for each column. Or bound the gain "
         "numerically, with `information_gain` on a grid."
     )
+
+
+@growth_rate.register(SquaredExponential)
+@growth_rate.register(Periodic)
+def _geometric(kernel: Kernel, d: int, t: float, source: str) -> float:  # noqa: ARG001
+    return math.log(t) ** (d + 1)
+
+
+@growth_rate.register(Active)
+def _active(kernel: Active, d: int, t: float, source: str) -> float:  # noqa: ARG001 - it sees its own columns
+    return growth_rate(kernel.kernel, len(kernel.dimensions), t, source)
+
+
+@growth_rate.register(Multiplied)
+@growth_rate.register(Stretched)
+def _wrapped(kernel: Multiplied | Stretched, d: int, t: float, source: str) -> float:
+    return growth_rate(kernel.kernel, d, t, source)
+
+
+@growth_rate.register(Sum)
+def _sum(kernel: Sum, d: int, t: float, source: str) -> float:
+    return growth_rate(kernel.left, d, t, source) + growth_rate(kernel.right, d, t, source)
+
+
+@growth_rate.register(Product)
+def _product(kernel: Product, d: int, t: float, source: str) -> float:
+    both = kernel.rank(d)
+    if both is not None:
+        return both * math.log(t)
+    for factor, other in ((kernel.left, kernel.right), (kernel.right, kernel.left)):
+        rank = factor.rank(d)
+        if rank is not None:
+            return rank * (growth_rate(other, d, t, source) + math.log(t))
+    unknown: float = growth_rate.dispatch(Kernel)(kernel, d, t, source)
+    return unknown
+
+
+@growth_rate.register(Matern)
+def _of_matern(kernel: Matern, d: int, t: float, source: str) -> float:
+    return _matern(kernel.nu, d, t, source)
 
 
 def _matern(nu: float, d: int, t: float, source: str) -> float:
@@ -87,17 +129,3 @@ def _matern(nu: float, d: int, t: float, source: str) -> float:
     if source == "srinivas":
         return float(t ** (d * (d + 1) / (2.0 * nu + d * (d + 1))) * math.log(t))
     return float(t ** (d / (2.0 * nu + d)) * math.log(t) ** (2.0 * nu / (2.0 * nu + d)))
-
-
-def _rank(kernel: Kernel, d: int) -> int | None:
-    """The rank of kernels of finite rank."""
-    if isinstance(kernel, Active):
-        return _rank(kernel.kernel, len(kernel.dimensions))
-    if isinstance(kernel, Linear):
-        return d
-    if isinstance(kernel, Empirical):
-        return len(kernel.covariance)
-    if isinstance(kernel, Product):
-        left, right = _rank(kernel.left, d), _rank(kernel.right, d)
-        return None if left is None or right is None else left * right
-    return None

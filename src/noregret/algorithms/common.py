@@ -136,7 +136,8 @@ def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
     """Whoever asks for Theorem 2 by name is refused where it does not hold; others are told."""
     what = (
         f"The constants a and b of Theorem 2 cannot be derived for {kernel!r}: its samples must have continuous "
-        "derivatives, as those of a kernel that is four times differentiable (Matern with nu > 2)."
+        "derivatives, as those of a kernel that is four times differentiable (Matern with nu > 2), and a kernel of "
+        "your own must say how large they are (`derivatives` or `moments`)."
     )
     if by_name:
         raise InvalidInput(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import singledispatch
 
 import numpy as np
 
@@ -29,33 +30,31 @@ FARTHEST = 1e3  # delta at which exp(-delta) is 0
 FLATTEST = 1e-100  # length of the box, in the kernel's unit, below which powers would underflow
 
 
-def product_average(kernel: Kernel, lower: Array, upper: Array) -> Average | None:
-    """The function g for points inside the box, or None where no closed form is known."""
-    if isinstance(kernel, SquaredExponential):
-        return _squared_exponential(kernel, lower, upper)
-    if isinstance(kernel, Matern):
-        return _matern(kernel, lower, upper) if len(lower) == 1 else None
-    if isinstance(kernel, Linear):
-        return _linear(kernel, lower, upper)
-    if isinstance(kernel, Active):
-        columns = list(kernel.dimensions)
-        inner = product_average(kernel.kernel, lower[columns], upper[columns]) if max(columns) < len(lower) else None
-        return None if inner is None else lambda U, V: inner(U[:, columns], V[:, columns])
-    if isinstance(kernel, Product) and not _columns(kernel.left, len(lower)) & _columns(kernel.right, len(lower)):
-        left, right = (product_average(factor, lower, upper) for factor in (kernel.left, kernel.right))
-        return None if left is None or right is None else lambda U, V: left(U, V) * right(U, V)
+@singledispatch
+def product_average(kernel: Kernel, lower: Array, upper: Array) -> Average | None:  # noqa: ARG001 - none is known
+    """The function g for points inside the box, or None where no closed form is known.
+
+    A kernel of your own joins by `product_average.register(MyKernel)`; without that distances are quasi-Monte Carlo.
+    """
     return None
 
 
-def _columns(kernel: Kernel, dimension: int) -> set[int]:
-    """The columns of the points that a kernel sees."""
-    if isinstance(kernel, Active):
-        return set(kernel.dimensions)
-    if isinstance(kernel, Product):
-        return _columns(kernel.left, dimension) | _columns(kernel.right, dimension)
-    return set(range(dimension))
+@product_average.register
+def _active(kernel: Active, lower: Array, upper: Array) -> Average | None:
+    columns = list(kernel.dimensions)
+    inner = product_average(kernel.kernel, lower[columns], upper[columns]) if max(columns) < len(lower) else None
+    return None if inner is None else lambda U, V: inner(U[:, columns], V[:, columns])
 
 
+@product_average.register
+def _product(kernel: Product, lower: Array, upper: Array) -> Average | None:
+    if kernel.left.columns(len(lower)) & kernel.right.columns(len(lower)):
+        return None
+    left, right = (product_average(factor, lower, upper) for factor in (kernel.left, kernel.right))
+    return None if left is None or right is None else lambda U, V: left(U, V) * right(U, V)
+
+
+@product_average.register
 def _squared_exponential(kernel: SquaredExponential, lower: Array, upper: Array) -> Average | None:
     from scipy.special import erf
 
@@ -80,16 +79,18 @@ def _squared_exponential(kernel: SquaredExponential, lower: Array, upper: Array)
     return average
 
 
+@product_average.register
 def _linear(kernel: Linear, lower: Array, upper: Array) -> Average:
     middle = (lower + upper) / 2.0
     moments = np.outer(middle, middle) + np.diag((upper - lower) ** 2 / 12.0)  # E x x^T of uniform x
     return lambda U, V: kernel.scale**2 * (U @ moments @ V.T)
 
 
+@product_average.register
 def _matern(kernel: Matern, lower: Array, upper: Array) -> Average | None:
     from scipy.special import gammainc
 
-    if kernel.nu > MOST_NU or (2.0 * kernel.nu) % 2.0 != 1.0:
+    if len(lower) != 1 or kernel.nu > MOST_NU or (2.0 * kernel.nu) % 2.0 != 1.0:
         return None
     p = _matern_polynomial(round(kernel.nu - 0.5))
     unit = math.sqrt(2.0 * kernel.nu) / float(np.atleast_1d(kernel.lengthscale)[0])

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from ..checks import Array, IndexArray, finite_array, one_of
 from ..domain import Arms, Box, Domain, Space, check_domain, enclosing_box
 from ..errors import InvalidInput
-from ..kernels import ALL, Kernel, Matern, SquaredExponential, check_kernel
+from ..kernels import ALL, Kernel, check_kernel
 from ..parameters import Float
 from .closed import Average, product_average
 
@@ -108,10 +108,6 @@ def _arm_weights(domain: Arms, weights: npt.ArrayLike | None, *, integral: bool)
     return given if integral else given / given.sum()
 
 
-def _stated_variance(kernel: Kernel) -> float | None:
-    return kernel.scale if isinstance(kernel, SquaredExponential | Matern) else None
-
-
 @final
 class ArmGeometry(Geometry):
     """Arms: the integral is a weighted sum over them. Places are arm numbers."""
@@ -125,7 +121,7 @@ class ArmGeometry(Geometry):
     @property
     def variance(self) -> float:
         """The prior variance, averaged over the arms."""
-        return _stated_variance(self.kernel) or self._variance
+        return self.kernel.variance or self._variance
 
     def place(self, name: str, points: Any) -> Places:  # noqa: ARG002 - an error about arms needs no other name
         """Which arms the points are."""
@@ -160,7 +156,7 @@ class ClosedGeometry(Geometry):
     @property
     def variance(self) -> float:
         """The prior variance, averaged over quasi-random points where it is not the same everywhere."""
-        return _stated_variance(self.kernel) or float(self.kernel.diagonal(_nodes(self.domain)).mean())
+        return self.kernel.variance or float(self.kernel.diagonal(_nodes(self.domain)).mean())
 
     def place(self, name: str, points: Any) -> Places:
         """Points of the domain."""
@@ -190,7 +186,7 @@ class SampledGeometry(Geometry):
     def __init__(self, kernel: Kernel, domain: Box | Space, volume: float) -> None:
         self.kernel, self.domain, self.volume, self.exact = kernel, domain, volume, False
         self._nodes = _nodes(domain)
-        self._variance = _stated_variance(kernel) or float(kernel.diagonal(self._nodes).mean())
+        self._variance = kernel.variance or float(kernel.diagonal(self._nodes).mean())
 
     @property
     def variance(self) -> float:

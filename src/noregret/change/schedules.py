@@ -26,7 +26,7 @@ from typing import final
 
 from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, number, one_of, shown
 from ..errors import InvalidInput
-from ..kernels import Kernel, Matern, SquaredExponential
+from ..kernels import Kernel
 from ..serialize import described
 
 LEVEL = 2.6  # theta_1 in the paper's experiments, for prior variance 1
@@ -83,9 +83,7 @@ def checked_schedule(name: str, schedule: float | PowerLaw | None) -> float | Po
 
 def smoothness(kernel: Kernel) -> float | None:
     """alpha: nu of a Matern kernel, infinite for a squared exponential one, None where nothing is stated."""
-    if isinstance(kernel, SquaredExponential):
-        return math.inf
-    return kernel.nu if isinstance(kernel, Matern) else None
+    return kernel.smoothness
 
 
 def detection_exponent(alpha: float, dimension: int) -> float:

@@ -18,6 +18,7 @@ from ..randomness import world_generator
 from .table import ArmFunction
 
 MOST_FUNCTIONS = 1_000_000
+SETTLED = 2048  # points of a box, a power of two, at which a joint sample is right
 
 
 @overload
@@ -30,9 +31,10 @@ def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], wave
     """A function drawn from the Gaussian process with mean 0 and this kernel, a function of points `(n, d)`.
 
     Args:
-        kernel: the covariance; on a box or space a sum of products of stationary kernels, or linear ones.
+        kernel: the covariance; on a box or space any kernel of coordinates.
         domain: on arms the joint sample is exact; elsewhere it is a path of random waves, whose covariance is right to
-            a few thousandths in few dimensions (`posterior/paths.py`).
+            a few thousandths in few dimensions, or a joint sample at quasi-random points with the kernel's own
+            interpolation between them, where the kernel's spectrum is not known (`posterior/prior_paths.py`).
         seed: the same for the same sample; functions of different seeds are independent.
         waves: how many a path has, a power of two.
     """
@@ -41,7 +43,17 @@ def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], wave
     if isinstance(domain, Arms):
         return ArmFunction(domain, prior_values(kernel, domain, seed))
     nothing_seen = PointPosterior(kernel, domain.dimension, regularization=1.0)
-    return sample_path(nothing_seen, world_generator(seed, "function"), waves=waves)
+    path = sample_path(nothing_seen, world_generator(seed, "function"), waves=waves)
+    return path.settle(_spread(domain, SETTLED))
+
+
+def _spread(domain: Box | Space, count: int) -> Array:
+    """Quasi-random points of the domain, always the same, `(count, d)`."""
+    from scipy.stats import qmc
+
+    unit = qmc.Sobol(domain.dimension, scramble=True, rng=np.random.default_rng(0)).random(count)
+    points = domain.lower + unit * (domain.upper - domain.lower)
+    return domain.snap(points) if isinstance(domain, Space) else points
 
 
 def drifting_samples(

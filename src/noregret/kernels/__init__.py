@@ -6,11 +6,13 @@ looks at some columns only. What every kernel can do is in `base`; formulas: Sri
 
 from __future__ import annotations
 
-from .base import ALL, Active, Hyperparameter, Kernel, PointKernel, Product, Pullback, Rows, Sum, check_kernel
+from .base import ALL, Hyperparameter, Kernel, PointKernel, Pullback, Rows, check_kernel
+from .combined import Active, Product, Sum
 from .derivatives import Derivatives
 from .others import Empirical, Linear
 from .periodic import Periodic
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
+from .wrapped import Multiplied, Stretched
 
 __all__ = [
     "ALL",
@@ -21,6 +23,7 @@ __all__ = [
     "Kernel",
     "Linear",
     "Matern",
+    "Multiplied",
     "Periodic",
     "PointKernel",
     "Product",
@@ -30,6 +33,7 @@ __all__ = [
     "Spectral",
     "SquaredExponential",
     "Stationary",
+    "Stretched",
     "Sum",
     "check_kernel",
 ]

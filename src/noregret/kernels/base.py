@@ -15,20 +15,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import ClassVar, Literal, NamedTuple, Self, final
+from typing import ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, integer, number, points_array, shown
+from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, number, points_array, shown
 from ..errors import InvalidInput
-from ..serialize import described
-from .derivatives import Derivatives
+from . import differences
+from .derivatives import Derivatives, unknown
 
 Rows = IndexArray | slice
 Pullback = Callable[[Array], Array]
 ALL = slice(None)
+LENGTHSCALES = (1e-100, 1e300)  # within which distances measured by them do not overflow
+POWERS = {"lengthscale": 1.0, "period": 1.0, "slope": -2.0}  # of a length of the points, by kind of parameter
+# How kernels are combined and wrapped ("sum", "product", "active", "multiplied", "stretched"): filled by `combined` and
+# `wrapped`, which need this module.
+MAKE: dict[str, Callable[..., Kernel]] = {}
 
 
 class Hyperparameter(NamedTuple):
@@ -42,7 +46,12 @@ class Hyperparameter(NamedTuple):
 
 
 class Kernel(ABC):
-    """A covariance function. `kernel(A, B)` takes `(n, d)` and `(m, d)` and returns `(n, m)`."""
+    """A covariance function. `kernel(A, B)` takes `(n, d)` and `(m, d)` and returns `(n, m)`.
+
+    One of your own derives from `PointKernel`, or from `Stationary` where it is a function of a distance: they leave
+    the least to be written. `variance`, `smoothness`, `rank`, `columns` and `derivatives` say what is known of a kernel
+    beyond its values; what is not known is None (infinite), and whoever asks then says what it does without.
+    """
 
     __array_ufunc__: ClassVar[None] = None  # so that numpy leaves `np.float64(2) * kernel` to `__rmul__`
 
@@ -84,7 +93,7 @@ class Kernel(ABC):
         """What the entries of `log_parameters` are, for a kernel that sees these columns of the points."""
 
     @abstractmethod
-    def with_log_parameters(self, values: npt.ArrayLike) -> Self:
+    def with_log_parameters(self, values: npt.ArrayLike) -> Kernel:
         """A kernel of the same structure with these `log_parameters` `(p,)`."""
 
     @abstractmethod
@@ -101,9 +110,51 @@ class Kernel(ABC):
         The factor goes into the scales there are, so that a fit has no second scale to tell apart from the first.
         """
 
-    @abstractmethod
-    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Largest variances of samples and their derivatives on a box (see `kernels.derivatives`); may be infinite."""
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - nothing is known here
+        """Largest variances of samples and their derivatives on a box (see `kernels.derivatives`); may be infinite.
+
+        Infinite means that nothing is known: a width that needs them then takes differences, warns, and is not called
+        proved.
+        """
+        return unknown(len(lower))
+
+    def rescaled(self, factors: Array) -> Kernel:
+        """The same kernel for points whose columns have been multiplied by `factors` `(d,)`; for fits.
+
+        By the parameters that are lengths of the points, where there are any; else the points are divided first.
+        """
+        known = self.hyperparameters(range(len(factors)))
+        if not any(parameter.kind in POWERS for parameter in known):
+            return MAKE["stretched"](self, tuple(factors.tolist()))
+        values = self.log_parameters.copy()
+        for i, parameter in enumerate(known):
+            if parameter.kind in POWERS:
+                own = np.log(factors[list(parameter.columns)])
+                if np.ptp(own) > 1e-12:
+                    raise InvalidInput(
+                        "A fit needs a lengthscale for each dimension where the box has sides of different lengths: "
+                        f"{shown(self)} has one for several of them. Give a list, such as lengthscale=[1.0, 20.0]."
+                    )
+                values[i] += POWERS[parameter.kind] * own[0]
+        return self.with_log_parameters(values)
+
+    @property
+    def variance(self) -> float | None:
+        """k(x, x) where it is the same at every x, else None."""
+        return None
+
+    @property
+    def smoothness(self) -> float | None:
+        """Alpha of Avanesov's schedules: nu of a Matern kernel, possibly infinite; None where it is not stated."""
+        return None
+
+    def rank(self, dimension: int) -> int | None:  # noqa: ARG002 - most have none
+        """How many functions span all samples, on points of so many columns; None where they are not finitely many."""
+        return None
+
+    def columns(self, dimension: int) -> frozenset[int]:
+        """Which of so many columns of the points the kernel sees."""
+        return frozenset(range(dimension))
 
     @final
     def parameter_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
@@ -112,15 +163,15 @@ class Kernel(ABC):
         return pullback(weights_array(weights, matrix.shape))
 
     @final
-    def on(self, *dimensions: int) -> Active:
+    def on(self, *dimensions: int) -> Kernel:
         """This kernel, seeing only these columns of the points: `Matern().on(0) * Linear().on(1, 2)`."""
-        return Active(self, dimensions)
+        return MAKE["active"](self, dimensions)
 
-    def __add__(self, other: Kernel) -> Sum:
-        return Sum(self, other) if isinstance(other, Kernel) else NotImplemented
+    def __add__(self, other: Kernel) -> Kernel:
+        return MAKE["sum"](self, other) if isinstance(other, Kernel) else NotImplemented
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        return Product(self, other) if isinstance(other, Kernel) else self.__rmul__(other)
+        return MAKE["product"](self, other) if isinstance(other, Kernel) else self.__rmul__(other)
 
     def __rmul__(self, factor: float) -> Kernel:
         if not isinstance(factor, int | float | np.integer | np.floating):
@@ -133,7 +184,36 @@ class Kernel(ABC):
 
 
 class PointKernel(Kernel):
-    """A kernel that needs nothing of an arm but its coordinates."""
+    """A kernel that needs nothing of an arm but its coordinates: what one of your own derives from.
+
+    A frozen dataclass decorated with `noregret.serialize.described`, whose fields are its description. **Needed** is
+    `__call__` alone, symmetric and positive semi-definite. The rest has a fallback, from values of the kernel:
+
+    | method | where it is not written |
+    |---|---|
+    | `diagonal` | blocks of the matrix |
+    | `input_gradient`, `diagonal_gradient` | central differences, about eight digits |
+    | `log_parameters`, `hyperparameters`, `with_log_parameters` (go together) | a fit leaves the kernel as it is |
+    | `matrix_and_pullback` | central differences in `log_parameters` |
+    | `scaled`, `rescaled` | wrappers that multiply the variance, and divide the points |
+    | `derivatives` | nothing is known: widths from slopes are assumed, with a warning |
+    | `variance`, `smoothness`, `rank` | None: what hangs on them asks for a number, or says what it lacks |
+
+    Sample paths are drawn by joint sampling (`posterior.paths`), integrals are quasi-Monte Carlo (`change.geometry`);
+    a closed form joins by `noregret.change.closed.product_average.register(MyKernel)`, a growth rate of the
+    information gain by `noregret.rates.growth_rate.register(MyKernel)`.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, noregret as nr
+    >>> from noregret.serialize import described
+    >>> @described
+    ... @dataclass(frozen=True)
+    ... class Brownian(nr.kernels.PointKernel):
+    ...     start: float = 0.0
+    ...     def __call__(self, A, B):
+    ...         return np.minimum(np.asarray(A), np.asarray(B).T) - self.start
+    >>> policy = nr.gp_ucb(nr.Arms.grid(0.1, 1.0, 10), Brownian(), noise=0.1)
+    """
 
     @final
     def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
@@ -145,17 +225,60 @@ class PointKernel(Kernel):
         """The prior variance of every arm, `(N,)`."""
         return self.diagonal(points)
 
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """The prior variances k(x, x) of the rows of A, `(n,)`."""
+        return differences.diagonal(self, points_array("A", A))
 
-def scale_number(value: object) -> float:
-    """A valid `scale`, or an error."""
-    why = "It is the prior variance k(x, x)."
-    return number("scale", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
+    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`; by differences."""
+        first, second = points_pair(X, B)
+        return differences.input_gradient(self, first, second, weights_array(weights, (len(first), len(second))))
+
+    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
+        """The gradient of the prior variance at every row, `(m, d)`: 0 where that is `variance`, else differences."""
+        points = points_array("X", X)
+        if self.variance is not None:
+            return np.zeros(points.shape)
+        return differences.diagonal_gradient(self.diagonal, points)
+
+    @property
+    def log_parameters(self) -> Array:
+        """Empty: a fit changes nothing."""
+        return np.empty(0)
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:  # noqa: ARG002 - has none
+        """Empty. A kernel that lists a length of the points here must list every length that it has."""
+        return ()
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Kernel:
+        """The kernel itself."""
+        parameter_values(values, 0)
+        return self
+
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """K, and its derivatives by `log_parameters`, by differences."""
+        points = points_array("X", X)
+
+        def matrix(parameters: Array) -> Array:
+            return self.with_log_parameters(parameters)(points, points)
+
+        return self(points, points), lambda weights: differences.pullback(matrix, self.log_parameters, weights)
+
+    def scaled(self, factor: float) -> Kernel:
+        """The kernel factor * k."""
+        return MAKE["multiplied"](self, factor)
 
 
 def check_kernel(name: str, value: object) -> None:
     """Refuse what is no kernel."""
     if not isinstance(value, Kernel):
         raise InvalidInput(f"`{name}` must be a kernel such as Matern(2.5, lengthscale=0.2), not {shown(value)}.")
+
+
+def scale_number(value: object) -> float:
+    """A valid `scale`, or an error."""
+    why = "It is the prior variance k(x, x)."
+    return number("scale", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
 
 def points_pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
@@ -187,225 +310,13 @@ def parameter_values(values: npt.ArrayLike, count: int) -> Array:
     return result
 
 
-@final
-@described
-@dataclass(frozen=True)
-class Sum(Kernel):
-    """k(x, x') = left(x, x') + right(x, x'): rewards that are sums of independent effects."""
-
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        check_kernel("left", self.left)
-        check_kernel("right", self.right)
-
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        return self.left(A, B) + self.right(A, B)
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The sum of both diagonals."""
-        return self.left.diagonal(A) + self.right.diagonal(A)
-
-    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index."""
-        return self.left.between_arms(points, rows, columns) + self.right.between_arms(points, rows, columns)
-
-    def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
-        return self.left.arm_variances(points) + self.right.arm_variances(points)
-
-    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
-        return self.left.input_gradient(X, B, weights) + self.right.input_gradient(X, B, weights)
-
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
-        return self.left.diagonal_gradient(X) + self.right.diagonal_gradient(X)
-
-    @property
-    def log_parameters(self) -> Array:
-        """Those of `left`, then those of `right`."""
-        return np.concatenate([self.left.log_parameters, self.right.log_parameters])
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of `left`, then those of `right`."""
-        return self.left.hyperparameters(columns) + self.right.hyperparameters(columns)
-
-    def scaled(self, factor: float) -> Sum:
-        """Both terms multiplied."""
-        return Sum(self.left.scaled(factor), self.right.scaled(factor))
-
-    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """The terms are independent processes."""
-        return self.left.derivatives(lower, upper).plus(self.right.derivatives(lower, upper))
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Sum:
-        """The sum of both kernels with these log parameters."""
-        return Sum(*_split(self.left, self.right, values))
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """The sum of both matrices; the derivatives are those of its terms."""
-        left, left_pullback = self.left.matrix_and_pullback(X)
-        right, right_pullback = self.right.matrix_and_pullback(X)
-        return left + right, lambda weights: np.concatenate([left_pullback(weights), right_pullback(weights)])
-
-
-@final
-@described
-@dataclass(frozen=True)
-class Product(Kernel):
-    """k(x, x') = left(x, x') * right(x, x'): two points are alike only if both factors say so."""
-
-    left: Kernel
-    right: Kernel
-
-    def __post_init__(self) -> None:
-        check_kernel("left", self.left)
-        check_kernel("right", self.right)
-
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        return self.left(A, B) * self.right(A, B)
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The product of both diagonals."""
-        return self.left.diagonal(A) * self.right.diagonal(A)
-
-    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index."""
-        return self.left.between_arms(points, rows, columns) * self.right.between_arms(points, rows, columns)
-
-    def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
-        return self.left.arm_variances(points) * self.right.arm_variances(points)
-
-    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the product rule: each factor's gradient, weighted with the other factor too, `(m, d)`."""
-        left, right = self.left(X, B), self.right(X, B)
-        given = weights_array(weights, left.shape)
-        return self.left.input_gradient(X, B, given * right) + self.right.input_gradient(X, B, given * left)
-
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """By the product rule, `(m, d)`."""
-        left, right = self.left.diagonal(X)[:, None], self.right.diagonal(X)[:, None]
-        return left * self.right.diagonal_gradient(X) + right * self.left.diagonal_gradient(X)
-
-    @property
-    def log_parameters(self) -> Array:
-        """Those of `left`, then those of `right`."""
-        return np.concatenate([self.left.log_parameters, self.right.log_parameters])
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of `left`, then those of `right`."""
-        return self.left.hyperparameters(columns) + self.right.hyperparameters(columns)
-
-    def scaled(self, factor: float) -> Product:
-        """The left factor multiplied."""
-        return Product(self.left.scaled(factor), self.right)
-
-    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the product of two independent processes."""
-        return self.left.derivatives(lower, upper).times(self.right.derivatives(lower, upper))
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Product:
-        """The product of both kernels with these log parameters."""
-        return Product(*_split(self.left, self.right, values))
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """The product of both matrices; the derivatives follow the product rule."""
-        left, left_pullback = self.left.matrix_and_pullback(X)
-        right, right_pullback = self.right.matrix_and_pullback(X)
-        return left * right, lambda weights: np.concatenate(
-            [left_pullback(weights * right), right_pullback(weights * left)]
-        )
-
-
-@final
-@described
-@dataclass(frozen=True)
-class Active(PointKernel):
-    """A kernel that sees only some columns of its points, in the order given: `Active(kernel, [0, 1])`.
-
-    A product of two is a kernel on (context, point). An `Empirical` kernel inside reads its one column as an index, so
-    `Empirical(C).on(0) * Matern().on(1, 2)` relates the tasks numbered in column 0.
-    """
-
-    kernel: Kernel
-    dimensions: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        check_kernel("kernel", self.kernel)
-        why = "It is the index of a column of the points, from 0."
-        given = self.dimensions
-        several = isinstance(given, list | tuple | range) or (isinstance(given, np.ndarray) and given.ndim)
-        listed = list(given) if several else [given]
-        columns = tuple(integer("dimensions", column, low=0, why=why) for column in listed)
-        if not columns or len(set(columns)) < len(columns):
-            raise InvalidInput(f"`dimensions` is {list(columns)}: name at least one column, and none of them twice.")
-        object.__setattr__(self, "dimensions", columns)
-
-    def _select(self, points: Array) -> Array:
-        if max(self.dimensions) >= points.shape[1]:
-            raise InvalidInput(
-                f"The kernel sees the columns {list(self.dimensions)} and the points have {points.shape[1]}: "
-                "columns are counted from 0."
-            )
-        return points[:, list(self.dimensions)]
-
-    def _spread(self, gradient: Array, like: Array) -> Array:
-        result = np.zeros(like.shape)
-        result[:, list(self.dimensions)] = gradient
-        return result
-
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        first, second = points_pair(A, B)
-        return self.kernel(self._select(first), self._select(second))
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances of the rows of A, `(n,)`."""
-        return self.kernel.diagonal(self._select(points_array("A", A)))
-
-    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The gradient in the columns it sees, 0 in the others, `(m, d)`."""
-        first, second = points_pair(X, B)
-        return self._spread(self.kernel.input_gradient(self._select(first), self._select(second), weights), first)
-
-    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """The gradient in the columns it sees, 0 in the others, `(m, d)`."""
-        points = points_array("X", X)
-        return self._spread(self.kernel.diagonal_gradient(self._select(points)), points)
-
-    @property
-    def log_parameters(self) -> Array:
-        """Those of the kernel inside."""
-        return self.kernel.log_parameters
-
-    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of the kernel inside, which sees a part of the columns."""
-        return self.kernel.hyperparameters([columns[dimension] for dimension in self.dimensions])
-
-    def scaled(self, factor: float) -> Active:
-        """The kernel inside multiplied."""
-        return Active(self.kernel.scaled(factor), self.dimensions)
-
-    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the kernel inside, 0 in the columns that it does not see."""
-        inside = self.kernel.derivatives(self._select(lower[None])[0], self._select(upper[None])[0])
-        return inside.on(self.dimensions, len(lower))
-
-    def with_log_parameters(self, values: npt.ArrayLike) -> Active:
-        """The kernel inside with these log parameters, on the same columns."""
-        return Active(self.kernel.with_log_parameters(values), self.dimensions)
-
-    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Those of the kernel inside."""
-        return self.kernel.matrix_and_pullback(self._select(points_array("X", X)))
-
-
-def _split(left: Kernel, right: Kernel, values: npt.ArrayLike) -> tuple[Kernel, Kernel]:
-    first, second = len(left.log_parameters), len(right.log_parameters)
-    both = parameter_values(values, first + second)
-    return left.with_log_parameters(both[:first]), right.with_log_parameters(both[first:])
+def checked_lengths(name: str, value: object, *, why: str) -> float | tuple[float, ...]:
+    """One positive number or one for each dimension, or an error."""
+    low, high = LENGTHSCALES
+    if not isinstance(value, list | tuple) and getattr(value, "shape", ()) == ():
+        return number(name, value, low=low, high=high, why=why)
+    listed = finite_array(name, value).ravel().tolist()  # type: ignore[arg-type]  # refused there
+    values = tuple(number(name, each, low=low, high=high, why=why) for each in listed)
+    if not values:
+        raise InvalidInput(f"`{name}` is empty: give one number, or one for each dimension.")
+    return values

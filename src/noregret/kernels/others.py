@@ -23,7 +23,7 @@ from .base import (
     scale_number,
     weights_array,
 )
-from .derivatives import Derivatives, unknown
+from .derivatives import Derivatives
 
 
 @final
@@ -74,6 +74,10 @@ class Linear(PointKernel):
         d = len(lower)
         largest = self.scale * float((np.maximum(np.abs(lower), np.abs(upper)) ** 2).sum())
         return Derivatives(largest, np.full(d, self.scale), np.zeros((d, d)), stationary=False)
+
+    def rank(self, dimension: int) -> int:
+        """As many functions as columns."""
+        return dimension
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Linear:
         """The same kernel with this scale, given by its logarithm."""
@@ -186,9 +190,13 @@ class Empirical(Kernel):
         """The matrix multiplied."""
         return Empirical(factor * self.covariance)
 
-    def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - has no coordinates
-        """Infinite: arms given by a matrix have no coordinates to vary along."""
-        return unknown(len(lower))
+    def rescaled(self, factors: Array) -> Empirical:  # noqa: ARG002 - has no coordinates
+        """The kernel itself: indices have no unit."""
+        return self
+
+    def rank(self, dimension: int) -> int:  # noqa: ARG002 - has no coordinates
+        """At most as many functions as arms."""
+        return len(self.covariance)
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Empirical:
         """The kernel itself."""

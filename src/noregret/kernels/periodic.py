@@ -21,9 +21,17 @@ import numpy.typing as npt
 from ..checks import Array, points_array
 from ..errors import InvalidInput
 from ..serialize import described
-from .base import Hyperparameter, Pullback, parameter_values, points_pair, scale_number, weights_array
+from .base import (
+    Hyperparameter,
+    Pullback,
+    checked_lengths,
+    parameter_values,
+    points_pair,
+    scale_number,
+    weights_array,
+)
 from .derivatives import Derivatives
-from .stationary import Spectral, checked_lengths
+from .stationary import Spectral
 
 FAR_OUT = 12.0  # standard deviations beyond which a harmonic is never drawn
 MANY = 1e6  # variance of the harmonics beyond which they are rounded normal variables

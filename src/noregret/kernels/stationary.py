@@ -22,13 +22,21 @@ from typing import Self, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, number, points_array
+from ..checks import Array, number, points_array
 from ..errors import InvalidInput
 from ..serialize import described
-from .base import Hyperparameter, PointKernel, Pullback, parameter_values, points_pair, scale_number, weights_array
+from .base import (
+    Hyperparameter,
+    PointKernel,
+    Pullback,
+    checked_lengths,
+    parameter_values,
+    points_pair,
+    scale_number,
+    weights_array,
+)
 from .derivatives import Derivatives
 
-LENGTHSCALES = (1e-100, 1e300)  # within which distances measured by them do not overflow
 FAR = 1e5  # s / nu beyond which every Matern kernel is 0 to the last digit
 DEBYE_FROM = 100.0  # beyond this nu the Bessel function overflows where the kernel is still far from 1
 DISTANCE = "It is the distance over which the reward changes noticeably."
@@ -36,16 +44,22 @@ Profile = tuple[Array, Callable[[], Array]]  # kappa, and g when it is asked for
 
 
 class Spectral(PointKernel):
-    """A stationary kernel k(x, x') = scale * E cos(omega^T (x - x')) whose random frequencies can be drawn (Bochner).
-
-    Concrete ones are dataclasses.
-    """
+    """A stationary kernel k(x, x') = scale * E cos(omega^T (x - x')) (Bochner). Concrete ones are dataclasses."""
 
     scale: float
 
-    @abstractmethod
-    def frequencies(self, unit: Array) -> Array:
-        """Frequencies omega `(m, d)`, in radians per unit of length, from uniform numbers `(m, d + 1)` in (0, 1)."""
+    def frequencies(self, unit: Array) -> Array | None:  # noqa: ARG002 - needs a spectrum that can be drawn from
+        """Frequencies omega `(m, d)`, in radians per unit of length, from uniform numbers `(m, d + 1)` in (0, 1).
+
+        None for every `unit` where they cannot be drawn: paths are then joint samples (`posterior.paths`).
+        """
+        return None
+
+    @property
+    @final
+    def variance(self) -> float:
+        """`scale`."""
+        return self.scale
 
     @final
     def scaled(self, factor: float) -> Self:
@@ -64,18 +78,38 @@ class Spectral(PointKernel):
 
 
 class Stationary(Spectral):
-    """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Concrete ones are dataclasses with both fields."""
+    """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Concrete ones are dataclasses with both fields.
+
+    One of your own is a frozen dataclass decorated with `noregret.serialize.described`, with the fields `lengthscale`
+    and `scale` and whatever else it needs. **Needed** is `profile` alone. With `frequencies` sample paths are waves,
+    quicker than joint samples; with `moments` Theorem 2 of Srinivas et al. is proved for it on boxes; `smoothness` sets
+    the schedules of `gp_ucb_cpd`. What else may be said of a kernel is in `PointKernel`.
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np, noregret as nr
+    >>> from noregret.serialize import described
+    >>> @described
+    ... @dataclass(frozen=True)
+    ... class Smooth(nr.kernels.Stationary):
+    ...     lengthscale: float = 1.0
+    ...     scale: float = 1.0
+    ...     def profile(self, squares):
+    ...         value = np.exp(-squares / 2.0)
+    ...         return value, lambda: value
+    >>> policy = nr.gp_ts(nr.Box(0, 1), Smooth(0.2), noise=0.1, norm_bound=1.0)
+    """
 
     lengthscale: float | tuple[float, ...]
 
     @property
-    @abstractmethod
     def moments(self) -> tuple[float, float]:
-        """E omega_j^2 and E omega_i^2 omega_j^2 (i != j) for lengthscale 1; infinite where there are none.
+        """E omega_j^2 and E omega_i^2 omega_j^2 (i != j) for lengthscale 1; infinite where there are none, or unknown.
 
-        All of these kernels are mixtures of Gaussian spectra of several widths, so that E omega_j^4 is three times the
-        second.
+        The spectrum is the same in all directions, so that E omega_j^4 is three times the second (in one dimension the
+        second is a third of it). Unless written the first is g(0) = -kappa''(0), and the second is not known.
         """
+        slope = float(self.profile(np.zeros(1))[1]()[0])
+        return slope if 0.0 < slope < math.inf else math.inf, math.inf
 
     @final
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:  # noqa: ARG002 - the same on every box
@@ -171,18 +205,6 @@ class Stationary(Spectral):
         return cdist(first / unit, second / unit, "sqeuclidean")
 
 
-def checked_lengths(name: str, value: object, *, why: str) -> float | tuple[float, ...]:
-    """One positive number or one for each dimension, or an error."""
-    low, high = LENGTHSCALES
-    if not isinstance(value, list | tuple) and getattr(value, "shape", ()) == ():
-        return number(name, value, low=low, high=high, why=why)
-    listed = finite_array(name, value).ravel().tolist()  # type: ignore[arg-type]  # refused there
-    values = tuple(number(name, each, low=low, high=high, why=why) for each in listed)
-    if not values:
-        raise InvalidInput(f"`{name}` is empty: give one number, or one for each dimension.")
-    return values
-
-
 def _normal(unit: Array, lengthscale: float | tuple[float, ...]) -> Array:
     """Normal frequencies `(m, d)` from uniform numbers `(m, d + 1)`, of which the last column is for a mixture."""
     from scipy.special import ndtri
@@ -208,6 +230,11 @@ class SquaredExponential(Stationary):
         squares *= -0.5
         value = np.exp(squares, out=squares)
         return value, lambda: value
+
+    @property
+    def smoothness(self) -> float:
+        """Infinite."""
+        return math.inf
 
     @property
     def moments(self) -> tuple[float, float]:
@@ -289,6 +316,11 @@ class Matern(Stationary):
             return _matern_closed(self.nu, s)
         value = _matern_debye(self.nu, s) if self.nu > DEBYE_FROM else _matern_bessel(self.nu, s)
         return value, lambda: _matern_slope(self.nu, s)
+
+    @property
+    def smoothness(self) -> float:
+        """Nu."""
+        return self.nu
 
     @property
     def moments(self) -> tuple[float, float]:

@@ -83,10 +83,11 @@ def _table_of_bounds(T: Array, d: int) -> Curves:
 
 def regret_bound(kernel: Kernel, d: int, t: float) -> float:
     """The regret bound of figure 1 at T = t: sqrt(T beta_T gamma_T) up to polylog factors."""
-    if isinstance(kernel, Linear):
+    if kernel.rank(d) is not None:
         return float(d * np.sqrt(t))  # gamma_T = d log T, and beta_T grows with d as well
-    if isinstance(kernel, Matern):
-        return float(t ** ((kernel.nu + d * (d + 1)) / (2.0 * kernel.nu + d * (d + 1))))
+    if kernel.smoothness is not None and np.isfinite(kernel.smoothness):
+        nu = kernel.smoothness
+        return float(t ** ((nu + d * (d + 1)) / (2.0 * nu + d * (d + 1))))
     return float(np.sqrt(t * information_gain_rate(kernel, d, t)))  # (log T)^{d+1}
 
 

@@ -9,10 +9,10 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..blas import with_one_thread
-from ..checks import Array, flag, integer, one_of, settle, shown
-from ..errors import InvalidInput, NoRegretWarning
+from ..checks import Array, flag, integer, one_of, settle
+from ..errors import NoRegretWarning
 from ..fitting import FEWEST, MOST_RESTARTS, Standardization, fit
-from ..kernels import Active, Kernel, Product, Spectral
+from ..kernels import Kernel
 from ..serialize import described
 
 
@@ -85,7 +85,7 @@ class Refit:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
             found = fit(
-                rescaled(kernel, 1.0 / sides),
+                kernel.rescaled(1.0 / sides),
                 rows / sides,
                 scale.to(rewards),
                 noise=noise / scale.std,
@@ -93,31 +93,15 @@ class Refit:
                 restarts=self.restarts,
                 seed=seed,
                 fit_mean=self.standardize,
-                bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel) else None,
+                bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel, len(sides)) else None,
             )
         # A search sees good rewards more and more often: their average is not where the function lies elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
-        return Refitted(rescaled(found.kernel, sides), found.noise**2, shifted)
+        return Refitted(found.kernel.rescaled(sides), found.noise**2, shifted)
 
 
-def _multiplies(kernel: Kernel) -> bool:
-    """Whether the kernel is a product of stationary ones: its prior variance is the product of their scales."""
-    if isinstance(kernel, Product):
-        return _multiplies(kernel.left) and _multiplies(kernel.right)
-    return _multiplies(kernel.kernel) if isinstance(kernel, Active) else isinstance(kernel, Spectral)
-
-
-def rescaled(kernel: Kernel, factors: Array) -> Kernel:
-    """The same kernel for points whose columns have been multiplied by `factors` `(d,)`."""
-    values = kernel.log_parameters.copy()
-    for i, parameter in enumerate(kernel.hyperparameters(range(len(factors)))):
-        if parameter.kind in ("scale", "angle"):
-            continue  # in the units of the reward, or in none
-        own = np.log(factors[list(parameter.columns)])
-        if np.ptp(own) > 1e-12:
-            raise InvalidInput(
-                "A fit needs a lengthscale for each dimension where the box has sides of different lengths: "
-                f"{shown(kernel)} has one for several of them. Give a list, such as lengthscale=[1.0, 20.0]."
-            )
-        values[i] += -2.0 * own[0] if parameter.kind == "slope" else own[0]
-    return kernel.with_log_parameters(values)
+def _multiplies(kernel: Kernel, dimension: int) -> bool:
+    """Whether the prior variance is the product of the kernel's scales, so that it is 1 where all of them are 1."""
+    kinds = [parameter.kind for parameter in kernel.hyperparameters(range(dimension))]
+    ones = np.where(np.array(kinds) == "scale", 0.0, kernel.log_parameters)
+    return kernel.with_log_parameters(ones).variance == 1.0

@@ -17,17 +17,21 @@ from .. import algorithms
 from ..checks import shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
-from ..kernels import Kernel, Linear, Matern, Product, SquaredExponential, Sum
+from ..kernels import Kernel, Linear, Matern, Periodic, Product, RationalQuadratic, SquaredExponential, Sum
 from ..parameters import Choice, Float, Int, Parameter
 from ..parts.pending import Ignored
 from ..parts.refit import Refit
 from ..policy import Policy
+from ..serialize import described_types
+from .outside import imported
 
 ALGORITHMS: dict[str, Callable[..., Policy]] = {name: getattr(algorithms, name) for name in algorithms.__all__}
 KERNELS: dict[str, Callable[..., Kernel]] = {
     "squared_exponential": SquaredExponential,
     "matern": Matern,
     "linear": Linear,
+    "rational_quadratic": RationalQuadratic,
+    "periodic": Periodic,
 }
 NOT_IN_A_FILE = ("context", "search", "memory", "pending", "change_points", "constraints")
 COMBINED: dict[str, Callable[[Kernel, Kernel], Kernel]] = {"sum": Sum, "product": Product}
@@ -170,7 +174,7 @@ def _job(file: _File, path: Path) -> Job:
         seed=file.seed,
         storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
-        policy=_in("policy", _policy, file.policy, _domain(space, file.grid), file.objective.goal),
+        policy=_in("policy", _policy, file.policy, _domain(space, file.grid), file.objective.goal, folder),
         objective=file.objective,
     )
 
@@ -204,12 +208,12 @@ def _parameter(table: Mapping[str, Any]) -> Parameter:
     return Int(described.low, described.high, log=described.log, step=described.step)
 
 
-def _policy(table: Mapping[str, Any], domain: Domain, goal: str) -> Policy:
+def _policy(table: Mapping[str, Any], domain: Domain, goal: str, folder: Path) -> Policy:
     arguments = dict(table)
     make = _named("algorithm", arguments.pop("algorithm", None), ALGORITHMS)
     if not isinstance(arguments.get("kernel"), Mapping):
         raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
-    arguments["kernel"] = _in("kernel", _kernel, arguments["kernel"])
+    arguments["kernel"] = _in("kernel", _kernel, arguments["kernel"], folder)
     if goal == "minimize" and isinstance(arguments.get("prior_mean"), int | float):
         arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
     if "refit" in arguments:
@@ -237,15 +241,32 @@ def _refit(table: object) -> Refit:
     return refit
 
 
-def _kernel(table: Mapping[str, Any]) -> Kernel:
+def _kernel(table: Mapping[str, Any], folder: Path) -> Kernel:
     arguments = dict(table)
     kind = arguments.pop("type", None)
+    if isinstance(kind, str) and re.search("[.:]", kind):
+        return _own_kernel(kind, arguments, folder)
     make = _named("type", kind, {**KERNELS, **COMBINED})
     if kind in COMBINED:
         for side in ("left", "right"):
             if not isinstance(arguments.get(side), Mapping):
                 raise InvalidInput(f"a {kind} needs the kernel tables `left` and `right`.")
-            arguments[side] = _in(side, _kernel, arguments[side])
+            arguments[side] = _in(side, _kernel, arguments[side], folder)
+    kernel: Kernel = _call(make, arguments)
+    return kernel
+
+
+def _own_kernel(reference: str, arguments: Mapping[str, Any], folder: Path) -> Kernel:
+    """A kernel of the user's own: "module.Class" or "module:Class", imported as the objective's function is."""
+    module, _, name = reference.replace(":", ".").rpartition(".")
+    if not module or not name:
+        raise InvalidInput(f"`type` is {reference!r}: a kernel of your own is 'module.Class', beside this file.")
+    make = imported("`type`", reference, module, name, folder)
+    if not (isinstance(make, type) and issubclass(make, Kernel) and make in described_types()):
+        raise InvalidInput(
+            f"`type` {reference!r} is no kernel that a study could store: it must be a class that derives from "
+            "`noregret.kernels.PointKernel` or another kernel, decorated with `noregret.serialize.described`."
+        )
     kernel: Kernel = _call(make, arguments)
     return kernel
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import json
 import math
 import subprocess
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from numbers import Real
 from pathlib import Path
@@ -20,10 +18,10 @@ from ..errors import InvalidInput
 from ..parameters import Choice
 from . import shell
 from .config import Job, Objective
+from .outside import SHOWN, exception_text, imported, one_line
 from .template import filled
 
 Evaluate = Callable[[Mapping[str, Any]], float]
-SHOWN = 200  # characters of an objective's output that an error repeats
 
 
 class ObjectiveError(Exception):
@@ -41,15 +39,7 @@ def _function(reference: str, folder: Path, names: Iterable[str]) -> Evaluate:
     module_name, _, function_name = reference.partition(":")
     if not module_name or not function_name:
         raise InvalidInput(f"[objective] `function` is {reference!r}: write 'module:function', such as 'svm:accuracy'.")
-    if str(folder) not in sys.path:
-        sys.path.insert(0, str(folder))
-    try:
-        function = getattr(importlib.import_module(module_name), function_name)
-    except (Exception, SystemExit) as error:
-        raise InvalidInput(
-            f"[objective] `function` {reference!r} could not be loaded from {folder}: {_described(error)}. The module "
-            "must lie beside the TOML file or be installed, with everything it imports."
-        ) from error
+    function = imported("[objective] `function`", reference, module_name, function_name, folder)
     try:
         inspect.signature(function).bind(**dict.fromkeys(names))
     except TypeError as error:
@@ -64,24 +54,10 @@ def _function(reference: str, folder: Path, names: Iterable[str]) -> Evaluate:
         try:
             answer = function(**parameters)
         except (Exception, SystemExit) as error:
-            raise ObjectiveError(_described(error)) from error
+            raise ObjectiveError(exception_text(error)) from error
         return _reward(answer)
 
     return evaluate
-
-
-def _described(error: BaseException) -> str:
-    try:
-        text = str(error)
-    except Exception:  # an exception whose own text raises
-        text = ""
-    return f"{type(error).__name__}: {_one_line(text)}" if text else type(error).__name__
-
-
-def _one_line(text: str) -> str:
-    """At most SHOWN characters in one line, the end where there are more: errors put what matters last."""
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN else "... " + line[-SHOWN:]
 
 
 def _command(objective: Objective, folder: Path, space: Space) -> Evaluate:
@@ -95,9 +71,9 @@ def _command(objective: Objective, folder: Path, space: Space) -> Evaluate:
         except subprocess.TimeoutExpired:
             raise ObjectiveError(f"no answer within {objective.timeout:g} s") from None
         except (OSError, ValueError) as error:
-            raise ObjectiveError(f"it could not be started: {_described(error)}") from error
+            raise ObjectiveError(f"it could not be started: {exception_text(error)}") from error
         if ended.status != 0:
-            said = _one_line(ended.complained) or _one_line(ended.said) or "it said nothing"
+            said = one_line(ended.complained) or one_line(ended.said) or "it said nothing"
             raise ObjectiveError(f"exit status {ended.status}: {said}")
         lines = ended.said.strip().splitlines()
         if not lines:
