@@ -141,6 +141,8 @@ ORDER = [
     "papers",
     "papers.run",
     "tuning",
+    "tuning.tables",
+    "tuning.schema",
     "tuning.config",
     "tuning.template",
     "tuning.shell",
