@@ -12,7 +12,7 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of
+from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of, shown
 from ..domain import Arms, Domain, count_of_points, enclosing_box
 from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
@@ -119,8 +119,8 @@ def chosen_width(width: object, names: Iterable[str], *, delta: float, **others:
     given = [name for name, is_given in {**others, "delta": delta != DELTA}.items() if is_given]
     if given:
         raise InvalidInput(
-            f"`width` is a part, {width!r}, and says all of the bounds: `{given[0]}` would be ignored. Leave it out, "
-            "or give it to the part."
+            f"`width` is a part, {shown(width)}, and says all of the bounds: `{given[0]}` would be ignored. Leave it "
+            "out, or give it to the part."
         )
     return width
 

@@ -104,6 +104,10 @@ def gp_ts_sdf(
     """GP-TS-SDF: the argmax of a draw from GP(mu_{t-1}, nu_t^2 cov_{t-1}) (Verma, Dai & Low 2022, eq. 3).
 
     As `gp_ucb_sdf`, with log(4 / delta) in beta_t. (The code that the paper released draws without nu_t.)
+
+    Args:
+        domain, kernel, noise, window, minimum, reward_bound, norm_bound, beta, width, late, horizon, information_gain,
+            delta, regularization, slots: see `gp_ucb_sdf`.
     """
     return _censoring(
         "gp_ts_sdf", domain, kernel, ThompsonSample(), parts=4, noise=noise, window=window, minimum=minimum,
@@ -230,7 +234,10 @@ def gp_bts(
 ) -> Policy:
     """GP-BTS: Thompson sampling that hallucinates the answers it waits for (Chowdhury & Gopalan 2019).
 
-    Draws from GP(mu, beta^2 cov), with mu of the answered trials and cov of all; see `gp_bucb`.
+    Draws from GP(mu, beta^2 cov), with mu of the answered trials and cov of all.
+
+    Args:
+        domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.
     """
     slots["pending"] = "hallucinate"
     return _batch(
@@ -253,7 +260,10 @@ def asy_ts(
 ) -> Policy:
     """asy-TS: Thompson sampling that ignores the answers it waits for (Kandasamy et al. 2018).
 
-    Draws from the posterior of the answered trials, GP(mu, beta^2 cov), with beta = 1 unless given; see `gp_bucb`.
+    Draws from the posterior of the answered trials, GP(mu, beta^2 cov), with beta = 1 unless another width is given.
+
+    Args:
+        domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.
     """
     if width is not None and beta == 1.0:
         beta = None  # not given: the width takes its place

@@ -160,6 +160,9 @@ class Place(NamedTuple):
     folder: Path
 
 
+Reader = Callable[[Mapping[str, Any], Place], Any]
+
+
 def policy(table: Mapping[str, Any], domain: Domain, goal: str, place: Place) -> Policy:
     """The policy of `[policy]`."""
     entries = dict(table)
@@ -167,6 +170,8 @@ def policy(table: Mapping[str, Any], domain: Domain, goal: str, place: Place) ->
     described = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
     if not isinstance(entries.get("kernel"), Mapping):
         raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
+    if isinstance(entries.get("pending"), str):
+        entries["pending"] = {"type": one_named("pending", entries["pending"], PENDING_BY_NAME)}
     arguments = read(described, entries, place, named=f"`{name}`")
     if goal == "minimize" and "prior_mean" in arguments:
         arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
@@ -178,38 +183,30 @@ def policy(table: Mapping[str, Any], domain: Domain, goal: str, place: Place) ->
 
 
 def read(table: Table, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
-    """The arguments that a table of the file describes."""
+    """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
     return {
-        name: within(name, READERS[name], value, place) if name in READERS and not isinstance(value, float) else value
+        name: within(name, READERS[name], value, place) if isinstance(value, Mapping) and name in READERS else value
         for name, value in table.check(entries, named).items()
     }
 
 
-def _kernel(table: Any, place: Place) -> Kernel:
-    if not isinstance(table, Mapping):
-        raise InvalidInput("it must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
+def _kernel(table: Mapping[str, Any], place: Place) -> Kernel:
     kernel: Kernel = _typed(Kernel, KERNELS, table, place)
     return kernel
 
 
-def _part(slot: str) -> Callable[[Any, Place], Any]:
-    kind, tables = PARTS[slot]
-
-    def part(value: Any, place: Place) -> Any:
-        return value if isinstance(value, str) else _typed(kind, tables, value, place)
-
-    return part
+def _part(slot: str) -> Reader:
+    return lambda table, place: _typed(*PARTS[slot], table, place)
 
 
-def _pending(value: Any, place: Place) -> Any:
-    table = {"type": one_named("pending", value, PENDING_BY_NAME)} if isinstance(value, str) else dict(value)
+def _pending(table: Mapping[str, Any], place: Place) -> Any:
     kind, tables = PARTS["pending"]
     described = _described(kind, tables, table.get("type"), place)
     return _typed(kind, tables, {"failed": "worst", **table} if "failed" in described.entries else table, place)
 
 
-def _plain(table: Table) -> Callable[[Any, Place], Any]:
-    return lambda value, place: table.make(**read(table, value, place))
+def _plain(described: Table) -> Reader:
+    return lambda table, place: described.make(**read(described, table, place))
 
 
 def _typed(kind: type, tables: Mapping[str, Table], value: Mapping[str, Any], place: Place) -> Any:
@@ -220,7 +217,12 @@ def _typed(kind: type, tables: Mapping[str, Table], value: Mapping[str, Any], pl
     arguments = read(described, entries, place, named=f"{name!r}")
     if described.make is Active:
         return Active(arguments["kernel"], _columns(arguments["parameters"], place.space))
-    return described.make(**arguments)
+    try:
+        return described.make(**arguments)
+    except InvalidInput:
+        raise
+    except (TypeError, ValueError) as error:  # of a class of the user's own
+        raise InvalidInput(f"{name!r} does not take these values: {error}.") from error
 
 
 def _columns(names: list[str], space: Space) -> tuple[int, ...]:
@@ -239,10 +241,10 @@ def _described(kind: type, tables: Mapping[str, Table], name: object, place: Pla
         sys.path.insert(0, str(place.folder))
     try:
         made = getattr(importlib.import_module(module), cls)
-    except (ImportError, AttributeError, ValueError) as error:
+    except (Exception, SystemExit) as error:  # whatever a module of the user's own does when it is loaded
         raise InvalidInput(
-            f"`type` {name!r} could not be loaded from {place.folder}: {error}. The module must lie beside the TOML "
-            "file or be installed."
+            f"`type` {name!r} could not be loaded from {place.folder}: {type(error).__name__}: {error}. The module must "
+            "lie beside the TOML file or be installed, with everything it imports."
         ) from error
     if not (isinstance(made, type) and issubclass(made, kind) and "__dataclass_fields__" in made.__dict__):
         raise InvalidInput(
@@ -254,7 +256,7 @@ def _described(kind: type, tables: Mapping[str, Table], name: object, place: Pla
     return Table(made, needed, {f.name: Any for f in known if f.name not in needed})
 
 
-READERS: dict[str, Callable[[Any, Place], Any]] = {
+READERS: dict[str, Reader] = {
     "kernel": _kernel,
     "left": _kernel,
     "right": _kernel,

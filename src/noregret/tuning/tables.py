@@ -96,7 +96,13 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
     try:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
-        message = str(error).replace("Object", "the table").replace("`$", f"`{place or 'file'}").replace("`file.", "`")
+        message = (
+            str(error)
+            .replace("Object", "the table")
+            .replace("`object`", "a table")
+            .replace("`$", f"`{place or 'file'}")
+            .replace("`file.", "`")
+        )
         unknown = re.search(r"unknown field `([^`]*)`", message)
         if unknown:
             fields = [name for struct in _structs(kind) for name in struct.__struct_fields__]
