@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from difflib import get_close_matches
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, TypedDict, TypeVar, Unpack, cast
@@ -97,6 +96,8 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
             f"`{algorithm}` fills the slot `{keyword}` itself: {fills[keyword]}. Leave it out; for another part there "
             f"make the policy first and say `policy.using({keyword}=...)`."
         )
+    from difflib import get_close_matches  # only for who has misspelt something
+
     close = get_close_matches(keyword, known, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}.{hint}")

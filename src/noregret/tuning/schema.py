@@ -243,8 +243,8 @@ def _described(kind: type, tables: Mapping[str, Table], name: object, place: Pla
         made = getattr(importlib.import_module(module), cls)
     except (Exception, SystemExit) as error:  # whatever a module of the user's own does when it is loaded
         raise InvalidInput(
-            f"`type` {name!r} could not be loaded from {place.folder}: {type(error).__name__}: {error}. The module must "
-            "lie beside the TOML file or be installed, with everything it imports."
+            f"`type` {name!r} could not be loaded from {place.folder}: {type(error).__name__}: {error}. The module "
+            "must lie beside the TOML file or be installed, with everything it imports."
         ) from error
     if not (isinstance(made, type) and issubclass(made, kind) and "__dataclass_fields__" in made.__dict__):
         raise InvalidInput(
