@@ -141,7 +141,7 @@ ORDER = [
     "papers",
     "papers.run",
     "tuning",
-    "tuning.tables",
+    "tuning.sections",
     "tuning.schema",
     "tuning.config",
     "tuning.template",

@@ -17,7 +17,7 @@ from ..errors import InvalidInput, NoRegretError
 from ..parameters import Choice, Float, Int, Parameter
 from ..policy import Policy
 from .schema import Place, policy
-from .tables import convert, within
+from .sections import convert, within
 
 PICTURES = (".png", ".pdf", ".svg")
 LONGEST_TIMEOUT = 1e8  # seconds

@@ -35,7 +35,7 @@ from ..parts.refit import Refit
 from ..parts.search import PointSearch
 from ..parts.series import EvenSeries, PowerSeries, Series
 from ..policy import Policy
-from .tables import Table, one_named, within
+from .sections import Section, one_named, within
 
 Inner = dict[str, Any]  # a table within a table, which has a reader in `READERS`
 Lengths = float | list[float]  # one for all columns, or one for each
@@ -56,13 +56,13 @@ ALGORITHMS_LEFT_OUT = {
 }
 
 
-def _algorithm(make: Callable[..., Policy], *needed: str, slots: tuple[str, ...], **own: Any) -> Table:
+def _algorithm(make: Callable[..., Policy], *needed: str, slots: tuple[str, ...], **own: Any) -> Section:
     """The table of an algorithm: its own options, and the slots that it does not fill itself."""
     every = {"kernel": Inner, "noise": float, **own, "delta": float, "regularization": float, "prior_mean": float}
     every |= {slot: str | Inner if slot == "pending" else Inner for slot in slots}
     needs = ("kernel", "noise", *needed)
     optional = {name: kind for name, kind in every.items() if name not in needs}
-    return Table(make, {name: every[name] for name in needs}, optional, LEFT_OUT)
+    return Section(make, {name: every[name] for name in needs}, optional, LEFT_OUT)
 
 
 _FREE = ("memory", "explore", "pending", "search", "refit")
@@ -104,53 +104,53 @@ ALGORITHMS = {
 }  # fmt: skip
 
 KERNELS = {
-    "squared_exponential": Table(SquaredExponential, {}, {"lengthscale": Lengths, "scale": float}),
-    "matern": Table(Matern, {}, {"nu": float, "lengthscale": Lengths, "scale": float}),
-    "rational_quadratic": Table(RationalQuadratic, {}, {"alpha": float, "lengthscale": Lengths, "scale": float}),
-    "periodic": Table(Periodic, {}, {"period": Lengths, "lengthscale": Lengths, "scale": float}),
-    "linear": Table(Linear, {}, {"scale": float}),
-    "sum": Table(Sum, {"left": Inner, "right": Inner}),
-    "product": Table(Product, {"left": Inner, "right": Inner}),
-    "scaled": Table(lambda factor, kernel: factor * kernel, {"factor": float, "kernel": Inner}),
-    "active": Table(Active, {"parameters": list[str], "kernel": Inner}),
+    "squared_exponential": Section(SquaredExponential, {}, {"lengthscale": Lengths, "scale": float}),
+    "matern": Section(Matern, {}, {"nu": float, "lengthscale": Lengths, "scale": float}),
+    "rational_quadratic": Section(RationalQuadratic, {}, {"alpha": float, "lengthscale": Lengths, "scale": float}),
+    "periodic": Section(Periodic, {}, {"period": Lengths, "lengthscale": Lengths, "scale": float}),
+    "linear": Section(Linear, {}, {"scale": float}),
+    "sum": Section(Sum, {"left": Inner, "right": Inner}),
+    "product": Section(Product, {"left": Inner, "right": Inner}),
+    "scaled": Section(lambda factor, kernel: factor * kernel, {"factor": float, "kernel": Inner}),
+    "active": Section(Active, {"parameters": list[str], "kernel": Inner}),
 }
 
 _FAILED: dict[str, Any] = {"failed": str}
 # By slot: what fills it, and its tables by `type`.
-PARTS: dict[str, tuple[type, dict[str, Table]]] = {
+PARTS: dict[str, tuple[type, dict[str, Section]]] = {
     "memory": (Memory, {
-        "sliding_window": Table(SlidingWindow, {"rounds": int}),
-        "restart_every": Table(RestartEvery, {"rounds": int}),
-        "restart_doubling": Table(RestartDoubling, {"first": int}, {"ridge": bool}),
-        "restart_at": Table(RestartAt, {"rounds": list[int]}),
-        "restart_on_change": Table(
+        "sliding_window": Section(SlidingWindow, {"rounds": int}),
+        "restart_every": Section(RestartEvery, {"rounds": int}),
+        "restart_doubling": Section(RestartDoubling, {"first": int}, {"ridge": bool}),
+        "restart_at": Section(RestartAt, {"rounds": list[int]}),
+        "restart_on_change": Section(
             RestartOnChange, {}, {"threshold": float | Inner, "ridge": float | Inner, "distance": str}
         ),
-        "discount": Table(Discount, {"rate": float}),
+        "discount": Section(Discount, {"rate": float}),
     }),
     "explore": (Explore, {
-        "uniform": Table(UniformExploration, {}, {"xi": float}),
-        "uncertainty": Table(UncertaintySampling, {"rounds": int}),
+        "uniform": Section(UniformExploration, {}, {"xi": float}),
+        "uncertainty": Section(UncertaintySampling, {"rounds": int}),
     }),
     "pending": (Pending, {
-        "ignored": Table(Ignored, {}, _FAILED),
-        "hallucinated": Table(Hallucinated, {}, _FAILED),
-        "nearest_means": Table(NearestMeans, {}, {"neighbours": int, **_FAILED}),
-        "censored": Table(Censored.within, {"window": float, "minimum": float}, {"late": str}),
+        "ignored": Section(Ignored, {}, _FAILED),
+        "hallucinated": Section(Hallucinated, {}, _FAILED),
+        "nearest_means": Section(NearestMeans, {}, {"neighbours": int, **_FAILED}),
+        "censored": Section(Censored.within, {"window": float, "minimum": float}, {"late": str}),
     }),
     "width": (Confidence, {
-        "constant": Table(ConstantWidth, {"value": float}, {"delta": float}),
-        "pointwise": Table(PointwiseBayes, {}, {"delta": float}),
+        "constant": Section(ConstantWidth, {"value": float}, {"delta": float}),
+        "pointwise": Section(PointwiseBayes, {}, {"delta": float}),
     }),
     "series": (Series, {
-        "power": Table(PowerSeries, {}, {"power": float}),
-        "even": Table(EvenSeries, {"rounds": int}),
+        "power": Section(PowerSeries, {}, {"power": float}),
+        "even": Section(EvenSeries, {"rounds": int}),
     }),
 }  # fmt: skip
 PENDING_BY_NAME = {"ignore": "ignored", "hallucinate": "hallucinated"}
-POWER_LAW = Table(PowerLaw, {"constant": float}, {"exponent": float})
-REFIT = Table(Refit, {}, {"every": int, "prior": str, "restarts": int, "outputs": str, "standardize": bool})
-SEARCH = Table(PointSearch, {}, {"candidates": int, "around": int, "starts": int, "evaluations": int})
+POWER_LAW = Section(PowerLaw, {"constant": float}, {"exponent": float})
+REFIT = Section(Refit, {}, {"every": int, "prior": str, "restarts": int, "outputs": str, "standardize": bool})
+SEARCH = Section(PointSearch, {}, {"candidates": int, "around": int, "starts": int, "evaluations": int})
 
 
 class Place(NamedTuple):
@@ -182,7 +182,7 @@ def policy(table: Mapping[str, Any], domain: Domain, goal: str, place: Place) ->
     return made
 
 
-def read(table: Table, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
+def read(table: Section, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
     """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
     return {
         name: within(name, READERS[name], value, place) if isinstance(value, Mapping) and name in READERS else value
@@ -205,11 +205,11 @@ def _pending(table: Mapping[str, Any], place: Place) -> Any:
     return _typed(kind, tables, {"failed": "worst", **table} if "failed" in described.entries else table, place)
 
 
-def _plain(described: Table) -> Reader:
+def _plain(described: Section) -> Reader:
     return lambda table, place: described.make(**read(described, table, place))
 
 
-def _typed(kind: type, tables: Mapping[str, Table], value: Mapping[str, Any], place: Place) -> Any:
+def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], place: Place) -> Any:
     """What a table with a `type` describes."""
     entries = dict(value)
     name = entries.pop("type", None)
@@ -232,7 +232,7 @@ def _columns(names: list[str], space: Space) -> tuple[int, ...]:
     return tuple(column for columns in found for column in range(columns.start, columns.stop))
 
 
-def _described(kind: type, tables: Mapping[str, Table], name: object, place: Place) -> Table:
+def _described(kind: type, tables: Mapping[str, Section], name: object, place: Place) -> Section:
     """The table of a type, or of a class of the user's own, "module:Class"."""
     if not isinstance(name, str) or ":" not in name:
         return one_named("type", name, {**tables})
@@ -253,7 +253,7 @@ def _described(kind: type, tables: Mapping[str, Table], name: object, place: Pla
         )
     known = [item for item in fields(made) if item.init]  # type: ignore[arg-type]  # a dataclass, seen above
     needed = {f.name: Any for f in known if f.default is MISSING and f.default_factory is MISSING}
-    return Table(made, needed, {f.name: Any for f in known if f.name not in needed})
+    return Section(made, needed, {f.name: Any for f in known if f.name not in needed})
 
 
 READERS: dict[str, Reader] = {

@@ -19,7 +19,7 @@ R = TypeVar("R")
 
 @final
 @dataclass(frozen=True)
-class Table:
+class Section:
     """A table of a file, and what is made of it.
 
     Attributes:
@@ -64,7 +64,7 @@ class Table:
     @cached_property
     def _struct(self) -> type[msgspec.Struct]:
         optional = [(name, kind | msgspec.UnsetType, msgspec.UNSET) for name, kind in self.allowed.items()]
-        return msgspec.defstruct("Table", [*self.needed.items(), *optional], forbid_unknown_fields=True)
+        return msgspec.defstruct("Section", [*self.needed.items(), *optional], forbid_unknown_fields=True)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
