@@ -147,6 +147,8 @@ ORDER = [
     "papers.run",
     "tuning",
     "tuning.outside",
+    "tuning.sections",
+    "tuning.schema",
     "tuning.config",
     "tuning.template",
     "tuning.shell",

@@ -86,7 +86,7 @@ def test_it_tunes_continuously_and_learns_the_kernel(folder):
     resumed = tune(path, "--trials", "14")
     assert resumed.exit_code == 0, resumed.output
     bad = tune(write(folder, ("noise = 0.1", "noise = 0.1\nrefit = { evry = 5 }")))
-    assert "[policy] [refit] unknown evry" in bad.output
+    assert "[policy] [refit] unknown evry. Did you mean 'every'?" in bad.output
 
 
 def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
@@ -218,7 +218,10 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (('["a", "b c"]', "[]"), "[parameters.kind] Choice needs at least one option"),
         (("noise = 0.1", "noise = -0.1"), "[policy] `noise` is -0.1"),
         (("noise = 0.1", ""), "[policy] missing noise"),
-        (("noise = 0.1", "noise = 0.1\nsclae = 2"), "[policy] unknown sclae. The fields are: kernel, noise"),
+        (
+            ("noise = 0.1", "noise = 0.1\nsclae = 2"),
+            "[policy] unknown sclae. Did you mean 'scale'?",
+        ),
         (("gp_ucb", "gp_ubc"), "[policy] `algorithm` is 'gp_ubc': it must be one of 'asy_ts'"),
         (("matern", "matérn"), "[policy] [kernel] `type` is 'matérn'"),
         (("lengthscale = 0.5", "lengthscale = 0"), "[policy] [kernel] `lengthscale` is 0"),

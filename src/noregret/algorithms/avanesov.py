@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Unpack
 
 from ..change import PowerLaw, smoothness, ucb_regularization
 from ..change.schedules import BETA_CONSTANT
@@ -14,18 +15,16 @@ from ..kernels import Kernel
 from ..parts.confidence import Confidence, DriftBayes
 from ..parts.explore import NoExploration, UniformExploration
 from ..parts.memory import Forever, Memory, RestartAt, RestartOnChange
-from ..parts.pending import Pending
 from ..parts.periods import PeriodRkhs
-from ..parts.refit import Refit
 from ..parts.scores import UpperConfidenceBound
-from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import build, checked_noise, chosen_gain
+from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width
 
 DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")
 
 
+@algorithm(memory="`detector` says what is forgotten", explore="`exploration` says which rounds are uniform")
 def gp_ucb_cpd(
     domain: Domain,
     kernel: Kernel,
@@ -38,7 +37,7 @@ def gp_ucb_cpd(
     distance: str = "average",
     detector: str = "test",
     change_points: Sequence[int] | None = None,
-    width: str = "power",
+    width: str | Confidence = "power",
     constant: float | None = None,
     log_power: float = 3.0,
     norm_bound: float | None = None,
@@ -46,11 +45,7 @@ def gp_ucb_cpd(
     alpha: float | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    context: Domain | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """GP-UCB-CPD (Avanesov, Algorithm 2): forced uniform rounds, a test for changes on them, a restart at each.
 
@@ -58,7 +53,7 @@ def gp_ucb_cpd(
     counted from the last restart.
 
     Args:
-        domain, kernel, prior_mean, context, pending, search, refit: see `gp_ucb`. No contexts with the detector.
+        domain, kernel, slots: see `gp_ucb`. No contexts with the detector.
         noise: g, the sub-Gaussian constant of the noise, reward units.
         horizon: T, the number of rounds, at least 2.
         exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|); sqrt(3) is the paper's for K = 3
@@ -68,7 +63,8 @@ def gp_ucb_cpd(
         distance: "average" or "integral", of the detector.
         detector: "test"; "oracle", which restarts at `change_points`; or "never".
         change_points: rounds, counted from 0, at which another function begins; of the oracle.
-        width: "power", eq. 3.7, with which the experiments were made; "rkhs", eq. A.3, the one of the proof, very wide.
+        width: "power", eq. 3.7, with which the experiments were made; "rkhs", eq. A.3, the one of the proof, very wide;
+            or a part, also one of your own, with which nothing else that is about the bounds may be given.
         constant: D; 0.02, the paper's, for eq. 3.7 unless given, and 1, the least that is proved, for eq. A.3.
         log_power: p, of eq. 3.7. The paper prints 4; with 3, which its proof has in eq. A.3, its figures come out, with
             4 they do not (exploration is then 2.6 times as strong).
@@ -80,14 +76,21 @@ def gp_ucb_cpd(
         regularization: lambda; sigma^2 = 6 g^2 log T, eq. 3.4, unless given.
     """
     noise, horizon = checked_noise(noise), integer("horizon", horizon, low=2, why="It is the number of rounds T.")
+    context = slots.get("context")
     check_model(domain, context, kernel)
     one_of("detector", detector, DETECTORS)
-    one_of("width", width, WIDTHS)
     matched = regularization is None
     if regularization is None:
         regularization = ucb_regularization(noise=noise, horizon=horizon)
+    chosen = chosen_width(
+        width, WIDTHS, delta=delta, constant=constant is not None,
+        log_power=log_power != 3.0, norm_bound=norm_bound is not None, information_gain=information_gain != "greedy",
+        alpha=alpha is not None,
+    )  # fmt: skip
     confidence: Confidence
-    if width == "rkhs":
+    if isinstance(chosen, Confidence):
+        confidence = chosen
+    elif chosen == "rkhs":
         if norm_bound is None:
             raise InvalidInput("width='rkhs' is eq. A.3, which needs `norm_bound`: F, for every period's function.")
         confidence = PeriodRkhs(
@@ -103,9 +106,28 @@ def gp_ucb_cpd(
         confidence = _power_width(
             domain, context, kernel, horizon=horizon, alpha=alpha, constant=constant, log_power=log_power, delta=delta
         )
-    memory: Memory = Forever()
-    test = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)  # checked with every detector
+    slots["memory"] = _forgetting(
+        detector, change_points, horizon=horizon, threshold=threshold, ridge=ridge, distance=distance
+    )
     xi = number("exploration", exploration, low=0.0)
+    slots["explore"] = UniformExploration(xi) if xi > 0.0 else NoExploration()
+    return build(
+        "gp_ucb_cpd", domain, kernel, confidence, UpperConfidenceBound(),
+        noise=noise, regularization=regularization, **slots,
+    )  # fmt: skip
+
+
+def _forgetting(
+    detector: str,
+    change_points: Sequence[int] | None,
+    *,
+    horizon: int,
+    threshold: float | PowerLaw | None,
+    ridge: float | PowerLaw | None,
+    distance: str,
+) -> Memory:
+    """What the detector makes of the memory."""
+    test = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)  # checked with every detector
     if detector == "oracle":
         if change_points is None:
             raise InvalidInput('detector="oracle" needs `change_points`: the rounds at which another function begins.')
@@ -114,17 +136,10 @@ def gp_ucb_cpd(
             raise InvalidInput(
                 f"`change_points` has {memory.rounds[-1]}, beyond the last of {horizon} rounds (counted from 0)."
             )
-    elif change_points is not None:
+        return memory
+    if change_points is not None:
         raise InvalidInput('`change_points` go with detector="oracle": the others do not know them.')
-    elif detector == "test":
-        memory = test
-    return build(
-        "gp_ucb_cpd", domain, kernel, confidence, UpperConfidenceBound(),
-        noise=noise, regularization=regularization,
-        context=context, prior_mean=prior_mean, memory=memory,
-        explore=UniformExploration(xi) if xi > 0.0 else NoExploration(),
-        pending=pending, search=search, refit=refit,
-    )  # fmt: skip
+    return test if detector == "test" else Forever()
 
 
 def _power_width(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Unpack
+
 from ..change import PowerLaw
 from ..checks import LARGEST_REWARD, number, one_of
 from ..domain import Box, Domain, enclosing_box
@@ -9,17 +11,26 @@ from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import Confidence, ScheduledWidth
 from ..parts.gains import Gain
-from ..parts.memory import Memory
-from ..parts.pending import Pending
 from ..parts.refit import Refit
 from ..parts.rkhs import KernelUcb, SelfNormalized
 from ..parts.scores import ThompsonSample, UpperConfidenceBound
-from ..parts.search import PointSearch
 from ..parts.smoothness import lipschitz_constant
 from ..policy import Policy, check_model
-from .common import build, checked_noise, chosen_gain, norm_bound_or_guess, ridge_for_horizon
+from .common import (
+    Slots,
+    algorithm,
+    build,
+    checked_noise,
+    chosen_gain,
+    chosen_width,
+    norm_bound_or_guess,
+    ridge_for_horizon,
+)
+
+WIDTHS = ("igp",)
 
 
+@algorithm()
 def igp_ucb(
     domain: Domain,
     kernel: Kernel,
@@ -27,27 +38,25 @@ def igp_ucb(
     noise: float,
     norm_bound: float | None = None,
     horizon: int | None = None,
-    context: Domain | None = None,
+    width: str | Confidence | None = None,
     information_gain: str | float = "realised",
     guess_norm: bool = False,
     v: float | PowerLaw | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """IGP-UCB: argmax mu_{t-1} + beta_t sigma_{t-1} (Chowdhury & Gopalan 2017, Algorithm 1).
 
     beta_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(1 / delta))).
 
     Args:
-        domain, kernel, context, prior_mean, memory, pending, search, refit: see `gp_ucb`.
+        domain, kernel, slots: see `gp_ucb`.
         noise: R, the sub-Gaussian constant of the noise (its standard deviation if it is Gaussian), reward units.
         norm_bound: B, a bound on the norm of f - prior_mean in the kernel's RKHS, reward units.
         horizon: T, the number of rounds; sets lambda = 1 + 2/T.
+        width: "igp", the one above; or a part, also one of your own, which needs no `norm_bound` and with which nothing
+            else that is about the bounds may be given.
         information_gain: gamma of the width: "realised", 1/2 log det(I + K / lambda) of what was observed (valid and
             tight); "greedy", a bound on the maximum information gain (finite domains); "rate", its growth rate with
             constant 1 (nothing is proved), or a constant number (likewise).
@@ -60,19 +69,24 @@ def igp_ucb(
             experiments use noise^2.
     """
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    context = slots.get("context")
     check_model(domain, context, kernel)
-    confidence = _width(
-        v, norm_bound, guess_norm=guess_norm, refit=refit, noise=noise, delta=delta, ridge=ridge, parts=1,
+    chosen = chosen_width(
+        width, WIDTHS, delta=delta, norm_bound=norm_bound is not None, guess_norm=guess_norm, v=v is not None,
+        information_gain=information_gain != "realised",
+    )  # fmt: skip
+    confidence = chosen if isinstance(chosen, Confidence) else _width(
+        v, norm_bound, guess_norm=guess_norm, refit=slots.get("refit"), noise=noise, delta=delta, ridge=ridge, parts=1,
         gain=chosen_gain(information_gain, domain, context, kernel),
     )  # fmt: skip
     score = UpperConfidenceBound()
     return build(
         "igp_ucb", domain, kernel, confidence, score,
-        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
-        search=search, refit=refit,
+        noise=noise, regularization=ridge, **slots,
     )  # fmt: skip
 
 
+@algorithm()
 def gp_ts(
     domain: Domain,
     kernel: Kernel,
@@ -80,7 +94,7 @@ def gp_ts(
     noise: float,
     norm_bound: float | None = None,
     horizon: int | None = None,
-    context: Domain | None = None,
+    width: str | Confidence | None = None,
     information_gain: str | float = "realised",
     guess_norm: bool = False,
     v: float | PowerLaw | None = None,
@@ -89,11 +103,7 @@ def gp_ts(
     growth: float = 0.0,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """GP-TS, Thompson sampling: the argmax of a draw from GP(mu_{t-1}, v_t^2 k_{t-1}) (Chowdhury & Gopalan 2017).
 
@@ -101,8 +111,8 @@ def gp_ts(
     continuous domains it is a path, maximised with gradients.
 
     Args:
-        domain, kernel, noise, norm_bound, horizon, context, information_gain, guess_norm, v, delta, regularization,
-            prior_mean, memory, pending, search, refit: see `igp_ucb`.
+        domain, kernel, noise, norm_bound, horizon, width, information_gain, guess_norm, v, delta, regularization,
+            slots: see `igp_ucb`.
         lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1, or "kernel"
             to have it derived (section 4.2): then the argmax is over a grid of (B L r d t^2)^d points of the box, with
             the guess of B in force where it is guessed. A grid of up to 16,384 points is searched whole, a larger one
@@ -112,9 +122,14 @@ def gp_ts(
         growth: with `grid`, D_t has grid * t^growth points along each side.
     """
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    context = slots.get("context")
     check_model(domain, context, kernel)
-    confidence = _width(
-        v, norm_bound, guess_norm=guess_norm, refit=refit, noise=noise, delta=delta, ridge=ridge,
+    chosen = chosen_width(
+        width, WIDTHS, delta=delta, norm_bound=norm_bound is not None and lipschitz is None,  # which needs it too
+        guess_norm=guess_norm, v=v is not None, information_gain=information_gain != "realised",
+    )  # fmt: skip
+    confidence = chosen if isinstance(chosen, Confidence) else _width(
+        v, norm_bound, guess_norm=guess_norm, refit=slots.get("refit"), noise=noise, delta=delta, ridge=ridge,
         parts=2,  # ln(2 / delta)
         gain=chosen_gain(information_gain, domain, context, kernel),
     )  # fmt: skip
@@ -122,11 +137,11 @@ def gp_ts(
     score = _decision_sets(lipschitz, grid, growth, bound, domain, kernel, context)
     return build(
         "gp_ts", domain, kernel, confidence, score,
-        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
-        search=search, refit=refit,
+        noise=noise, regularization=ridge, **slots,
     )  # fmt: skip
 
 
+@algorithm()
 def kernel_ucb(
     domain: Domain,
     kernel: Kernel,
@@ -134,19 +149,14 @@ def kernel_ucb(
     noise: float,
     eta: float,
     horizon: int | None = None,
-    context: Domain | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013).
 
     Args:
-        domain, kernel, context, prior_mean, memory, pending, search, refit: see `gp_ucb`.
+        domain, kernel, slots: see `gp_ucb`.
         noise: R, reward units; the rule does not use it.
         eta: exploration, reward units.
         horizon: T; sets lambda = 1 + 2/T.
@@ -154,13 +164,12 @@ def kernel_ucb(
         regularization: lambda; 1 + 2/T unless given, 1 without a horizon.
     """
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
-    check_model(domain, context, kernel)
+    check_model(domain, slots.get("context"), kernel)
     confidence = KernelUcb(eta=eta, regularization=ridge, delta=delta)
     score = UpperConfidenceBound()
     return build(
         "kernel_ucb", domain, kernel, confidence, score,
-        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
-        search=search, refit=refit,
+        noise=noise, regularization=ridge, **slots,
     )  # fmt: skip
 
 

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable, Iterable
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of
+from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of, shown
 from ..domain import Arms, Domain, count_of_points, enclosing_box
 from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
 from ..parts.confidence import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
-from ..parts.explore import Explore, NoExploration
+from ..parts.explore import Explore
 from ..parts.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
-from ..parts.memory import Forever, Memory
+from ..parts.memory import Memory
 from ..parts.objective import Objective, RewardAlone
 from ..parts.pending import Hallucinated, Ignored, Pending
 from ..parts.refit import Refit
@@ -25,6 +29,101 @@ from ..parts.smoothness import Tail, assumed_tail, derivative_tail
 from ..policy import Policy, check_model
 
 GAINS = ("realised", "greedy", "rate")
+DELTA = 0.1  # failure probability unless another is given
+F = TypeVar("F", bound=Callable[..., Policy])
+
+
+class Slots(TypedDict, total=False):
+    """What every algorithm takes besides its own arguments; None, or left out, is the plain filling.
+
+    A new slot is one line here, beside its field of `Policy`. Those that an algorithm fills itself are refused by it.
+
+    Attributes:
+        context: domain of the contexts given to `ask`; None for none.
+        prior_mean: what a reward is expected to be before anything is seen, reward units; the theorems are for
+            f - prior_mean. 0 unless given.
+        memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
+            The constrained ones take "kept" and "fresh" too.
+        explore: which rounds are forced: none, or a part of `noregret.parts.explore`.
+        pending: what unanswered trials count as: "ignore" (unless given), "hallucinate", or a part.
+        search: how a continuous domain is searched.
+        refit: learn the kernel from the record, on a schedule; then nothing is proved.
+    """
+
+    context: Domain | None
+    prior_mean: float | None
+    memory: str | Memory | None
+    explore: Explore | None
+    pending: str | Pending | None
+    search: PointSearch | None
+    refit: Refit | None
+
+
+def algorithm(**fills: str) -> Callable[[F], F]:
+    """Decorator of an algorithm: keywords are checked before anything else, and its signature shows the slots it takes.
+
+    Args:
+        fills: the slots that it fills itself, each with what it is filled with.
+    """
+
+    def decorate(function: F) -> F:
+        own = list(signature(function).parameters.values())[:-1]  # the last are the slots
+        types = {name: getattr(hint, "__forward_arg__", hint) for name, hint in Slots.__annotations__.items()}
+        slots = [
+            Parameter(name, Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+            for name, hint in types.items()
+            if name not in fills
+        ]
+        shown = signature(function).replace(parameters=[*own, *slots])
+        name = function.__name__
+
+        @wraps(function)
+        def checked(*arguments: Any, **keywords: Any) -> Policy:
+            for keyword in keywords:
+                if keyword not in shown.parameters:
+                    raise _unexpected(name, keyword, shown.parameters, fills)
+            return function(*arguments, **keywords)
+
+        checked.__signature__ = shown  # type: ignore[attr-defined]  # where `inspect.signature` and `help` look
+        return cast(F, checked)
+
+    return decorate
+
+
+def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[str, str]) -> Exception:
+    if keyword in fills:
+        return InvalidInput(
+            f"`{algorithm}` fills the slot `{keyword}` itself: {fills[keyword]}. Leave it out; for another part there "
+            f"make the policy first and say `policy.using({keyword}=...)`."
+        )
+    from difflib import get_close_matches  # only for who has misspelt something
+
+    close = get_close_matches(keyword, known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}.{hint}")
+
+
+def chosen_width(width: object, names: Iterable[str], *, delta: float, **others: bool) -> Confidence | str | None:
+    """`width` checked: a name, None for the default one, or a part that says all there is to say of the bounds.
+
+    Args:
+        width: as given to the algorithm.
+        names: that it may be.
+        delta: as given to the algorithm.
+        others: the arguments that make a named width what it is, and whether they were given.
+    """
+    if width is None:
+        return None
+    if not isinstance(width, Confidence):
+        why = "Or give a part, such as `noregret.parts.confidence.ConstantWidth(value=2.0)`."
+        return one_of("width", width, names, why=why)
+    given = [name for name, is_given in {**others, "delta": delta != DELTA}.items() if is_given]
+    if given:
+        raise InvalidInput(
+            f"`width` is a part, {shown(width)}, and says all of the bounds: `{given[0]}` would be ignored. Leave it "
+            "out, or give it to the part."
+        )
+    return width
 
 
 def checked_noise(noise: object) -> float:
@@ -148,14 +247,21 @@ def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
         f"{what} The width used is for slopes between points a thousandth of a side apart, and nothing is proved for "
         "it (`valid_for` is 'none'). Use nu = 2.5, or give `a` and `b`.",
         NoRegretWarning,
-        stacklevel=4,
+        stacklevel=5,  # here, `bayes_width`, the algorithm, its decorator, the caller
     )
 
 
-def bounds_without_theorem(domain: Domain, context: Domain | None, *, delta: float, noise_matched: bool) -> Confidence:
+def bounds_without_theorem(
+    domain: Domain, context: Domain | None, *, width: str | None, delta: float, noise_matched: bool
+) -> Confidence:
     """Bounds for rules that use none themselves: Theorem 1, which holds whatever is played, or pointwise ones."""
     size = count_of_arms(domain, context)
-    if size is None:
+    if width == "finite" and size is None:
+        raise InvalidInput(
+            "width='finite' is Theorem 1 of Srinivas et al. 2010, for finitely many arms (and contexts). On a "
+            "continuous domain use width='pointwise', or arms from `Arms.grid` or `space.grid`."
+        )
+    if size is None or width == "pointwise":
         return PointwiseBayes(delta=delta)
     return FiniteBayes(size=size, delta=delta, noise_matched=noise_matched)
 
@@ -211,30 +317,21 @@ def build(
     *,
     noise: float,
     regularization: float,
-    context: Domain | None,
-    prior_mean: float,
-    search: PointSearch | None,
-    refit: Refit | None,
-    memory: Memory | None = None,
-    explore: Explore | None = None,
-    pending: str | Pending = "ignore",
     objective: Objective | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """A policy of these parts; those not given are the plain ones."""
+    filled: dict[str, Any] = {name: part for name, part in slots.items() if part is not None}
+    if "pending" in filled:
+        filled["pending"] = chosen_pending(filled["pending"])
     return Policy(
         algorithm=algorithm,
         domain=domain,
-        context=context,
         kernel=kernel,
         noise=noise,
         regularization=regularization,
-        prior_mean=prior_mean,
-        memory=Forever() if memory is None else memory,
-        explore=NoExploration() if explore is None else explore,
-        pending=chosen_pending(pending),
         objective=RewardAlone() if objective is None else objective,
         confidence=confidence,
         score=score,
-        search=PointSearch() if search is None else search,
-        refit=refit,
+        **filled,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Unpack
 
 from ..checks import integer, one_of
 from ..domain import Domain
@@ -13,12 +13,10 @@ from ..parts.confidence import Confidence
 from ..parts.memory import Memory
 from ..parts.objective import AdditivePenalty, MultiplicativePenalty
 from ..parts.penalties import PenaltyFunction
-from ..parts.pending import Pending
 from ..parts.rkhs import BoundedNoise, SelfNormalized
 from ..parts.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
-from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import build, checked_noise, chosen_gain, ridge_for_horizon
+from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width, ridge_for_horizon
 
 SCORES: dict[str, Score] = {
     "igp_ucb": UpperConfidenceBound(),
@@ -29,12 +27,13 @@ SCORES: dict[str, Score] = {
 MEMORIES = ("kept", "fresh")
 
 
+@algorithm(refit="in each epoch another number is learned, with the kernel that is given for it")
 def gp_ucb_noiseless_constraints(
     domain: Domain,
     kernel: Kernel | Sequence[Kernel],
     *,
     noise: float,
-    norm_bound: float,
+    norm_bound: float | None = None,
     epoch: int,
     epochs: int,
     constraints: int = 1,
@@ -42,14 +41,11 @@ def gp_ucb_noiseless_constraints(
     c: float = 1.0,
     n: float = 2.0,
     solver: str = "igp_ucb",
-    memory: str | Memory = "kept",
+    width: Confidence | None = None,
     information_gain: str | float = "realised",
-    context: Domain | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """Bandits with noiseless long-term constraints (Shi & Eryilmaz 2022, Algorithm 2).
 
@@ -57,11 +53,11 @@ def gp_ucb_noiseless_constraints(
     psi of the epoch's average g_j. Tell constraint values with the reward: `study.tell(trial, reward, constraints=g)`.
 
     Args:
-        domain, context, prior_mean, pending, search: see `gp_ucb`.
+        domain: see `gp_ucb`.
         kernel: of what is learned; or a list of L kernels k_l, one for each epoch: what is learned changes with the
             multipliers, and so may its complexity (Assumption 3).
         noise: R, the sub-Gaussian constant of the reward's noise, reward units.
-        norm_bound: B, a bound on the norm of what is learned, reward units.
+        norm_bound: B, a bound on the norm of what is learned, reward units; needed unless `width` is given.
         epoch: S, rounds of an epoch; fewer mean less violation and more regret.
         epochs: L. Beyond L S rounds the last epoch goes on.
         constraints: m, how many constraint values each trial has.
@@ -72,57 +68,58 @@ def gp_ucb_noiseless_constraints(
         solver: the bandit of an epoch; Remark 1 allows any that has sublinear regret: "igp_ucb", "gp_ts", or "gp_ucb"
             (Srinivas et al. 2010, Theorem 3: noise bounded by `noise`, lambda = noise^2 unless given). With
             "expected_improvement" no regret is proved.
-        memory: "kept", the default: data are kept and weighed anew in every epoch, as the paper's figures need;
-            "fresh": each epoch starts from nothing, as the pseudocode reads. Or a part (`nr.SlidingWindow`, ...),
-            with data kept.
+        width: a part of your own, in place of the solver's bounds; `delta` is then the part's, and for one epoch.
         information_gain: see `igp_ucb`; for "gp_ucb" a bound such as "greedy", or nothing is proved. With several
             kernels "realised" or a number.
         delta: failure probability, split evenly over the epochs (delta / L).
         regularization: lambda; 1 + 2/T with T = L S (kept) or S (fresh) unless given. The paper's experiments suggest
             0.01.
+        slots: see `gp_ucb`, and of them
+            memory: "kept", the default: data are kept and weighed anew in every epoch, as the paper's figures need;
+                "fresh": each epoch starts from nothing, as the pseudocode reads. Or a part (`nr.SlidingWindow`, ...),
+                with data kept.
     """
     one_of("solver", solver, SCORES)
     kernels = _each(kernel)
-    slots = _inner(
-        domain, kernels, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, memory=memory,
-        information_gain=information_gain, context=context, delta=delta, shares=1, regularization=regularization,
+    fresh = _take_names_of_memory(slots)
+    confidence, noise, ridge = _inner(
+        domain, kernels, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, fresh=fresh,
+        width=width, information_gain=information_gain, context=slots.get("context"), delta=delta, shares=1,
+        regularization=regularization,
     )  # fmt: skip
     objective = MultiplicativePenalty(
         epoch=epoch,
         epochs=epochs,
         constraints=constraints,
-        fresh=_is_fresh(memory),
+        fresh=fresh,
         kernels=kernels if isinstance(kernel, Sequence) else (),
         penalty=penalty,
         c=c,
         n=n,
     )
     return build(
-        "gp_ucb_noiseless_constraints", domain, kernels[0],
-        context=context, prior_mean=prior_mean, pending=pending, search=search, refit=None, objective=objective,
-        **slots,
+        "gp_ucb_noiseless_constraints", domain, kernels[0], confidence, SCORES[solver],
+        noise=noise, regularization=ridge, objective=objective, **slots,
     )  # fmt: skip
 
 
+@algorithm(refit="in each epoch another number is learned, with the kernel that is given for it")
 def gp_ucb_noisy_constraints(
     domain: Domain,
     kernel: Kernel | Sequence[Kernel],
     *,
     noise: float,
-    norm_bound: float,
+    norm_bound: float | None = None,
     epoch: int,
     epochs: int,
     constraints: int = 1,
     step: float | None = None,
     solver: str = "igp_ucb",
-    memory: str | Memory = "kept",
+    width: Confidence | None = None,
     information_gain: str | float = "realised",
-    context: Domain | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """Bandits with noisy long-term constraints (Shi & Eryilmaz 2022, Algorithm 3).
 
@@ -130,8 +127,8 @@ def gp_ucb_noisy_constraints(
     sqrt(1 + sum_j kappa_j^2); after each, kappa_j <- [kappa_j + step * average g_j]^+, from 0.
 
     Args:
-        domain, kernel, norm_bound, epoch, epochs, constraints, memory, information_gain, context, prior_mean,
-            regularization, pending, search: see `gp_ucb_noiseless_constraints`.
+        domain, kernel, norm_bound, epoch, epochs, constraints, width, information_gain, regularization, slots: see
+            `gp_ucb_noiseless_constraints`.
         noise: R, of the reward and of each constraint value.
         step: mu, reward units per unit of g; 2 / sqrt(L) unless given (about 0.5 for the paper's 17 epochs).
         solver: the bandit of an epoch: "igp_ucb", the one of Theorem 2; "gp_ts" or "expected_improvement", for which
@@ -142,22 +139,23 @@ def gp_ucb_noisy_constraints(
     why = 'The width of "gp_ucb" knows no noise that grows with the multipliers.' if solver == "gp_ucb" else ""
     one_of("solver", solver, [name for name in SCORES if name != "gp_ucb"], why=why)
     kernels = _each(kernel)
-    slots = _inner(
-        domain, kernels, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, memory=memory,
-        information_gain=information_gain, context=context, delta=delta, shares=2, regularization=regularization,
+    fresh = _take_names_of_memory(slots)
+    confidence, noise, ridge = _inner(
+        domain, kernels, noise=noise, norm_bound=norm_bound, epoch=epoch, epochs=epochs, solver=solver, fresh=fresh,
+        width=width, information_gain=information_gain, context=slots.get("context"), delta=delta, shares=2,
+        regularization=regularization,
     )  # fmt: skip
     objective = AdditivePenalty(
         epoch=epoch,
         epochs=epochs,
         constraints=constraints,
-        fresh=_is_fresh(memory),
+        fresh=fresh,
         kernels=kernels if isinstance(kernel, Sequence) else (),
         step=2.0 / epochs**0.5 if step is None else step,
     )
     return build(
-        "gp_ucb_noisy_constraints", domain, kernels[0],
-        context=context, prior_mean=prior_mean, pending=pending, search=search, refit=None, objective=objective,
-        **slots,
+        "gp_ucb_noisy_constraints", domain, kernels[0], confidence, SCORES[solver],
+        noise=noise, regularization=ridge, objective=objective, **slots,
     )  # fmt: skip
 
 
@@ -166,20 +164,19 @@ def _inner(
     kernels: tuple[Kernel, ...],
     *,
     noise: float,
-    norm_bound: float,
+    norm_bound: float | None,
     epoch: int,
     epochs: int,
     solver: str,
-    memory: str | Memory,
+    fresh: bool,
+    width: Confidence | None,
     information_gain: str | float,
     context: Domain | None,
     delta: float,
     shares: int,
     regularization: float | None,
-) -> dict[str, Any]:
-    """The bandit of the epochs, at confidence delta / (shares L)."""
-    if not isinstance(memory, Memory):
-        one_of("memory", memory, MEMORIES)
+) -> tuple[Confidence, float, float]:
+    """The bandit of the epochs, at confidence delta / (shares L): its bounds, noise and lambda."""
     epoch, epochs = integer("epoch", epoch, low=1), integer("epochs", epochs, low=1)
     noise = checked_noise(noise)
     for kernel in kernels:
@@ -189,15 +186,24 @@ def _inner(
             f"information_gain={information_gain!r} is of one kernel, and the epochs have kernels of their own: use "
             "'realised', or a number that is large enough for all of them."
         )
+    if solver == "gp_ucb":
+        ridge = noise**2 if regularization is None else regularization
+    else:
+        ridge = ridge_for_horizon(regularization, epoch if fresh else epoch * epochs)
+    chosen = chosen_width(
+        width, [], delta=delta, norm_bound=norm_bound is not None, information_gain=information_gain != "realised"
+    )
+    if isinstance(chosen, Confidence):
+        return chosen, noise, ridge
+    if norm_bound is None:
+        raise InvalidInput("`norm_bound` is missing: the theorem needs a bound on the norm of what is learned.")
     gain = chosen_gain(information_gain, domain, context, kernels[0])
     confidence: Confidence
     if solver == "gp_ucb":
-        ridge = noise**2 if regularization is None else regularization
         confidence = BoundedNoise(
             norm_bound=norm_bound, gain=gain, delta=delta / (shares * epochs), noise_matched=ridge == noise**2
         )
     else:
-        ridge = ridge_for_horizon(regularization, epoch if _is_fresh(memory) else epoch * epochs)
         number_of_parts = 2 if solver == "gp_ts" else 1
         confidence = SelfNormalized(
             norm_bound=norm_bound,
@@ -207,17 +213,16 @@ def _inner(
             delta=delta,
             ridge_large=ridge >= 1.0,
         )
-    return {
-        "confidence": confidence,
-        "score": SCORES[solver],
-        "noise": noise,
-        "regularization": ridge,
-        "memory": memory if isinstance(memory, Memory) else None,
-    }
+    return confidence, noise, ridge
 
 
-def _is_fresh(memory: str | Memory) -> bool:
-    return isinstance(memory, str) and memory == "fresh"
+def _take_names_of_memory(slots: Slots) -> bool:
+    """Whether epochs start from nothing; leaves in the slot what fills it."""
+    memory = slots.get("memory")
+    if memory is None or isinstance(memory, Memory):
+        return False
+    slots["memory"] = None
+    return one_of("memory", memory, MEMORIES) == "fresh"
 
 
 def _each(kernel: Kernel | Sequence[Kernel]) -> tuple[Kernel, ...]:

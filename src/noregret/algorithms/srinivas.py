@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Unpack
 
-from ..checks import flag, one_of
+from ..checks import flag
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..parts.confidence import Confidence
-from ..parts.memory import Memory
-from ..parts.pending import Pending
 from ..parts.refit import Refit
 from ..parts.rkhs import BoundedNoise
 from ..parts.scores import (
@@ -21,15 +19,17 @@ from ..parts.scores import (
     Score,
     UpperConfidenceBound,
 )
-from ..parts.search import PointSearch
 from ..parts.series import Series
 from ..policy import Policy, check_model
 from .common import (
+    Slots,
+    algorithm,
     bayes_width,
     bounds_without_theorem,
     build,
     checked_noise,
     chosen_gain,
+    chosen_width,
     norm_bound_or_guess,
     prior_std,
     ridge_of_noise,
@@ -38,13 +38,13 @@ from .common import (
 SMALL_MARGIN = 0.05  # of the prior standard deviation, for the probability of improvement
 
 
+@algorithm()
 def gp_ucb(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
-    context: Domain | None = None,
-    width: str | None = None,
+    width: str | Confidence | None = None,
     scale: float = 1.0,
     delta: float = 0.1,
     a: float | None = None,
@@ -55,11 +55,7 @@ def gp_ucb(
     guess_norm: bool = False,
     information_gain: str | float = "greedy",
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """GP-UCB: play argmax mu_{t-1}(x) + beta_t^{1/2} sigma_{t-1}(x) (Srinivas et al. 2010, Algorithm 1, eq. 6).
 
@@ -68,10 +64,11 @@ def gp_ucb(
         kernel: prior covariance of the rewards, on (context, point) rows where there are contexts; the theorems assume
             k(x, x) <= 1.
         noise: standard deviation of the reward noise (Theorem 3: its largest absolute value), reward units.
-        context: domain of the contexts given to `ask`, or None.
         width: "finite" for Theorem 1, beta_t = 2 log(|D| t^2 pi^2 / (6 delta)), the default on arms; "compact" for
             Theorem 2, beta_t = 2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta))), the default
-            elsewhere; "rkhs" for Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta).
+            elsewhere; "rkhs" for Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta). Or a part, also one of your
+            own, such as `noregret.parts.confidence.ConstantWidth(value=2.0)`; then nothing below that is about the
+            bounds may be given.
         scale: multiplies beta_t; the paper's experiments divide it by 5.
         delta: failure probability of the confidence bounds.
         a: of Theorem 2, P(sup |df/dx_j| > L) <= a exp(-(L / b)^2); derived from the kernel unless given (how:
@@ -86,177 +83,174 @@ def gp_ucb(
         information_gain: gamma_t of Theorem 3: "greedy", an upper bound; "realised", "rate" or a number, for which
             nothing is proved.
         regularization: lambda; `noise**2` unless given, as in eq. 1. With another value nothing is proved.
-        prior_mean: what a reward is expected to be before anything is seen; the theorems are for f - prior_mean.
-        memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
-        pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
-        search: how a continuous domain is searched.
-        refit: learn the kernel from the record, on a schedule; then nothing is proved.
+        slots: what every algorithm takes (`noregret.algorithms.Slots`):
+            context: domain of the contexts given to `ask`, or None.
+            prior_mean: what a reward is expected to be before anything is seen, reward units; 0 unless given. The
+                theorems are for f - prior_mean.
+            memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or
+                `nr.RestartEvery(100)`.
+            explore: which rounds are forced: none, or a part of `noregret.parts.explore`.
+            pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
+            search: how a continuous domain is searched, `nr.PointSearch(...)`.
+            refit: learn the kernel from the record, on a schedule, `nr.Refit(...)`; then nothing is proved.
+
+    Raises:
+        InvalidInput: for values that make no sense, and for parts that do not go together.
+        TypeError: for a keyword that is none of these.
     """
     noise = checked_noise(noise)
     ridge = ridge_of_noise(regularization, noise)  # sigma^2 of eq. 1
     matched = ridge == noise**2
+    context = slots.get("context")
     check_model(domain, context, kernel)
     flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
     confidence: Confidence
-    if isinstance(width, str) and width == "rkhs":
-        if norm_bound is None and not guess_norm:
-            raise InvalidInput(
-                "width='rkhs' is Theorem 3, which needs `norm_bound`: a bound on the norm of f in the kernel's RKHS. "
-                "Where none is known, guess_norm=True finds one by doubling."
-            )
+    chosen = chosen_width(
+        width, ["finite", "compact", "rkhs"], delta=delta, scale=scale != 1.0, a=a is not None, b=b is not None,
+        r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
+        information_gain=information_gain != "greedy",
+    )  # fmt: skip
+    if isinstance(chosen, Confidence):
+        confidence = chosen
+    elif chosen == "rkhs":
         if series is not None:
             raise InvalidInput("`series` is of Theorems 1 and 2: Theorem 3 has no pi_t. Leave it out.")
-        bound = norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit)
+        bound = _norm_of_theorem_3(norm_bound, guess_norm=guess_norm, refit=slots.get("refit"))
         gain = chosen_gain(information_gain, domain, context, kernel)
         confidence = BoundedNoise(
-            norm_bound=bound,
-            gain=gain,
-            delta=delta,
-            scale=scale,
-            noise_matched=matched,
-            guessed=guess_norm,
+            norm_bound=bound, gain=gain, delta=delta, scale=scale, noise_matched=matched, guessed=guess_norm,
             noise=noise,
-        )
+        )  # fmt: skip
     else:
         if norm_bound is not None or guess_norm:
             raise InvalidInput(
                 "`norm_bound` belongs to Theorem 3: add width='rkhs' to use it, or leave it out; Theorems 1 and 2 are "
                 "for samples of the process and need none."
             )
-        if width is not None:
-            one_of("width", width, ["finite", "compact", "rkhs"], why="They are Theorems 1, 2 and 3.")
         confidence = bayes_width(
-            domain,
-            context,
-            kernel,
-            width=width,
-            a=a,
-            b=b,
-            r=r,
-            delta=delta,
-            scale=scale,
-            noise_matched=matched,
+            domain, context, kernel, width=chosen, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched,
             series=series,
-        )
+        )  # fmt: skip
     return build(
         "gp_ucb", domain, kernel, confidence, UpperConfidenceBound(),  # eq. 6
-        noise=noise, regularization=ridge, context=context, prior_mean=prior_mean, memory=memory, pending=pending,
-        search=search, refit=refit,
+        noise=noise, regularization=ridge, **slots,
     )  # fmt: skip
 
 
+def _norm_of_theorem_3(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
+    """B of Theorem 3, or the first guess of it."""
+    if norm_bound is None and not guess_norm:
+        raise InvalidInput(
+            "width='rkhs' is Theorem 3, which needs `norm_bound`: a bound on the norm of f in the kernel's RKHS. "
+            "Where none is known, guess_norm=True finds one by doubling."
+        )
+    return norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit)
+
+
+@algorithm()
 def expected_improvement(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
-    context: Domain | None = None,
     incumbent: str = "mean",
     margin: float = 0.0,
+    width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """Expected improvement, EI (Mockus et al. 1978; the baseline of Srinivas et al. 2010, section 6).
 
     Before the first reward the prior mean is the incumbent.
 
     Args:
-        domain, kernel, noise, context, regularization, prior_mean, memory, pending, search, refit: see `gp_ucb`.
+        domain, kernel, noise, regularization, slots: see `gp_ucb`.
         incumbent: "mean", the highest posterior mean over the domain under the context of the question, which makes EI
             competitive under noise (Srinivas et al.), or "reward", the best noisy reward told under that very context,
             with which it gets stuck (as in Chowdhury & Gopalan 2017). See `noregret.parts.scores.Improvement`.
         margin: improvement below which a point does not count, reward units.
-        delta: of `study.bounds` alone, which are those of Theorem 1 on arms and pointwise elsewhere.
+        width: of `study.bounds` alone: "finite", those of Theorem 1, the default on arms; "pointwise", for one point
+            in one round, the default elsewhere; or a part.
+        delta: likewise.
     """
     return _rule(
         "expected_improvement", domain, kernel, ExpectedImprovement(incumbent=incumbent, margin=margin),
-        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
-        memory=memory, pending=pending, search=search, refit=refit,
+        noise=noise, width=width, delta=delta, regularization=regularization, **slots,
     )  # fmt: skip
 
 
+@algorithm()
 def probability_of_improvement(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
-    context: Domain | None = None,
     incumbent: str = "mean",
     margin: float | None = None,
+    width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """Most probable improvement, PI or MPI (Kushner 1964; the baseline of Srinivas et al. 2010, section 6).
 
     Args:
-        domain, kernel, noise, context, incumbent, delta, regularization, prior_mean, memory, pending, search, refit:
-            see `expected_improvement`.
+        domain, kernel, noise, incumbent, width, delta, regularization, slots: see `expected_improvement`.
         margin: by how much it must improve, reward units; 5% of the prior standard deviation unless given. Without
             any, and with the incumbent "mean", the rule is `greedy_mean`.
     """
     if margin is None:
-        margin = SMALL_MARGIN * prior_std(domain, context, kernel)
+        margin = SMALL_MARGIN * prior_std(domain, slots.get("context"), kernel)
     return _rule(
         "probability_of_improvement", domain, kernel, ProbabilityOfImprovement(incumbent=incumbent, margin=margin),
-        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
-        memory=memory, pending=pending, search=search, refit=refit,
+        noise=noise, width=width, delta=delta, regularization=regularization, **slots,
     )  # fmt: skip
 
 
+@algorithm()
 def greedy_mean(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
-    context: Domain | None = None,
+    width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
-    """Exploitation alone, argmax mu_{t-1}(x) ("mean only" of Srinivas et al. 2010, section 6); see `gp_ucb`."""
+    """Exploitation alone, argmax mu_{t-1}(x) ("mean only" of Srinivas et al. 2010, section 6).
+
+    Args:
+        domain, kernel, noise, width, delta, regularization, slots: see `expected_improvement`.
+    """
     return _rule(
         "greedy_mean", domain, kernel, PosteriorMean(),
-        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
-        memory=memory, pending=pending, search=search, refit=refit,
+        noise=noise, width=width, delta=delta, regularization=regularization, **slots,
     )  # fmt: skip
 
 
+@algorithm()
 def greedy_variance(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
-    context: Domain | None = None,
+    width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    pending: str | Pending = "ignore",
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
-    """Experimental design, argmax sigma_{t-1}(x) (Srinivas et al. 2010, eq. 4): learns f everywhere; see `gp_ucb`.
+    """Experimental design, argmax sigma_{t-1}(x) (Srinivas et al. 2010, eq. 4): learns f everywhere.
 
     The information it gathers is at least (1 - 1/e) of the most possible. "Variance only" in their section 6.
+
+    Args:
+        domain, kernel, noise, width, delta, regularization, slots: see `expected_improvement`.
     """
     return _rule(
         "greedy_variance", domain, kernel, PosteriorDeviation(),
-        noise=noise, context=context, delta=delta, regularization=regularization, prior_mean=prior_mean,
-        memory=memory, pending=pending, search=search, refit=refit,
+        noise=noise, width=width, delta=delta, regularization=regularization, **slots,
     )  # fmt: skip
 
 
@@ -267,16 +261,20 @@ def _rule(
     score: Score,
     *,
     noise: float,
+    width: str | Confidence | None,
     delta: float,
     regularization: float | None,
-    context: Domain | None,
-    **slots: Any,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """A rule that uses no confidence bounds."""
     noise = checked_noise(noise)
     ridge = ridge_of_noise(regularization, noise)
+    context = slots.get("context")
     check_model(domain, context, kernel)
-    confidence = bounds_without_theorem(domain, context, delta=delta, noise_matched=ridge == noise**2)
-    return build(
-        algorithm, domain, kernel, confidence, score, noise=noise, regularization=ridge, context=context, **slots
-    )
+    chosen = chosen_width(width, ["finite", "pointwise"], delta=delta)
+    if isinstance(chosen, Confidence):
+        confidence = chosen
+    else:
+        matched = ridge == noise**2
+        confidence = bounds_without_theorem(domain, context, width=chosen, delta=delta, noise_matched=matched)
+    return build(algorithm, domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Unpack
 
 from ..checks import integer, one_of, shown
 from ..domain import Domain
@@ -13,15 +13,24 @@ from ..kernels import Kernel
 from ..parts.confidence import Confidence, ConstantWidth
 from ..parts.delayed import CensoredWidth, Inflated
 from ..parts.explore import UncertaintySampling
-from ..parts.memory import Memory, RestartDoubling
+from ..parts.memory import RestartDoubling
 from ..parts.pending import Censored
-from ..parts.refit import Refit
 from ..parts.scores import Score, ThompsonSample, UpperConfidenceBound
-from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import bayes_width, build, checked_noise, chosen_gain, ridge_for_horizon, ridge_of_noise
+from .common import (
+    Slots,
+    algorithm,
+    bayes_width,
+    build,
+    checked_noise,
+    chosen_gain,
+    chosen_width,
+    ridge_for_horizon,
+    ridge_of_noise,
+)
 
 
+@algorithm(pending="trials without an answer are censored, as `window`, `minimum` and `late` say")
 def gp_ucb_sdf(
     domain: Domain,
     kernel: Kernel,
@@ -32,16 +41,13 @@ def gp_ucb_sdf(
     reward_bound: float = 1.0,
     norm_bound: float = 1.0,
     beta: float | None = None,
+    width: str | Confidence | None = None,
     late: str = "drop",
     horizon: int | str | None = None,
-    context: Domain | None = None,
     information_gain: str | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float | None = None,
-    memory: Memory | None = None,
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """GP-UCB-SDF: argmax mu_{t-1} + nu_t sigma_{t-1}, unanswered trials censored (Verma, Dai & Low 2022, eq. 2).
 
@@ -49,7 +55,7 @@ def gp_ucb_sdf(
     beta_t = B_f + (R + B_y) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))). Standard deviations are of f, without noise.
 
     Args:
-        domain, kernel, context, memory, search, refit: see `gp_ucb`.
+        domain, kernel: see `gp_ucb`.
         noise: R, the sub-Gaussian constant of the noise, reward units.
         window: m: an answer counts that comes before more than m further trials have been asked for; or a `timedelta`.
             For batches of b, b - 1; for random delays twice their mean is a good choice.
@@ -58,6 +64,8 @@ def gp_ucb_sdf(
         reward_bound: B_y, a bound on how far a reward is above the minimum, reward units.
         norm_bound: B_f, a bound on the norm of f - minimum in the kernel's RKHS, reward units.
         beta: a constant in place of beta_t; the paper's experiments take 1. Then nothing is proved.
+        width: "censored", nu_t; or a part, also one of your own, with which nothing else that is about the bounds may
+            be given.
         late: "drop", as in the paper: a later answer never counts; "accept": it does, and then nothing is proved.
         horizon: T; sets lambda = 1 + 2/T. "doubling" starts afresh after 16, 32, 64, ... rounds, each time with the
             lambda of the period to come (`RestartDoubling`); the default needs no T and forgets nothing.
@@ -65,19 +73,16 @@ def gp_ucb_sdf(
         delta: failure probability. The bounds hold for rho_m f, rho_m the probability of an answer within the window.
         regularization: lambda; 1 + 2/T unless given, 1 without a horizon. Below 1 the theorem's width has further
             factors (`CensoredWidth`), which make it very wide; a constant `beta` has none.
-        prior_mean: the minimum unless given, as the paper shifts rewards.
+        slots: see `gp_ucb`; `prior_mean` is the minimum unless given, as the paper shifts rewards.
     """
-    confidence, slots = _censoring(
-        domain, kernel, noise=noise, window=window, minimum=minimum, reward_bound=reward_bound, norm_bound=norm_bound,
-        beta=beta, late=late, context=context, information_gain=information_gain, delta=delta, parts=2, horizon=horizon,
-        regularization=regularization, prior_mean=prior_mean, memory=memory,
-    )  # fmt: skip
-    return build(
-        "gp_ucb_sdf", domain, kernel, confidence, UpperConfidenceBound(),
-        context=context, search=search, refit=refit, **slots,
+    return _censoring(
+        "gp_ucb_sdf", domain, kernel, UpperConfidenceBound(), parts=2, noise=noise, window=window, minimum=minimum,
+        reward_bound=reward_bound, norm_bound=norm_bound, beta=beta, width=width, late=late, horizon=horizon,
+        information_gain=information_gain, delta=delta, regularization=regularization, **slots,
     )  # fmt: skip
 
 
+@algorithm(pending="trials without an answer are censored, as `window`, `minimum` and `late` say")
 def gp_ts_sdf(
     domain: Domain,
     kernel: Kernel,
@@ -88,64 +93,67 @@ def gp_ts_sdf(
     reward_bound: float = 1.0,
     norm_bound: float = 1.0,
     beta: float | None = None,
+    width: str | Confidence | None = None,
     late: str = "drop",
     horizon: int | str | None = None,
-    context: Domain | None = None,
     information_gain: str | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float | None = None,
-    memory: Memory | None = None,
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """GP-TS-SDF: the argmax of a draw from GP(mu_{t-1}, nu_t^2 cov_{t-1}) (Verma, Dai & Low 2022, eq. 3).
 
     As `gp_ucb_sdf`, with log(4 / delta) in beta_t. (The code that the paper released draws without nu_t.)
+
+    Args:
+        domain, kernel, noise, window, minimum, reward_bound, norm_bound, beta, width, late, horizon, information_gain,
+            delta, regularization, slots: see `gp_ucb_sdf`.
     """
-    confidence, slots = _censoring(
-        domain, kernel, noise=noise, window=window, minimum=minimum, reward_bound=reward_bound, norm_bound=norm_bound,
-        beta=beta, late=late, context=context, information_gain=information_gain, delta=delta, parts=4, horizon=horizon,
-        regularization=regularization, prior_mean=prior_mean, memory=memory,
-    )  # fmt: skip
-    return build(
-        "gp_ts_sdf", domain, kernel, confidence, ThompsonSample(),
-        context=context, search=search, refit=refit, **slots,
+    return _censoring(
+        "gp_ts_sdf", domain, kernel, ThompsonSample(), parts=4, noise=noise, window=window, minimum=minimum,
+        reward_bound=reward_bound, norm_bound=norm_bound, beta=beta, width=width, late=late, horizon=horizon,
+        information_gain=information_gain, delta=delta, regularization=regularization, **slots,
     )  # fmt: skip
 
 
 def _censoring(
+    algorithm: str,
     domain: Domain,
     kernel: Kernel,
+    score: Score,
     *,
+    parts: int,
     noise: float,
     window: float | timedelta,
     minimum: float | None,
     reward_bound: float,
     norm_bound: float,
     beta: float | None,
+    width: str | Confidence | None,
     late: str,
-    context: Domain | None,
+    horizon: int | str | None,
     information_gain: str | float,
     delta: float,
-    parts: int,
-    horizon: int | str | None,
-    memory: Memory | None,
     regularization: float | None,
-    prior_mean: float | None,
-) -> tuple[Confidence, dict[str, Any]]:
+    **slots: Unpack[Slots],
+) -> Policy:
     if isinstance(horizon, str):
         one_of("horizon", horizon, ["doubling"], why="Or give the number of rounds, or None.")
-        if memory is not None or regularization is not None:
+        if slots.get("memory") is not None or regularization is not None:
             raise InvalidInput(
                 "horizon='doubling' decides itself which trials count and what lambda is: leave `memory` and "
                 "`regularization` out, or give `memory=nr.RestartDoubling(...)` in its place."
             )
-        memory, horizon = RestartDoubling(16, ridge=True), None
+        slots["memory"], horizon = RestartDoubling(16, ridge=True), None
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    context = slots.get("context")
     check_model(domain, context, kernel)
     pending = Censored.within(window, minimum=minimum, late=late)
-    confidence = CensoredWidth(
+    chosen = chosen_width(
+        width, ["censored"], delta=delta, reward_bound=reward_bound != 1.0, norm_bound=norm_bound != 1.0,
+        beta=beta is not None, information_gain=information_gain != "realised",
+    )  # fmt: skip
+    confidence = chosen if isinstance(chosen, Confidence) else CensoredWidth(
         window=pending.window,
         in_time=pending.in_time,
         reward_bound=reward_bound,
@@ -157,37 +165,36 @@ def _censoring(
         delta=delta,
         ridge_large=ridge >= 1.0,
         ridge=min(ridge, 1.0),
-    )
-    if prior_mean is None:
-        prior_mean = 0.0 if minimum is None else minimum
-    slots = {"noise": noise, "regularization": ridge, "prior_mean": prior_mean, "pending": pending, "memory": memory}
-    return confidence, slots
+    )  # fmt: skip
+    slots["pending"] = pending
+    if slots.get("prior_mean") is None:
+        slots["prior_mean"] = minimum  # as the paper shifts rewards
+    return build(algorithm, domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)
 
 
+@algorithm(pending="trials without an answer are hallucinated")
 def gp_bucb(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
     beta: float | None = None,
+    width: str | Confidence | None = None,
     inflation: str | float | None = None,
     initial: int = 0,
-    context: Domain | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """GP-BUCB: GP-UCB that hallucinates the answers it waits for (Desautels, Krause & Burdick 2014).
 
     Unanswered trials shrink the variance and leave the mean as it is.
 
     Args:
-        domain, kernel, noise, context, regularization, prior_mean, memory, search, refit: see `gp_ucb`.
+        domain, kernel, noise, regularization, slots: see `gp_ucb`.
         beta: a constant width, the multiplier of the standard deviation; the one of Srinivas et al.'s Theorem 1 or 2
             unless given.
+        width: "finite" or "compact", those theorems; or a part, also one of your own.
         inflation: the factor exp(C) by which the theorem of GP-BUCB widens that, C a bound in nats of what unanswered
             trials tell about f given the answers. None leaves it out, and then nothing is proved. "realised" takes
             what they tell; a number takes that C, or what they tell where it is more (`Inflated`). Delays must have
@@ -195,62 +202,75 @@ def gp_bucb(
         initial: T_init, rounds of uncertainty sampling at the beginning (and after each restart), which make C small.
         delta: of that theorem.
     """
-    score = UpperConfidenceBound()
-    policy = _batch("gp_bucb", domain, kernel, score, "hallucinate", noise, beta, context, delta, regularization,
-                    prior_mean=prior_mean, memory=memory, search=search, refit=refit)  # fmt: skip
+    initial = integer("initial", initial, low=0, why="It counts rounds of uncertainty sampling.")
+    if initial:
+        if slots.get("explore") is not None:
+            raise InvalidInput("`initial` and `explore` both say which rounds are forced: give one of them.")
+        slots["explore"] = UncertaintySampling(initial)
+    slots["pending"] = "hallucinate"
+    policy = _batch(
+        "gp_bucb", domain, kernel, UpperConfidenceBound(), noise=noise, beta=beta, width=width, delta=delta,
+        regularization=regularization, **slots,
+    )  # fmt: skip
     if inflation is not None:
         least = 0.0 if inflation == "realised" else inflation
         if isinstance(least, str):
             raise InvalidInput(f"`inflation` is {shown(inflation)}: it must be 'realised', a number of nats, or None.")
         policy = replace(policy, confidence=Inflated(base=policy.confidence, least=least))  # type: ignore[arg-type]  # a `Width`
-    initial = integer("initial", initial, low=0, why="It counts rounds of uncertainty sampling.")
-    return replace(policy, explore=UncertaintySampling(initial)) if initial else policy
+    return policy
 
 
+@algorithm(pending="trials without an answer are hallucinated")
 def gp_bts(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
     beta: float | None = None,
-    context: Domain | None = None,
+    width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """GP-BTS: Thompson sampling that hallucinates the answers it waits for (Chowdhury & Gopalan 2019).
 
-    Draws from GP(mu, beta^2 cov), with mu of the answered trials and cov of all; see `gp_bucb`.
+    Draws from GP(mu, beta^2 cov), with mu of the answered trials and cov of all.
+
+    Args:
+        domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.
     """
-    score = ThompsonSample()
-    return _batch("gp_bts", domain, kernel, score, "hallucinate", noise, beta, context, delta, regularization,
-                  prior_mean=prior_mean, memory=memory, search=search, refit=refit)  # fmt: skip
+    slots["pending"] = "hallucinate"
+    return _batch(
+        "gp_bts", domain, kernel, ThompsonSample(), noise=noise, beta=beta, width=width, delta=delta,
+        regularization=regularization, **slots,
+    )  # fmt: skip
 
 
+@algorithm(pending="trials without an answer are ignored")
 def asy_ts(
     domain: Domain,
     kernel: Kernel,
     *,
     noise: float,
     beta: float | None = 1.0,
-    context: Domain | None = None,
+    width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
-    prior_mean: float = 0.0,
-    memory: Memory | None = None,
-    search: PointSearch | None = None,
-    refit: Refit | None = None,
+    **slots: Unpack[Slots],
 ) -> Policy:
     """asy-TS: Thompson sampling that ignores the answers it waits for (Kandasamy et al. 2018).
 
-    Draws from the posterior of the answered trials, GP(mu, beta^2 cov), with beta = 1 unless given; see `gp_bucb`.
+    Draws from the posterior of the answered trials, GP(mu, beta^2 cov), with beta = 1 unless another width is given.
+
+    Args:
+        domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.
     """
-    score = ThompsonSample()
-    return _batch("asy_ts", domain, kernel, score, "ignore", noise, beta, context, delta, regularization,
-                  prior_mean=prior_mean, memory=memory, search=search, refit=refit)  # fmt: skip
+    if width is not None and beta == 1.0:
+        beta = None  # not given: the width takes its place
+    return _batch(
+        "asy_ts", domain, kernel, ThompsonSample(), noise=noise, beta=beta, width=width, delta=delta,
+        regularization=regularization, **slots,
+    )  # fmt: skip
 
 
 def _batch(
@@ -258,26 +278,29 @@ def _batch(
     domain: Domain,
     kernel: Kernel,
     score: Score,
-    pending: str,
+    *,
     noise: float,
     beta: float | None,
-    context: Domain | None,
+    width: str | Confidence | None,
     delta: float,
     regularization: float | None,
-    **slots: Any,
+    **slots: Unpack[Slots],
 ) -> Policy:
     noise = checked_noise(noise)
     ridge = ridge_of_noise(regularization, noise)
+    context = slots.get("context")
     check_model(domain, context, kernel)
+    chosen = chosen_width(width, ["finite", "compact"], delta=delta, beta=beta is not None)
     confidence: Confidence
-    if beta is not None:
+    if isinstance(chosen, Confidence):
+        confidence = chosen
+    elif beta is not None:
+        if chosen is not None:
+            raise InvalidInput("`beta` is a constant in place of the theorem's width that `width` names: give one.")
         confidence = ConstantWidth(value=beta, delta=delta)
     else:
         confidence = bayes_width(
             domain, context, kernel,
-            width=None, a=None, b=None, r=None, delta=delta, scale=1.0, noise_matched=ridge == noise**2,
+            width=chosen, a=None, b=None, r=None, delta=delta, scale=1.0, noise_matched=ridge == noise**2,
         )  # fmt: skip
-    return build(
-        algorithm, domain, kernel, confidence, score,
-        noise=noise, regularization=ridge, context=context, pending=pending, **slots,
-    )  # fmt: skip
+    return build(algorithm, domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)

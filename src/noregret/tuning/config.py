@@ -2,39 +2,23 @@
 
 from __future__ import annotations
 
-import difflib
-import inspect
 import re
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
 
-from .. import algorithms
 from ..checks import shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
-from ..kernels import Kernel, Linear, Matern, Periodic, Product, RationalQuadratic, SquaredExponential, Sum
 from ..parameters import Choice, Float, Int, Parameter
-from ..parts.pending import Ignored
-from ..parts.refit import Refit
 from ..policy import Policy
-from ..serialize import described_types
-from .outside import imported
+from .schema import Place, policy
+from .sections import convert, within
 
-ALGORITHMS: dict[str, Callable[..., Policy]] = {name: getattr(algorithms, name) for name in algorithms.__all__}
-KERNELS: dict[str, Callable[..., Kernel]] = {
-    "squared_exponential": SquaredExponential,
-    "matern": Matern,
-    "linear": Linear,
-    "rational_quadratic": RationalQuadratic,
-    "periodic": Periodic,
-}
-NOT_IN_A_FILE = ("context", "search", "memory", "pending", "change_points", "constraints")
-COMBINED: dict[str, Callable[[Kernel, Kernel], Kernel]] = {"sum": Sum, "product": Product}
 PICTURES = (".png", ".pdf", ".svg")
 LONGEST_TIMEOUT = 1e8  # seconds
 
@@ -140,7 +124,7 @@ def load(path: Path) -> Job:
             f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word lacks its quotes."
         ) from error
     try:
-        return _job(_convert(data, _File, ""), path)
+        return _job(convert(data, _File, ""), path)
     except NoRegretError as error:
         raise InvalidInput(f"{path}: {error}") from error
 
@@ -163,7 +147,8 @@ def _job(file: _File, path: Path) -> Job:
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
-    space = Space(**{name: _in(f"parameters.{name}", _parameter, table) for name, table in file.parameters.items()})
+    space = Space(**{name: within(f"parameters.{name}", _parameter, table) for name, table in file.parameters.items()})
+    domain: Domain = space if file.grid is None else within("grid", space.grid, file.grid)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
@@ -174,13 +159,9 @@ def _job(file: _File, path: Path) -> Job:
         seed=file.seed,
         storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
-        policy=_in("policy", _policy, file.policy, _domain(space, file.grid), file.objective.goal, folder),
+        policy=within("policy", policy, file.policy, domain, file.objective.goal, Place(space, folder)),
         objective=file.objective,
     )
-
-
-def _domain(space: Space, grid: int | dict[str, int] | None) -> Domain:
-    return space if grid is None else _in("grid", space.grid, grid)
 
 
 def _check_objective(objective: Objective) -> None:
@@ -200,123 +181,12 @@ def _parameter(table: Mapping[str, Any]) -> Parameter:
     kind = table.get("type")
     if kind not in ("float", "int", "choice"):
         raise InvalidInput(f"`type` is {kind!r}: it must be 'float', 'int' or 'choice'.")
-    described: _Float | _Int | _Choice = _convert(table, _Float | _Int | _Choice, "")
+    described: _Float | _Int | _Choice = convert(table, _Float | _Int | _Choice, "")
     if isinstance(described, _Choice):
         return Choice(*described.options)
     if isinstance(described, _Float):
         return Float(described.low, described.high, log=described.log)
     return Int(described.low, described.high, log=described.log, step=described.step)
-
-
-def _policy(table: Mapping[str, Any], domain: Domain, goal: str, folder: Path) -> Policy:
-    arguments = dict(table)
-    make = _named("algorithm", arguments.pop("algorithm", None), ALGORITHMS)
-    if not isinstance(arguments.get("kernel"), Mapping):
-        raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
-    arguments["kernel"] = _in("kernel", _kernel, arguments["kernel"], folder)
-    if goal == "minimize" and isinstance(arguments.get("prior_mean"), int | float):
-        arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
-    if "refit" in arguments:
-        arguments["refit"] = _in("refit", _refit, arguments["refit"])
-    for name in NOT_IN_A_FILE:
-        if name in arguments:
-            raise InvalidInput(f"`{name}` cannot be set in a file: it is for programs that ask and tell by themselves.")
-    # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
-    pending: dict[str, Any] = (
-        {"pending": Ignored(failed="worst")} if "pending" in inspect.signature(make).parameters else {}
-    )
-    policy: Policy = _call(make, arguments, domain=domain, **pending)
-    if policy.constraints:
-        raise InvalidInput(
-            f"`algorithm` {policy.algorithm!r} needs constraint values with every reward, and what a file "
-            "describes gives one number. Tell them from Python: `study.tell(trial, reward, constraints=g)`."
-        )
-    return policy
-
-
-def _refit(table: object) -> Refit:
-    if not isinstance(table, Mapping):
-        raise InvalidInput("`refit` must be a table such as { every = 10 }.")
-    refit: Refit = _call(Refit, table)
-    return refit
-
-
-def _kernel(table: Mapping[str, Any], folder: Path) -> Kernel:
-    arguments = dict(table)
-    kind = arguments.pop("type", None)
-    if isinstance(kind, str) and re.search("[.:]", kind):
-        return _own_kernel(kind, arguments, folder)
-    make = _named("type", kind, {**KERNELS, **COMBINED})
-    if kind in COMBINED:
-        for side in ("left", "right"):
-            if not isinstance(arguments.get(side), Mapping):
-                raise InvalidInput(f"a {kind} needs the kernel tables `left` and `right`.")
-            arguments[side] = _in(side, _kernel, arguments[side], folder)
-    kernel: Kernel = _call(make, arguments)
-    return kernel
-
-
-def _own_kernel(reference: str, arguments: Mapping[str, Any], folder: Path) -> Kernel:
-    """A kernel of the user's own: "module.Class" or "module:Class", imported as the objective's function is."""
-    module, _, name = reference.replace(":", ".").rpartition(".")
-    if not module or not name:
-        raise InvalidInput(f"`type` is {reference!r}: a kernel of your own is 'module.Class', beside this file.")
-    make = imported("`type`", reference, module, name, folder)
-    if not (isinstance(make, type) and issubclass(make, Kernel) and make in described_types()):
-        raise InvalidInput(
-            f"`type` {reference!r} is no kernel that a study could store: it must be a class that derives from "
-            "`noregret.kernels.PointKernel` or another kernel, decorated with `noregret.serialize.described`."
-        )
-    kernel: Kernel = _call(make, arguments)
-    return kernel
-
-
-def _named(field: str, name: object, known: Mapping[str, Callable[..., Any]]) -> Callable[..., Any]:
-    if not isinstance(name, str) or name not in known:
-        close = difflib.get_close_matches(str(name), known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise InvalidInput(f"`{field}` is {name!r}: it must be one of {', '.join(map(repr, known))}.{hint}")
-    return known[name]
-
-
-def _call(make: Callable[..., Any], arguments: Mapping[str, Any], **more: Any) -> Any:
-    """`make(**arguments)`, where a wrong or missing name is an error that lists the right ones."""
-    parameters = [p for name, p in inspect.signature(make).parameters.items() if name not in more]
-    known = [p.name for p in parameters]
-    missing = [p.name for p in parameters if p.default is p.empty and p.name not in arguments]
-    unknown = [name for name in arguments if name not in known]
-    if missing or unknown:
-        what = [f"missing {', '.join(missing)}"] * bool(missing) + [f"unknown {', '.join(unknown)}"] * bool(unknown)
-        raise InvalidInput(f"{'; '.join(what)}. The fields are: {', '.join(known)}.")
-    return make(**arguments, **more)
-
-
-def _convert(data: Any, kind: Any, place: str) -> Any:
-    """`data` as a checked structure; an error names the entry, the fault, and for a misspelt name the right one."""
-    try:
-        return msgspec.convert(data, kind)
-    except msgspec.ValidationError as error:
-        message = str(error).replace("Object", "the table").replace("`$", f"`{place or 'file'}").replace("`file.", "`")
-        unknown = re.search(r"unknown field `([^`]*)`", message)
-        if unknown:
-            fields = [name for struct in _structs(kind) for name in struct.__struct_fields__]
-            close = difflib.get_close_matches(unknown.group(1), fields, n=1)
-            message += (
-                f". Did you mean `{close[0]}`?" if close else f". The fields are: {', '.join(dict.fromkeys(fields))}."
-            )
-        raise InvalidInput(message) from None
-
-
-def _structs(kind: Any) -> tuple[Any, ...]:
-    return getattr(kind, "__args__", (kind,))
-
-
-def _in(field: str, make: Callable[..., Any], *arguments: Any) -> Any:
-    """`make(*arguments)`, where an error says in which field of the file it was found."""
-    try:
-        return make(*arguments)
-    except InvalidInput as error:
-        raise InvalidInput(f"[{field}] {error}") from error
 
 
 def _beside(storage: str, folder: Path) -> str:

@@ -1,0 +1,261 @@
+"""What `[policy]` of a tuning file may say: every algorithm, every part, every entry, in explicit tables.
+
+An option of an algorithm is in `ALGORITHMS` or in `LEFT_OUT`, with the reason; a test fails where it is in neither.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import algorithms
+from ..change import PowerLaw
+from ..domain import Domain, Space
+from ..errors import InvalidInput
+from ..kernels import (
+    Active,
+    Kernel,
+    Linear,
+    Matern,
+    Periodic,
+    Product,
+    RationalQuadratic,
+    SquaredExponential,
+    Sum,
+)
+from ..parts.confidence import Confidence, ConstantWidth, PointwiseBayes
+from ..parts.explore import Explore, UncertaintySampling, UniformExploration
+from ..parts.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
+from ..parts.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
+from ..parts.refit import Refit
+from ..parts.search import PointSearch
+from ..parts.series import EvenSeries, PowerSeries, Series
+from ..policy import Policy
+from .outside import imported
+from .sections import Section, one_named, within
+
+Inner = dict[str, Any]  # a table within a table, which has a reader in `READERS`
+Lengths = float | list[float]  # one for all columns, or one for each
+
+# What no file can say of any algorithm, and why.
+LEFT_OUT = {
+    "domain": "it is made of [parameters] and `grid`",
+    "context": "contexts are for programs that ask and tell by themselves",
+    "change_points": "of a real objective nobody knows them",
+}
+_CONSTRAINED = (
+    "needs constraint values with every reward, and what a file describes gives one number. Tell them from Python: "
+    "`study.tell(trial, reward, constraints=g)`."
+)
+ALGORITHMS_LEFT_OUT = {
+    "gp_ucb_noiseless_constraints": _CONSTRAINED,
+    "gp_ucb_noisy_constraints": _CONSTRAINED,
+}
+
+
+def _algorithm(make: Callable[..., Policy], *needed: str, slots: tuple[str, ...], **own: Any) -> Section:
+    """The table of an algorithm: its own options, and the slots that it does not fill itself."""
+    every = {"kernel": Inner, "noise": float, **own, "delta": float, "regularization": float, "prior_mean": float}
+    every |= {slot: str | Inner if slot == "pending" else Inner for slot in slots}
+    needs = ("kernel", "noise", *needed)
+    optional = {name: kind for name, kind in every.items() if name not in needs}
+    return Section(make, {name: every[name] for name in needs}, optional, LEFT_OUT)
+
+
+_FREE = ("memory", "explore", "pending", "search", "refit")
+_WAITING = ("memory", "explore", "search", "refit")  # of those that fill `pending` themselves
+_WIDTH: dict[str, Any] = {"width": str | Inner}
+_NORM: dict[str, Any] = {"norm_bound": float, "guess_norm": bool, "information_gain": str | float}
+_CHOWDHURY: dict[str, Any] = {"horizon": int, **_WIDTH, **_NORM, "v": float | Inner}
+_IMPROVEMENT: dict[str, Any] = {"incumbent": str, "margin": float, **_WIDTH}
+_CENSORING: dict[str, Any] = {
+    "window": float, "minimum": float, "reward_bound": float, "norm_bound": float, "beta": float, **_WIDTH,
+    "late": str, "horizon": int | str, "information_gain": str | float,
+}  # fmt: skip
+
+ALGORITHMS = {
+    "asy_ts": _algorithm(algorithms.asy_ts, slots=_WAITING, beta=float, **_WIDTH),
+    "expected_improvement": _algorithm(algorithms.expected_improvement, slots=_FREE, **_IMPROVEMENT),
+    "gp_bts": _algorithm(algorithms.gp_bts, slots=_WAITING, beta=float, **_WIDTH),
+    "gp_bucb": _algorithm(
+        algorithms.gp_bucb, slots=_WAITING, beta=float, inflation=str | float, initial=int, **_WIDTH
+    ),
+    "gp_ts": _algorithm(
+        algorithms.gp_ts, slots=_FREE, **_CHOWDHURY, lipschitz=float | str, grid=float, growth=float
+    ),
+    "gp_ts_sdf": _algorithm(algorithms.gp_ts_sdf, "window", slots=_WAITING, **_CENSORING),
+    "gp_ucb": _algorithm(
+        algorithms.gp_ucb, slots=_FREE, **_WIDTH, scale=float, a=float, b=float, r=float, series=float | Inner, **_NORM
+    ),
+    "gp_ucb_cpd": _algorithm(
+        algorithms.gp_ucb_cpd, "horizon", slots=("pending", "search", "refit"),
+        horizon=int, exploration=float, threshold=float | Inner, ridge=float | Inner, distance=str, detector=str,
+        **_WIDTH, constant=float, log_power=float, norm_bound=float, information_gain=str | float, alpha=float,
+    ),
+    "gp_ucb_sdf": _algorithm(algorithms.gp_ucb_sdf, "window", slots=_WAITING, **_CENSORING),
+    "greedy_mean": _algorithm(algorithms.greedy_mean, slots=_FREE, **_WIDTH),
+    "greedy_variance": _algorithm(algorithms.greedy_variance, slots=_FREE, **_WIDTH),
+    "igp_ucb": _algorithm(algorithms.igp_ucb, slots=_FREE, **_CHOWDHURY),
+    "kernel_ucb": _algorithm(algorithms.kernel_ucb, "eta", slots=_FREE, eta=float, horizon=int),
+    "probability_of_improvement": _algorithm(algorithms.probability_of_improvement, slots=_FREE, **_IMPROVEMENT),
+}  # fmt: skip
+
+KERNELS = {
+    "squared_exponential": Section(SquaredExponential, {}, {"lengthscale": Lengths, "scale": float}),
+    "matern": Section(Matern, {}, {"nu": float, "lengthscale": Lengths, "scale": float}),
+    "rational_quadratic": Section(RationalQuadratic, {}, {"alpha": float, "lengthscale": Lengths, "scale": float}),
+    "periodic": Section(Periodic, {}, {"period": Lengths, "lengthscale": Lengths, "scale": float}),
+    "linear": Section(Linear, {}, {"scale": float}),
+    "sum": Section(Sum, {"left": Inner, "right": Inner}),
+    "product": Section(Product, {"left": Inner, "right": Inner}),
+    "scaled": Section(lambda factor, kernel: factor * kernel, {"factor": float, "kernel": Inner}),
+    "active": Section(Active, {"parameters": list[str], "kernel": Inner}),
+}
+
+_FAILED: dict[str, Any] = {"failed": str}
+# By slot: what fills it, and its tables by `type`.
+PARTS: dict[str, tuple[type, dict[str, Section]]] = {
+    "memory": (Memory, {
+        "sliding_window": Section(SlidingWindow, {"rounds": int}),
+        "restart_every": Section(RestartEvery, {"rounds": int}),
+        "restart_doubling": Section(RestartDoubling, {"first": int}, {"ridge": bool}),
+        "restart_at": Section(RestartAt, {"rounds": list[int]}),
+        "restart_on_change": Section(
+            RestartOnChange, {}, {"threshold": float | Inner, "ridge": float | Inner, "distance": str}
+        ),
+        "discount": Section(Discount, {"rate": float}),
+    }),
+    "explore": (Explore, {
+        "uniform": Section(UniformExploration, {}, {"xi": float}),
+        "uncertainty": Section(UncertaintySampling, {"rounds": int}),
+    }),
+    "pending": (Pending, {
+        "ignored": Section(Ignored, {}, _FAILED),
+        "hallucinated": Section(Hallucinated, {}, _FAILED),
+        "nearest_means": Section(NearestMeans, {}, {"neighbours": int, **_FAILED}),
+        "censored": Section(Censored.within, {"window": float, "minimum": float}, {"late": str}),
+    }),
+    "width": (Confidence, {
+        "constant": Section(ConstantWidth, {"value": float}, {"delta": float}),
+        "pointwise": Section(PointwiseBayes, {}, {"delta": float}),
+    }),
+    "series": (Series, {
+        "power": Section(PowerSeries, {}, {"power": float}),
+        "even": Section(EvenSeries, {"rounds": int}),
+    }),
+}  # fmt: skip
+PENDING_BY_NAME = {"ignore": "ignored", "hallucinate": "hallucinated"}
+POWER_LAW = Section(PowerLaw, {"constant": float}, {"exponent": float})
+REFIT = Section(Refit, {}, {"every": int, "prior": str, "restarts": int, "outputs": str, "standardize": bool})
+SEARCH = Section(PointSearch, {}, {"candidates": int, "around": int, "starts": int, "evaluations": int})
+
+
+class Place(NamedTuple):
+    """Where a file lies and what its parameters are, which some of its parts need."""
+
+    space: Space
+    folder: Path
+
+
+Reader = Callable[[Mapping[str, Any], Place], Any]
+
+
+def policy(table: Mapping[str, Any], domain: Domain, goal: str, place: Place) -> Policy:
+    """The policy of `[policy]`."""
+    entries = dict(table)
+    name = entries.pop("algorithm", None)
+    described = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
+    if not isinstance(entries.get("kernel"), Mapping):
+        raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
+    if isinstance(entries.get("pending"), str):
+        entries["pending"] = {"type": one_named("pending", entries["pending"], PENDING_BY_NAME)}
+    arguments = read(described, entries, place, named=f"`{name}`")
+    if goal == "minimize" and "prior_mean" in arguments:
+        arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
+    if "pending" in described.allowed:
+        # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
+        arguments.setdefault("pending", Ignored(failed="worst"))
+    made: Policy = described.make(domain=domain, **arguments)
+    return made
+
+
+def read(table: Section, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
+    """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
+    return {
+        name: within(name, READERS[name], value, place) if isinstance(value, Mapping) and name in READERS else value
+        for name, value in table.check(entries, named).items()
+    }
+
+
+def _kernel(table: Mapping[str, Any], place: Place) -> Kernel:
+    kernel: Kernel = _typed(Kernel, KERNELS, table, place)
+    return kernel
+
+
+def _part(slot: str) -> Reader:
+    return lambda table, place: _typed(*PARTS[slot], table, place)
+
+
+def _pending(table: Mapping[str, Any], place: Place) -> Any:
+    kind, tables = PARTS["pending"]
+    described = _described(kind, tables, table.get("type"), place)
+    return _typed(kind, tables, {"failed": "worst", **table} if "failed" in described.entries else table, place)
+
+
+def _plain(described: Section) -> Reader:
+    return lambda table, place: described.make(**read(described, table, place))
+
+
+def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], place: Place) -> Any:
+    """What a table with a `type` describes."""
+    entries = dict(value)
+    name = entries.pop("type", None)
+    described = _described(kind, tables, name, place)
+    arguments = read(described, entries, place, named=f"{name!r}")
+    if described.make is Active:
+        return Active(arguments["kernel"], _columns(arguments["parameters"], place.space))
+    try:
+        return described.make(**arguments)
+    except InvalidInput:
+        raise
+    except (TypeError, ValueError) as error:  # of a class of the user's own
+        raise InvalidInput(f"{name!r} does not take these values: {error}.") from error
+
+
+def _columns(names: list[str], space: Space) -> tuple[int, ...]:
+    """The columns of these parameters in an encoded point."""
+    where = {name: columns for name, (_, columns) in zip(space.parameters, space.columns(), strict=True)}
+    found = [one_named("parameters", name, where) for name in names]
+    return tuple(column for columns in found for column in range(columns.start, columns.stop))
+
+
+def _described(kind: type, tables: Mapping[str, Section], name: object, place: Place) -> Section:
+    """The table of a type, or of a class of the user's own, "module:Class" or "module.Class"."""
+    if not isinstance(name, str) or not {":", "."} & set(name):
+        return one_named("type", name, {**tables})
+    module, _, cls = name.replace(":", ".").rpartition(".")
+    made = imported("`type`", name, module, cls, place.folder)
+    if not (isinstance(made, type) and issubclass(made, kind) and "__dataclass_fields__" in made.__dict__):
+        raise InvalidInput(
+            f"`type` {name!r} must be a class that derives from `{kind.__name__}`, a frozen dataclass under "
+            "`noregret.serialize.described`."
+        )
+    known = [item for item in fields(made) if item.init]  # type: ignore[arg-type]  # a dataclass, seen above
+    needed = {f.name: Any for f in known if f.default is MISSING and f.default_factory is MISSING}
+    return Section(made, needed, {f.name: Any for f in known if f.name not in needed})
+
+
+READERS: dict[str, Reader] = {
+    "kernel": _kernel,
+    "left": _kernel,
+    "right": _kernel,
+    **{slot: _part(slot) for slot in PARTS},
+    "pending": _pending,
+    "refit": _plain(REFIT),
+    "search": _plain(SEARCH),
+    "v": _plain(POWER_LAW),
+    "threshold": _plain(POWER_LAW),
+    "ridge": _plain(POWER_LAW),
+}

@@ -1,0 +1,292 @@
+"""What a tuning file may say of the policy: everything that an algorithm takes, or a reason why not."""
+
+import inspect
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+import noregret as nr
+from noregret.parts import SLOTS
+from noregret.parts.confidence import ConstantWidth
+from noregret.parts.explore import UncertaintySampling, UniformExploration
+from noregret.parts.series import EvenSeries, PowerSeries
+from noregret.tuning import schema
+from noregret.tuning.config import load
+
+PAGE = (Path(__file__).parents[1] / "docs" / "tune.md").read_text()
+JOB = """
+trials = 5
+[parameters.x]
+type = "float"
+low = 0.0
+high = 1.0
+[parameters.kind]
+type = "choice"
+options = ["a", "b", "c"]
+[parameters.y]
+type = "int"
+low = 1
+high = 9
+"""
+OBJECTIVE = '[objective]\nfunction = "objective:score"\n'
+POLICY = '[policy]\nalgorithm = "gp_ucb"\nnoise = 0.1\nkernel = { type = "matern" }\n'
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "path", sys.path.copy())
+    yield tmp_path
+    sys.modules.pop("mine", None)
+
+
+def policy_of(folder, *lines, policy=POLICY, job=JOB):
+    path = folder / "job.toml"
+    path.write_text("\n".join([job, policy, *lines, OBJECTIVE]))
+    return load(path).policy
+
+
+def refused(folder, *lines, policy=POLICY):
+    with pytest.raises(nr.InvalidInput) as caught:
+        policy_of(folder, *lines, policy=policy)
+    return str(caught.value).split("job.toml: ")[1]
+
+
+@pytest.mark.parametrize("name", schema.ALGORITHMS)
+def test_every_option_is_an_entry_or_left_out_with_a_reason(name):
+    table = schema.ALGORITHMS[name]
+    options = set(inspect.signature(getattr(nr, name)).parameters)
+    assert table.make is getattr(nr, name)
+    assert set(table.entries) <= options
+    assert options - set(table.entries) == options & set(schema.LEFT_OUT)
+    required = {p.name for p in inspect.signature(table.make).parameters.values() if p.default is p.empty} - {"domain"}
+    assert set(table.needed) == required
+
+
+def test_reasons_are_given_for_what_exists():
+    options = {name for make in schema.ALGORITHMS for name in inspect.signature(getattr(nr, make)).parameters}
+    assert set(schema.LEFT_OUT) <= options
+    assert all(len(reason) > 20 for reason in [*schema.LEFT_OUT.values(), *schema.ALGORITHMS_LEFT_OUT.values()])
+
+
+TABLES = [
+    *schema.KERNELS.items(),
+    *(named for _, parts in schema.PARTS.values() for named in parts.items()),
+    *{"v": schema.POWER_LAW, "refit": schema.REFIT, "search": schema.SEARCH}.items(),
+]
+
+
+@pytest.mark.parametrize(("name", "table"), TABLES)
+def test_every_field_of_a_part_is_an_entry(name, table):
+    if name in ("scaled", "active"):
+        assert table.entries in (["factor", "kernel"], ["parameters", "kernel"])
+        return
+    fields = inspect.signature(table.make).parameters
+    assert set(table.entries) == set(fields)
+    assert set(table.needed) == {p.name for p in fields.values() if p.default is p.empty}
+
+
+def test_every_part_that_a_program_can_name_a_file_can_name_too():
+    """Public kernels and parts; an empirical kernel is of arms that no file lists."""
+    made = {table.make for _, table in TABLES}
+    public = {getattr(nr, name) for name in nr.__all__}
+    kinds = tuple(kind for slot, (kind, _) in SLOTS.items() if slot not in ("score", "objective"))
+    parts = {thing for thing in public if isinstance(thing, type) and issubclass(thing, (*kinds, nr.Kernel))}
+    assert parts - made == {nr.Kernel, nr.Empirical, nr.Censored}  # `Censored.within` is how the last one is made
+
+
+def test_the_page_names_everything():
+    missing = [
+        f"`{entry}`" for table in schema.ALGORITHMS.values() for entry in table.entries if f"`{entry}`" not in PAGE
+    ]
+    missing += [f"`{name}`" for name in schema.ALGORITHMS if f"`{name}`" not in PAGE]
+    for name, table in TABLES:
+        missing += [word for word in (name, *table.entries) if not re.search(rf"`{word}`|\b{word} = ", PAGE)]
+    assert missing == []
+
+
+BLOCKS = [block for block in re.findall(r"^```toml\n(.*?)^```", PAGE, re.M | re.S) if "[policy]" in block]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
+def test_the_pages_files_are_accepted_and_play(folder, block):
+    (folder / "mine.py").write_text(re.search(r"^with `mine.py`:\n\n```python\n(.*?)^```", PAGE, re.M | re.S).group(1))
+    path = folder / "job.toml"
+    path.write_text(block if "trials = " in block else JOB + block + OBJECTIVE)
+    policy = load(path).policy
+    assert nr.Policy.from_json(policy.to_json()) == policy
+    study = nr.Study(policy, seed=0)
+    for k in range(3):
+        study.tell(study.ask(), float(k))
+    assert study.ask().parameters
+
+
+def test_there_are_blocks_of_each_kind():
+    assert len(BLOCKS) == 5
+    assert sum("trials = " in block for block in BLOCKS) == 1
+
+
+@pytest.mark.parametrize("name", schema.ALGORITHMS)
+def test_every_algorithm_is_made_from_a_file(folder, name):
+    needs = {"eta": 1.0, "window": 3.0, "horizon": 50}
+    more = [f"{entry} = {needs[entry]}" for entry in schema.ALGORITHMS[name].needed if entry in needs]
+    more += ["norm_bound = 1.0"] * (name in ("igp_ucb", "gp_ts"))
+    policy = policy_of(folder, *more, policy=POLICY.replace("gp_ucb", name))
+    assert policy.algorithm == name
+    if "pending" in schema.ALGORITHMS[name].entries:
+        assert policy.pending == nr.Ignored(failed="worst")  # a failing region is left
+
+
+@pytest.mark.parametrize(
+    ("line", "slot", "part"),
+    [
+        ('memory = { type = "sliding_window", rounds = 30 }', "memory", nr.SlidingWindow(30)),
+        ('memory = { type = "restart_every", rounds = 30 }', "memory", nr.RestartEvery(30)),
+        ('memory = { type = "restart_at", rounds = [3, 9] }', "memory", nr.RestartAt((3, 9))),
+        (
+            'memory = { type = "restart_doubling", first = 4, ridge = true }',
+            "memory",
+            nr.RestartDoubling(4, ridge=True),
+        ),
+        ('explore = { type = "uncertainty", rounds = 4 }', "explore", UncertaintySampling(4)),
+        ('explore = { type = "uniform" }', "explore", UniformExploration()),
+        ('pending = "hallucinate"', "pending", nr.Hallucinated(failed="worst")),
+        ('pending = "ignore"', "pending", nr.Ignored(failed="worst")),
+        ('pending = { type = "ignored", failed = "aside" }', "pending", nr.Ignored()),
+        (
+            'pending = { type = "nearest_means", neighbours = 2 }',
+            "pending",
+            nr.NearestMeans(neighbours=2, failed="worst"),
+        ),
+        (
+            'pending = { type = "censored", window = 2.0, minimum = -1.0 }',
+            "pending",
+            nr.Censored.within(2.0, minimum=-1.0),
+        ),
+        ("search = { starts = 2 }", "search", nr.PointSearch(starts=2)),
+        ("refit = { every = 5, restarts = 0 }", "refit", nr.Refit(every=5, restarts=0)),
+        ('width = { type = "constant", value = 2 }', "confidence", ConstantWidth(value=2.0)),
+    ],
+)
+def test_parts_from_a_file(folder, line, slot, part):
+    assert getattr(policy_of(folder, line), slot) == part
+
+
+def test_discount_needs_a_grid_and_failures_set_aside(folder):
+    lines = ['memory = { type = "discount", rate = 0.1 }', 'pending = { type = "ignored", failed = "aside" }']
+    policy = policy_of(folder, *lines, job=JOB.replace("trials = 5", "trials = 5\ngrid = 3"))
+    assert policy.memory == nr.Discount(0.1)
+    assert "finitely many arms" in refused(folder, *lines)
+
+
+def test_series_and_schedules(folder):
+    assert policy_of(folder, "series = 3.0").confidence.series == PowerSeries(3.0)
+    assert policy_of(folder, 'series = { type = "even", rounds = 9 }').confidence.series == EvenSeries(9)
+    free = POLICY.replace("gp_ucb", "igp_ucb")
+    assert policy_of(folder, "v = 2", policy=free).confidence.schedule == nr.PowerLaw(2.0)
+    law = policy_of(folder, "v = { constant = 2.0, exponent = 0.5 }", policy=free)
+    assert law.confidence.schedule == nr.PowerLaw(2.0, 0.5)
+    cpd = policy_of(folder, "horizon = 90", "threshold = { constant = 2.0 }", policy=POLICY.replace("ucb", "ucb_cpd"))
+    assert cpd.memory.threshold == nr.PowerLaw(2.0)
+
+
+@pytest.mark.parametrize(
+    ("table", "kernel"),
+    [
+        ('{ type = "rational_quadratic", alpha = 2.0 }', nr.RationalQuadratic(2.0)),
+        ('{ type = "periodic", period = 0.5 }', nr.Periodic(0.5)),
+        ('{ type = "linear", scale = 3 }', nr.Linear(scale=3.0)),
+        ('{ type = "matern", lengthscale = [1, 2, 3, 4, 5] }', nr.Matern(2.5, [1.0, 2.0, 3.0, 4.0, 5.0])),
+        (
+            '{ type = "sum", left = { type = "linear" }, right = { type = "matern" } }',
+            nr.Linear() + nr.Matern(),
+        ),
+        (
+            '{ type = "product", left = { type = "linear" }, right = { type = "matern" } }',
+            nr.Linear() * nr.Matern(),
+        ),
+        ('{ type = "scaled", factor = 3.0, kernel = { type = "matern" } }', 3.0 * nr.Matern()),
+        # x has column 0, the three options of kind columns 1 to 3, y column 4.
+        (
+            '{ type = "active", parameters = ["y", "kind"], kernel = { type = "matern" } }',
+            nr.Matern().on(4, 1, 2, 3),
+        ),
+    ],
+)
+def test_kernels_from_a_file(folder, table, kernel):
+    found = policy_of(folder, policy=POLICY.replace('{ type = "matern" }', table)).kernel
+    assert found == kernel
+
+
+@pytest.mark.parametrize(
+    ("lines", "sentence"),
+    [
+        (
+            ["memroy = { }"],
+            "unknown memroy. Did you mean 'memory'? The entries of `gp_ucb` are: kernel, noise",
+        ),
+        (["horizon = 10"], "[policy] unknown horizon. The entries"),
+        (["context = 3"], "[policy] `context` cannot be set in a file: contexts are for programs"),
+        (
+            ["memory = { type = 'sliding' }"],
+            "[memory] `type` is 'sliding': it must be one of 'sliding_window'",
+        ),
+        (["memory = { rounds = 3 }"], "[policy] [memory] `type` is None: it must be one of 'sliding_window'"),
+        (["memory = 3"], "Expected a table, got `int` - at `memory`"),
+        (
+            ["memory = { type = 'sliding_window', round = 3 }"],
+            "[policy] [memory] missing rounds; unknown round. Did you mean 'rounds'? The entries of 'sliding_window'",
+        ),
+        (
+            ["memory = { type = 'sliding_window', rounds = 'many' }"],
+            "[policy] [memory] Expected `int`, got `str` - at `rounds`",
+        ),
+        (["memory = { type = 'sliding_window', rounds = 0 }"], "[policy] [memory] `rounds` is 0"),
+        (["pending = 'halucinate'"], "'ignore', 'hallucinate'. Did you mean 'hallucinate'?"),
+        (["pending = { type = 'ignored', failed = 'best' }"], "[policy] [pending] `failed` is 'best'"),
+        (["width = 'finit'"], "[policy] `width` is 'finit': it must be one of 'finite', 'compact', 'rkhs'"),
+        (["scale = 'big'"], "Expected `float`, got `str` - at `scale`"),
+        (["search = { candidates = 1 }"], "[policy] [search] `candidates` is 1"),
+        (["width = { type = 'nowhere:Mine' }"], "[policy] [width] `type` 'nowhere:Mine' could not be loaded"),
+        (["width = { type = 'broken:Mine' }"], "could not be loaded from"),
+        (["width = { type = 'mine:Shrinking', start = 1, delta = [] }"], "'mine:Shrinking' does not take these values"),
+        (["width = { type = 'math:pi' }"], "'math:pi' must be a class that derives from `Confidence`"),
+        (["memory = { type = 'mine:Shrinking', start = 1 }"], "must be a class that derives from `Memory`"),
+        (["width = { type = 'mine:Shrinking', strat = 1 }"], "missing start; unknown strat. Did you mean 'start'?"),
+    ],
+)
+def test_mistakes_are_named_with_what_is_allowed(folder, lines, sentence):
+    (folder / "mine.py").write_text(re.search(r"^with `mine.py`:\n\n```python\n(.*?)^```", PAGE, re.M | re.S).group(1))
+    (folder / "broken.py").write_text("1 / 0")
+    assert sentence in refused(folder, *lines)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "sentence"),
+    [
+        (
+            "{ type = 'active', parameters = ['z'], kernel = { type = 'matern' } }",
+            "`parameters` is 'z': it must be",
+        ),
+        ("{ type = 'sum', left = { type = 'matern' } }", "[policy] [kernel] missing right"),
+        ("{ type = 'sum', left = { type = 'matern' }, right = { type = 'mat' } }", "[kernel] [right] `type` is 'mat'"),
+        ("{ type = 'scaled', factor = 0, kernel = { type = 'matern' } }", "[policy] [kernel] `factor` is 0"),
+        ("{ type = 'matern', lengthscale = 'short' }", "[policy] [kernel] Expected `float | array`, got `str`"),
+    ],
+)
+def test_mistakes_in_kernels(folder, kernel, sentence):
+    assert sentence in refused(folder, policy=POLICY.replace('{ type = "matern" }', kernel))
+
+
+def test_the_constrained_algorithms_say_why_not(folder):
+    said = refused(folder, policy=POLICY.replace("gp_ucb", "gp_ucb_noisy_constraints"))
+    assert "[policy] `algorithm` 'gp_ucb_noisy_constraints' needs constraint values with every reward" in said
+
+
+def test_a_study_of_an_older_file_goes_on(folder):
+    """The policy of such a file is what it was: a failure counts as the worst, the rest is the algorithm's own."""
+    old = policy_of(folder, "scale = 0.2", "prior_mean = 0.5", "refit = { every = 5 }")
+    space = nr.Space(x=nr.Float(0.0, 1.0), kind=nr.Choice("a", "b", "c"), y=nr.Int(1, 9))
+    more = {"scale": 0.2, "prior_mean": 0.5, "refit": nr.Refit(every=5), "pending": nr.Ignored(failed="worst")}
+    assert old == nr.gp_ucb(space, nr.Matern(), noise=0.1, **more)
