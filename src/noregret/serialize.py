@@ -38,7 +38,7 @@ def described(cls: type[T]) -> type[T]:
             if name in hints and not _fits(value, hints[name]):
                 wanted = getattr(hints[name], "__name__", None) or str(hints[name])
                 raise InvalidInput(f"the field `{name}` is {shown(value)}, which is no {wanted}.")
-        return cls(**data)
+        return cls(**{name: _as_hinted(value, hints.get(name)) for name, value in data.items()})
 
     return described_by(
         encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init},
@@ -52,6 +52,7 @@ def described_by(
     """Class decorator for classes whose constructor does not take their fields by name."""
 
     def register(cls: type[T]) -> type[T]:
+        _check_name(cls)
         _ENCODERS[cls] = encode
         _DECODERS[cls.__name__] = decode
         if "__setstate__" not in cls.__dict__:
@@ -59,6 +60,19 @@ def described_by(
         return cls
 
     return register
+
+
+def _check_name(cls: type) -> None:
+    """A description names its class and not its module, so that modules may be renamed; two cannot share a name."""
+    home = cls.__module__.split(".")[0]
+    other = next((known for known in _ENCODERS if known.__name__ == cls.__name__), None)
+    own = __name__.split(".")[0]
+    if other is not None and other.__module__.split(".")[0] != home and own in (home, other.__module__.split(".")[0]):
+        raise InvalidInput(
+            f"There is a described class `{cls.__name__}` already, in `{other.__module__}`: a stored description "
+            "says no "
+            "more than the name. Give yours another one."
+        )
 
 
 def _restore(self: Any, state: dict[str, Any]) -> None:

@@ -159,6 +159,8 @@ class Guess(ABC):
 class Confidence(Part):
     """Which bounds hold for f in round t, counted from 1 since the last restart."""
 
+    delta: float = 1.0  # failure probability; 1 where nothing is claimed
+
     hallucinated: ClassVar[bool] = False  # whether they hold for a variance that counts unanswered trials as answered
     multiple: ClassVar[bool] = False  # whether they are always a multiple of the standard deviation, as draws want it
 

@@ -23,7 +23,6 @@ from ..record import Trial
 from ..serialize import described
 from .base import Combination, Part
 
-
 FAR = 10**9  # a round that no run reaches
 
 
