@@ -116,6 +116,18 @@ def _fits(value: Any, hint: Any) -> bool:
     return not isinstance(hint, type) or isinstance(value, hint)
 
 
+def _as_hinted(value: Any, hint: Any) -> Any:
+    """JSON knows no tuples: a list becomes one where the field is annotated so, for equality and for hashing."""
+    origin = get_origin(hint)
+    if not isinstance(value, list) or origin not in (tuple, Union, UnionType):
+        return value
+    if origin is tuple:
+        parts = get_args(hint)
+        inner = [parts[0]] * len(value) if parts[-1] is Ellipsis else parts
+        return tuple(_as_hinted(item, kind) for item, kind in zip(value, inner, strict=True))
+    return next((_as_hinted(value, part) for part in get_args(hint) if get_origin(part) is tuple), value)
+
+
 def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:
     """The values of a description that has exactly these entries, of these kinds; for decoders."""
     if data.keys() != kinds.keys():

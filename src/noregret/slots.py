@@ -7,10 +7,11 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 
 | slot | class | must have | may have |
 |---|---|---|---|
-| `memory` | `Memory` | | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeps_all` |
+| `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeps_all` |
 | | `Watch` | `see`, `reset`, `copy` | `predicts` |
 | `explore` | `Explore` | `due` | `score`, `ever` |
-| `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises`, `check_reward`, `proves` |
+| `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
+| | | | `check_reward`, `proves` |
 | `objective` | `Objective` | `target` | `begin`, `constraints`, `kernels`, `revises`, `proved` |
 | | `Charges` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `guess`, `recent`, `hallucinated` |
@@ -20,7 +21,7 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
 | | `Score` | `on_table`, `on_points` | `draws`, `in_rewards`, `placed` |
 
-Every part may have `check(policy)`, which refuses policies in which it makes no sense; call `super().check(policy)` too.
+Every part may have `check(policy)`, which refuses policies that it does not suit, and calls `super().check(policy)`.
 The others are what these methods are given or return: `Seen` (an answer, shown to a watch), `Prediction` (what was
 believed before it), `World` (what a watch may build its own picture from), `Restart` (a cut); `Pseudo` (what an
 unanswered trial counts as), `Known` and `Answers` (what that may be made of); `Change` (what new charges ask for);

@@ -26,7 +26,6 @@ from noregret.slots import (
     Width,
 )
 
-
 # -- memory: a window that grows, and a detector that is shown what was believed before ------------------------------
 
 
@@ -313,5 +312,3 @@ class Cauchy(Stationary):
 
         normal, mixing = ndtri(unit[:, :-1]), -np.log(unit[:, -1:])
         return np.sqrt(mixing) * normal / np.asarray(self.lengthscale)
-
-

@@ -121,7 +121,7 @@ def _counts(trial: Trial, ledger: Ledger, study: Study) -> bool:
     if trial.state == "observed" and trial.told_order == trial.asked_order:
         return ledger._target(trial) is not None
     if trial.state == "failed":
-        return study.policy.pending.failed == "worst"  # type: ignore[union-attr]  # of a `Policy`
+        return study.policy.pending.failed == "worst"
     if trial.state == "pending" or trial.number in ledger.dropped:
         return ledger._pseudo(trial) is not None
     return ledger._target(trial) is not None

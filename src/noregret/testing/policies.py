@@ -1,11 +1,10 @@
-"""The promises of a policy: what it decides is a function of policy, seed and record, and its parts do what they "
-"say.
-"""
+"""The promises of a policy: decisions are a function of policy, seed and record, and parts do what they say."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -46,13 +45,14 @@ def check_policy(
     check_memory(policy.memory, 2 * rounds)
     check_explore(policy.explore, rounds)
     driver = Driver(policy, seed=seed, reward=reward)
+    check_score(driver, 0)
     study = driver.play(driver.study(), 0, rounds)
     seen = driver.seen(study, rounds)
     _check_asking(driver, study, rounds)
     check_belief(study)
     check_pending(study)
     check_confidence(study, driver.probes, driver.context(rounds))
-    check_score(study, driver, rounds)
+    check_score(driver, rounds // 2)
     _check_again(driver, study, seen, rounds)
     _check_looking(driver, study, seen, rounds)
     _check_reopening(driver, study, seen, rounds)
@@ -118,7 +118,7 @@ def _check_reopening(driver: Driver, study: Study, seen: tuple[Any, ...], rounds
     with TemporaryDirectory() as folder:
         storage = f"sqlite:///{Path(folder) / 'studies.db'}"
         stored = driver.study(storage=storage)
-        for start, stop in zip(stops, stops[1:], strict=False):
+        for start, stop in pairwise(stops):
             driver.play(stored, start, stop)
             stored = driver.opened(storage)
         _check_run(study, seen, stored, driver.seen(stored, rounds), "A run whose study is opened again from storage")

@@ -13,7 +13,6 @@ from ..parts.explore import NoExploration
 from ..parts.scores import PointwiseScore, Score
 from ..parts.surface import PointView, Surface, TableView
 from ..policy import Policy
-from ..study import Study
 from .base import promise
 from .driver import Driver
 
@@ -27,13 +26,12 @@ class _Spy(Score):
     """Sees the views that a score sees, and checks what it makes of them."""
 
     def __init__(self, score: Score) -> None:
-        self._score, self.called = score, False
+        self._score = score
         self.name = type(score).__name__
         self.in_rewards = score.in_rewards  # type: ignore[misc]  # as of the class
 
     def on_table(self, view: TableView) -> Array:
         """Finite, fresh, one for each arm."""
-        self.called = True
         n = len(view.envelope().mean)
         scores = self._score.on_table(view)
         _check_scores(self.name, scores, n)
@@ -47,7 +45,6 @@ class _Spy(Score):
 
     def on_points(self, view: PointView) -> Surface:
         """Finite, and with the gradients that differences have."""
-        self.called = True
         surface = self._score.on_points(view)
         _check_scores(self.name, surface.values(view.points), len(view.points))
         _check_slopes(self.name, surface, view)
@@ -58,19 +55,17 @@ class _Spy(Score):
         return self._score.placed(point, surface, view)
 
 
-def check_score(study: Study, driver: Driver, rounds: int) -> None:
-    """Scores of the right shape, finite, with gradients that are those of the scores; and points in the domain."""
+def check_score(driver: Driver, rounds: int) -> None:
+    """Scores of the right shape, finite, with gradients that are those of the scores; after so many rounds."""
     policy = driver.policy
-    again = driver.play(driver.study(), 0, rounds // 2)
-    state: Any = again._state
-    spy = _Spy(policy.score)
-    state.policy = _with(policy, score=spy, explore=NoExploration())
-    state._explores = False
-    state.decide(driver.context(rounds // 2), now=float(rounds // 2))
-    if isinstance(policy.score, PointwiseScore):
-        bounds = study._look().bounds(now=float(rounds))
-        if bounds.pointwise:
-            _check_partials(policy.score, bounds)
+    state: Any = driver.play(driver.study(), 0, rounds)._state
+    spied = _with(policy, score=_Spy(policy.score), explore=NoExploration())
+    state.policy, state._explores = spied, False
+    context = driver.context(rounds)
+    state.decide(context, now=float(rounds))
+    bounds = state.bounds(now=float(rounds))
+    if isinstance(policy.score, PointwiseScore) and isinstance(bounds, Bounds) and bounds.pointwise:
+        _check_partials(policy.score, bounds)
 
 
 def _with(policy: Policy, **parts: object) -> Policy:

@@ -31,18 +31,18 @@ def check_storage(make: Callable[[], Any]) -> None:
         make: gives what is passed to `Study(storage=...)`, a new and empty place at each call: today the URL of a file
             that is not there yet. It is called a few times; cleaning up is its maker's business.
     """
-    _check_comes_back(make())
-    _check_apart(make())
-    _check_resumed(make())
-    _check_shared(make())
-    _check_threads(make())
-    _check_names(make())
     first, second = make(), make()
     Study(_arms(), storage=first, name="here")
     promise(
         refused(lambda: Study.open(storage=second, name="here"), NoRegretError),
         "`make` gave the same place twice, or a study shows up in a place where it was not made.",
     )
+    _check_comes_back(make())
+    _check_apart(make())
+    _check_resumed(make())
+    _check_shared(make())
+    _check_threads(make())
+    _check_names(make())
 
 
 def _arms() -> Policy:
@@ -76,7 +76,7 @@ def _check_comes_back(storage: Any) -> None:
         f"and what is missing stays missing. {list(study.trials)} came back as {list(again.trials)}.",
     )
     promise(again.ask().point.tolist() == study._state.decide().point.tolist(), "A study resumed decides otherwise.")
-    contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, [0.5, 0.2]), noise=0.1, context=Arms([[0.25], [1 / 3]]))
+    contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, (0.5, 0.2)), noise=0.1, context=Arms(np.array([[0.25], [1 / 3]])))
     constrained = gp_ucb_noisy_constraints(
         Arms.grid(0, 1, 5), Matern(2.5, 0.2), noise=0.1, norm_bound=1.0, epoch=2, epochs=2, constraints=2
     )
