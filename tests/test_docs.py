@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import noregret
+from noregret import slots, testing
 
 HOME = Path(__file__).parent.parent
 PAGES = sorted([HOME / "README.md", HOME / "CONTRIBUTING.md", HOME / "CHANGELOG.md", *HOME.glob("docs/**/*.md")])
@@ -58,6 +59,13 @@ def test_what_these_tests_would_find():
 def test_the_reference_lists_every_public_name_once():
     listed = re.findall(r"^\.\. auto\w+:: noregret\.(\w+)$", (HOME / "docs" / "reference.md").read_text(), re.M)
     assert sorted(listed) == sorted(noregret.__all__)
+
+
+def test_the_reference_lists_what_is_there_for_those_who_extend():
+    text = (HOME / "docs" / "reference.md").read_text()
+    for module in (slots, testing):
+        listed = re.findall(rf"^\.\. auto\w+:: {re.escape(module.__name__)}\.(\w+)$", text, re.M)
+        assert sorted(listed) == sorted(module.__all__)
 
 
 def test_every_page_is_in_the_table_of_contents_and_every_picture_in_the_gallery():

@@ -17,7 +17,6 @@ from .checks import LARGEST_REWARD, Array, shown
 from .domain import Arms, Domain, Space
 from .errors import InvalidInput, StorageError
 from .parameters import Float, Parameter
-from .parts.explore import NoExploration
 from .policy import Policy
 from .record import Record, Trial
 from .scripted import ScriptedPolicy
@@ -54,7 +53,7 @@ class Auditor:
     def __init__(self, policy: AnyPolicy, where: str) -> None:
         self._policy = policy
         self._where = where
-        self._explores = isinstance(policy, Policy) and not isinstance(policy.explore, NoExploration)
+        self._explores = isinstance(policy, Policy) and policy.explore.ever
         self._timed = policy.pending.in_time
 
     def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:

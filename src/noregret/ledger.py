@@ -16,6 +16,7 @@ import numpy as np
 from .aside import Aside
 from .checks import Array
 from .engines import Engine, Units
+from .errors import InvalidInput
 from .fillings import AnswersAlone
 from .fitting import Standardization
 from .kernels import Kernel
@@ -70,8 +71,14 @@ class Ledger:
         self.in_use, self.ridge, self.units, self._answers = kernel, regularization, Units(scale.mean, scale.std), None
         apart = self._pending.hallucinates
         self.belief: Belief[Any] = self.engine.fresh(kernel, regularization, apart=apart, drift=self._drift)
-        if not self.entries:
-            return
+        if self._pending.moves:  # what stands in may look at the answers: these first
+            self.entries = {number: entry for number, entry in self.entries.items() if number not in self.open}
+        if self.entries:
+            self._learn_anew(apart)
+        if self._pending.moves:
+            self._reconsider()
+
+    def _learn_anew(self, apart: bool) -> None:
         self.entries = {number: Entry(trial, self._target_now(trial)) for number, (trial, _) in self.entries.items()}
         cells = {number: self.engine.cell(trial) for number, (trial, _) in self.entries.items()}
         targets = {number: target for number, (_, target) in self.entries.items()}
@@ -259,11 +266,28 @@ class Ledger:
             if self._answers is not None:
                 self._answers.take(self._answered())
             self._revalue([number for number in self.open if number in self.entries])
+            if self._pending.moves:
+                self._reconsider()
+
+    def _reconsider(self) -> None:
+        """What counted as nothing may count as something by now."""
+        waiting = {trial.number for trial in self.fresh}
+        out = [trial for number, trial in self.open.items() if number not in self.entries and number not in waiting]
+        begun = [entry for trial in out if (entry := self._stands_in(trial)) is not None]
+        if begun:
+            self._enter(begun)
 
     def _revalue(self, numbers: list[int]) -> None:
         for number in numbers:
             trial, old = self.entries[number]
-            target = self._target_now(trial)
+            if number in self.open:
+                pseudo = self._pseudo(trial)
+                if pseudo is None:
+                    self._close(number)
+                    continue
+                target = self._of(pseudo)
+            else:
+                target = self._target_now(trial)
             if target != old:
                 self._revise(trial, target)
 
@@ -309,8 +333,12 @@ class Ledger:
         return self.engine.means(self.belief, trials) * self.units.unit + self.units.center
 
     def predictions(self, trial: Trial) -> Prediction:
-        """What is believed of f at a trial, reward units."""
-        mean, std = self.belief.predict(np.array([self.engine.cell(trial)]))
+        """What is believed of f at a trial, reward units; what stands in for its answer is no part of it."""
+        belief, cell = self.belief, self.engine.cell(trial)
+        if trial.number in self.entries:
+            belief = belief.copy()
+            self.engine.drop(belief, cell, self.entries[trial.number].target)
+        mean, std = belief.predict(np.array([cell]))
         return Prediction(float(mean[0]) * self.units.unit + self.units.center, float(std[0]) * self.units.unit)
 
     def _target(self, trial: Trial) -> float | None:
@@ -337,6 +365,13 @@ class Ledger:
         return self._pending.count_as(trial, known)
 
     def _of(self, pseudo: Pseudo) -> float | None:
+        if pseudo.value is None and not self._pending.hallucinates:
+            name = type(self._pending).__name__
+            raise InvalidInput(
+                f"`{name}` counts a trial for the variance alone (`Pseudo(None)`) and does not say that it ever "
+                "does: set "
+                f"`hallucinates = True` in the class, or return None where a trial is to count as nothing."
+            )
         return None if pseudo.value is None else self._scaled(pseudo.value)
 
     def _scaled(self, value: float) -> float:

@@ -38,7 +38,7 @@ def described(cls: type[T]) -> type[T]:
             if name in hints and not _fits(value, hints[name]):
                 wanted = getattr(hints[name], "__name__", None) or str(hints[name])
                 raise InvalidInput(f"the field `{name}` is {shown(value)}, which is no {wanted}.")
-        return cls(**data)
+        return cls(**{name: _as_hinted(value, hints.get(name)) for name, value in data.items()})
 
     return described_by(
         encode=lambda value: {f.name: to_plain(getattr(value, f.name)) for f in fields(value) if f.init},
@@ -52,6 +52,7 @@ def described_by(
     """Class decorator for classes whose constructor does not take their fields by name."""
 
     def register(cls: type[T]) -> type[T]:
+        _check_name(cls)
         _ENCODERS[cls] = encode
         _DECODERS[cls.__name__] = decode
         if "__setstate__" not in cls.__dict__:
@@ -59,6 +60,19 @@ def described_by(
         return cls
 
     return register
+
+
+def _check_name(cls: type) -> None:
+    """A description names its class and not its module, so that modules may be renamed; two cannot share a name."""
+    home = cls.__module__.split(".")[0]
+    other = next((known for known in _ENCODERS if known.__name__ == cls.__name__), None)
+    own = __name__.split(".")[0]
+    if other is not None and other.__module__.split(".")[0] != home and own in (home, other.__module__.split(".")[0]):
+        raise InvalidInput(
+            f"There is a described class `{cls.__name__}` already, in `{other.__module__}`: a stored description "
+            "says no "
+            "more than the name. Give yours another one."
+        )
 
 
 def _restore(self: Any, state: dict[str, Any]) -> None:
@@ -100,6 +114,18 @@ def _fits(value: Any, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, int) and not isinstance(value, bool)
     return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def _as_hinted(value: Any, hint: Any) -> Any:
+    """JSON knows no tuples: a list becomes one where the field is annotated so, for equality and for hashing."""
+    origin = get_origin(hint)
+    if not isinstance(value, list) or origin not in (tuple, Union, UnionType):
+        return value
+    if origin is tuple:
+        parts = get_args(hint)
+        inner = [parts[0]] * len(value) if parts[-1] is Ellipsis else parts
+        return tuple(_as_hinted(item, kind) for item, kind in zip(value, inner, strict=True))
+    return next((_as_hinted(value, part) for part in get_args(hint) if get_origin(part) is tuple), value)
 
 
 def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:

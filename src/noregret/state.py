@@ -18,11 +18,12 @@ import numpy as np
 from .availability import Available
 from .checks import Array
 from .engines import Decision, Engine, Question, make_engine, row_of, table
+from .errors import NoRegretError
 from .information import GreedyDesign
 from .kernels import Kernel
 from .ledger import Ledger
 from .parts.confidence import Bounds, Envelope, Progress, Window
-from .parts.memory import Restart, Seen, World
+from .parts.memory import Prediction, Restart, Seen, Watch, World
 from .parts.objective import Change
 from .parts.refit import Refitted
 from .policy import Policy
@@ -126,7 +127,7 @@ class State:
 
     def _take_stock(self, waiting: list[Trial]) -> None:
         if self._forgets and (due := self.policy.memory.cut(self._since, self._rounds)) is not None:
-            self._restart(due)
+            self._cut(due)
         if waiting:
             self._take_in(waiting)
         elif self._ledger.fresh:
@@ -143,7 +144,11 @@ class State:
             self._fit()
 
     def _first_counted(self) -> int:
-        return self.policy.memory.first_counted(self._since, self._rounds) if self._forgets else self._since
+        return (
+            max(self.policy.memory.first_counted(self._since, self._rounds), self._since)
+            if self._forgets
+            else self._since
+        )
 
     # -- outcomes ------------------------------------------------------------------------------------------------
 
@@ -157,7 +162,8 @@ class State:
         if self._watch is not None and self._watch.predicts:
             for trial in counted:
                 self._take_singly(trial)
-            self._ledger.take([])  # what was asked for since
+            if self._ledger.fresh:  # none of the answers counted any more
+                self._ledger.take([])
             return
         if self._drifts:  # each in its own round, or as if it were of this one
             for trial in counted:
@@ -167,8 +173,8 @@ class State:
             self._ledger.take(counted)
         if self._watch is not None:
             for trial in waiting:
-                if trial.reward is not None and trial.number >= self._since:
-                    self._heed(self._watch.see(Seen(trial, trial.reward - self.policy.prior_mean, None)))
+                if trial.number >= self._since:
+                    self._show(self._watch, trial, None)
 
     def _take_singly(self, trial: Trial) -> None:
         """Prediction, learning, and then a look: an e-value needs what was believed before."""
@@ -179,11 +185,26 @@ class State:
             self._tick(trial.number)
         self._ledger.take([trial])
         if trial.reward is not None:
-            self._heed(self._watch.see(Seen(trial, trial.reward - self.policy.prior_mean, before)))
+            self._show(self._watch, trial, before)
 
-    def _heed(self, cut: Restart | None) -> None:
-        if cut is not None:
-            self._restart(cut)
+    def _show(self, watch: Watch, trial: Trial, before: Prediction | None) -> None:
+        """An answer, and the cut that follows from it."""
+        if trial.reward is not None:
+            cut = watch.see(Seen(trial, trial.reward - self.policy.prior_mean, before))
+            if cut is not None:
+                self._cut(cut)
+
+    def _cut(self, cut: Restart) -> None:
+        """A restart that the memory calls for."""
+        if not self._since < cut.round <= self._rounds:
+            raise NoRegretError(
+                f"`{type(self.policy.memory).__name__}` cuts the memory at round {cut.round}, which is not after the "
+                "last "
+                f"cut (round {self._since}) and by the round to come ({self._rounds}): usually it forgets to compare "
+                "with "
+                "`since`, or a watch counts rounds of its own. A trial's round is `trial.number`."
+            )
+        self._restart(cut)
 
     def _asked_since(self, trial: Trial) -> int:
         """How many questions have been asked after that of a trial; points told without one are none."""

@@ -2,7 +2,6 @@
 
 import functools
 import inspect
-import itertools
 import json
 import subprocess
 import sys
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import algorithms
+from noregret import algorithms, testing
 from noregret.parts.explore import NoExploration
 from noregret.tuning import schema
 
@@ -116,26 +115,9 @@ def test_round_trips_through_json(make):
         policy.noise = 0.2
 
 
-def test_asking_is_pure(make):
-    study = nr.Study(make(), seed=5)
-    play(study, 15)
-    decided = study._state.decide()
-    assert study._state.decide() == decided
-    assert study.ask().arm == decided.arm
-
-
-def test_looking_changes_nothing(make):
-    quiet, curious = nr.Study(make(), seed=5), nr.Study(make(), seed=5)
-    for _ in range(40):
-        trials = quiet.ask(), curious.ask()
-        assert trials[0].arm == trials[1].arm
-        for study, trial in zip((quiet, curious), trials, strict=True):
-            answer(study, trial)
-        curious.predict()
-        curious.bounds(ARMS.points[:3])
-        best(curious)
-        assert curious.information_gain > 0
-    np.testing.assert_array_equal(quiet.predict(), curious.predict())
+def test_keeps_the_promises_of_every_policy(make):
+    """Asking, looking and reopening, the order of arrival, failures, what counts, bounds and scores."""
+    testing.check_policy(make(domain=nr.Arms.grid(0, 1, 20)))
 
 
 def test_same_seed_same_run_other_seed_other_run(make):
@@ -155,18 +137,6 @@ def test_resuming_from_storage_continues_exactly(make, tmp_path, stop):
     np.testing.assert_array_equal(resumed.predict(), straight.predict())
     assert resumed.width == straight.width
     assert resumed.information_gain == straight.information_gain
-
-
-def test_order_of_arrival_between_two_asks_does_not_matter(make):
-    outcomes = []
-    for order in itertools.permutations(range(4)):
-        study = nr.Study(make(), seed=6)
-        play(study, 5)
-        trials = study.ask(count=4)
-        for position in order:
-            answer(study, trials[position])
-        outcomes.append((study.ask().arm, study.predict()[0].tobytes()))
-    assert len(set(outcomes)) == 1
 
 
 def test_answers_may_come_late_or_never(make):

@@ -6,12 +6,12 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
-import threading
 
 import numpy as np
 import pytest
 
 import noregret as nr
+from noregret import testing
 
 STORAGES = {"sqlite": lambda folder: f"sqlite:///{folder}/studies.db"}
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
@@ -24,21 +24,9 @@ def url(request, tmp_path):
     return request.param(tmp_path)
 
 
-def test_everything_recorded_comes_back_exactly(url):
-    study = nr.Study(ON_SPACE, seed=2**70, storage=url, name="everything")
-    first, second, third = study.ask(count=3)
-    study.tell(third, 0.1 + 0.2)
-    study.fail(first, "nonsense: 'quoted' \N{SNOWMAN}")
-    study.add({"x": 10.0, "kind": 3, "n": 2}, -1e-300)
-    assert second.state == "pending"
-    again = nr.Study.open(storage=url, name="everything")
-    assert again.policy == ON_SPACE
-    assert again.seed == 2**70
-    assert list(again.trials) == list(study.trials)
-    assert [t.parameters for t in again.trials] == [t.parameters for t in study.trials]
-    assert again.trials[2].reward == 0.1 + 0.2
-    assert again.trials[3].parameters == {"x": 10.0, "kind": 3, "n": 2}
-    assert again.ask().arm == study._state.decide().arm
+@pytest.mark.parametrize("place", STORAGES.values(), ids=STORAGES.keys())
+def test_keeps_the_promises_of_every_storage(place, tmp_path_factory):
+    testing.check_storage(lambda: place(tmp_path_factory.mktemp("storage")))
 
 
 def test_studies_of_one_file_are_apart(url):
@@ -87,27 +75,6 @@ def test_two_studies_of_one_name_see_each_other(url):
     trial = left.ask()
     assert trial.arm == decided.arm
     assert right.trials[-1] == trial
-
-
-def test_threads_may_share_a_study(url):
-    study, failures = nr.Study(POLICY, storage=url), []
-
-    def work():
-        try:
-            for _ in range(5):
-                trial = study.ask()
-                study.tell(trial, float(trial.point[0]))
-        except Exception as error:
-            failures.append(error)
-
-    workers = [threading.Thread(target=work) for _ in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert not failures
-    assert [trial.number for trial in study.trials] == list(range(20))
-    assert all(trial.state == "observed" for trial in study.trials)
 
 
 WORKER = """

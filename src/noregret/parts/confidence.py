@@ -159,9 +159,10 @@ class Guess(ABC):
 class Confidence(Part):
     """Which bounds hold for f in round t, counted from 1 since the last restart."""
 
-    delta: float
+    delta: float = 1.0  # failure probability; 1 where nothing is claimed
 
     hallucinated: ClassVar[bool] = False  # whether they hold for a variance that counts unanswered trials as answered
+    multiple: ClassVar[bool] = False  # whether they are always a multiple of the standard deviation, as draws want it
 
     @property
     def recent(self) -> Window | None:
@@ -169,9 +170,9 @@ class Confidence(Part):
         return None
 
     @property
-    @abstractmethod
     def valid_for(self) -> str:
-        """See `Envelope.valid_for`."""
+        """See `Envelope.valid_for`; of bounds that nobody has proved, "none"."""
+        return "none"
 
     def guess(self) -> Guess | None:
         """A fresh guess of what the theorem takes for known, where one is made."""
@@ -184,6 +185,8 @@ class Confidence(Part):
 
 class Width(Confidence):
     """Bounds that are the same multiple of the standard deviation everywhere: how large it is in round t."""
+
+    multiple: ClassVar[bool] = True
 
     @abstractmethod
     def width(self, t: int, progress: Progress) -> float:

@@ -12,6 +12,7 @@ from ..errors import InvalidInput
 from ..randomness import Randomness
 from ..serialize import described
 from .base import Combination, Part
+from .memory import FAR
 from .scores import PointwiseScore, PosteriorDeviation
 
 
@@ -102,8 +103,7 @@ class UncertaintySampling(Explore):
 
     def check(self, policy: Combination) -> None:
         """A memory that grows beyond these rounds."""
-        late = 10**9
-        window = late - policy.memory.first_counted(0, late)
+        window = FAR - policy.memory.first_counted(0, FAR)
         if window <= self.rounds:
             raise InvalidInput(
                 f"A window of {window} rounds never gets beyond {self.rounds} initial ones, so that every round would "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import Array
+from ..errors import InvalidInput
 from ..randomness import Randomness
 
 # Scores this close, as a share of the prior standard deviation, are ties: far above the rounding of any posterior
@@ -25,6 +26,11 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     """
     best = int(scores.argmax())
     top = scores.item(best)
+    if top != top:  # NaN, which argmax finds
+        raise InvalidInput(
+            "The score of an arm is NaN. Usually a score of one's own divides by a standard deviation of 0, or takes the "
+            "logarithm of a negative number: see `noregret.testing.check_policy`."
+        )
     least = top - (TIE * size + ROUNDING * abs(top))
     scores[best] = -np.inf
     if scores.max(initial=-np.inf) < least:  # mostly: half the time of a comparison with every score

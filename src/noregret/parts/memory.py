@@ -23,6 +23,8 @@ from ..record import Trial
 from ..serialize import described
 from .base import Combination, Part
 
+FAR = 10**9  # a round that no run reaches
+
 
 class Restart(NamedTuple):
     """A cut of the memory."""
@@ -94,6 +96,22 @@ class Memory(Part):
     """Which trials count. One that overrides nothing counts them all and proves nothing."""
 
     keeps_all: ClassVar[bool] = False  # whether every answer counts for good: the theorems are for that
+
+    def check(self, policy: Combination) -> None:
+        """Where f drifts, an observation cannot be taken back: finitely many arms, and nothing that would have to."""
+        if self.drift() is None:
+            return
+        name = type(self).__name__
+        if not isinstance(policy.domain, Arms) or not isinstance(policy.context, Arms | None):
+            raise InvalidInput(
+                f"`{name}` forgets exactly on finitely many arms (and contexts). Elsewhere give the time as a context "
+                "and multiply the kernel by `Matern(0.5, ...)` on it; see `noregret.parts.memory.Discount`."
+            )
+        if policy.pending.revises or policy.objective.revises or policy.refit or self.first_counted(0, FAR) > 0:
+            raise InvalidInput(
+                f"`{name}` keeps no single observations, so nothing can be revised: use `SlidingWindow` or restarts "
+                "where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
+            )
 
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round
         """The last cut that is due after `since` and by this round, or None."""
@@ -229,6 +247,7 @@ class RestartOnChange(Memory):
 
     def check(self, policy: Combination) -> None:
         """No contexts, and forced uniform rounds."""
+        super().check(policy)
         if policy.context is not None:
             raise InvalidInput("Changes are detected without contexts: the paper has none, and neither has the test.")
         if not policy.explore.uniform:
@@ -313,16 +332,3 @@ class Discount(Memory):
     def drift(self) -> float | None:
         """The rate; None where it is 0, for then nothing drifts."""
         return self.rate or None
-
-    def check(self, policy: Combination) -> None:
-        """Finitely many arms, and nothing that must revise an observation."""
-        if not isinstance(policy.domain, Arms) or not isinstance(policy.context, Arms | None):
-            raise InvalidInput(
-                "`Discount` forgets exactly on finitely many arms (and contexts). Elsewhere give the time as a context "
-                "and multiply the kernel by `Matern(0.5, ...)` on it; see `noregret.parts.memory.Discount`."
-            )
-        if policy.pending.revises or policy.objective.revises or policy.refit:
-            raise InvalidInput(
-                "`Discount` keeps no single observations, so nothing can be revised: use `SlidingWindow` or restarts "
-                "where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
-            )

@@ -86,28 +86,6 @@ class Charges(ABC):
         """An independent copy."""
 
 
-class Objective(Part):
-    """What is learned of a trial."""
-
-    constraints: int  # m, how many constraint values each trial has
-    kernels: tuple[Kernel, ...] = ()  # that `Charges.kernel` may take; the first is the policy's own
-
-    revises: ClassVar[bool] = True  # whether what a trial counts as may change
-
-    @property
-    def proved(self) -> bool:
-        """Whether the bandit's bounds hold for what is learned, its own assumptions granted."""
-        return False
-
-    @abstractmethod
-    def target(self, trial: Trial, charges: Array) -> float | None:
-        """What an answered trial counts as under these charges `(m,)`, reward units; None where it teaches nothing."""
-
-    @abstractmethod
-    def begin(self) -> Charges:
-        """The charges of the first round."""
-
-
 @final
 class NoCharges(Charges):
     """Nothing is charged, ever."""
@@ -130,13 +108,34 @@ class NoCharges(Charges):
         return self
 
 
+class Objective(Part):
+    """What is learned of a trial."""
+
+    constraints: int = 0  # m, how many constraint values each trial has
+    kernels: tuple[Kernel, ...] = ()  # that `Charges.kernel` may take; the first is the policy's own
+
+    revises: ClassVar[bool] = True  # whether what a trial counts as may change
+
+    @property
+    def proved(self) -> bool:
+        """Whether the bandit's bounds hold for what is learned, its own assumptions granted."""
+        return False
+
+    @abstractmethod
+    def target(self, trial: Trial, charges: Array) -> float | None:
+        """What an answered trial counts as under these charges `(m,)`, reward units; None where it teaches nothing."""
+
+    def begin(self) -> Charges:
+        """The charges of the first round; mostly nothing is charged, ever."""
+        return NoCharges()
+
+
 @final
 @described
 @dataclass(frozen=True)
 class RewardAlone(Objective):
     """The reward; constraint values may be told and are recorded all the same."""
 
-    constraints = 0
     revises: ClassVar[bool] = False
 
     @property
@@ -147,10 +146,6 @@ class RewardAlone(Objective):
     def target(self, trial: Trial, charges: Array) -> float | None:  # noqa: ARG002 - nothing to weigh
         """The reward."""
         return trial.reward
-
-    def begin(self) -> Charges:
-        """Nothing is charged."""
-        return NoCharges()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,7 +22,7 @@ from ..checks import LARGEST_REWARD, Array, flag, number, one_of, settle
 from ..domain import Arms
 from ..errors import InvalidInput
 from ..serialize import described
-from .base import Part
+from .base import Combination, Part
 from .confidence import Envelope
 from .lattice import best_on_grid
 from .surface import PointView, Surface, TableView, View
@@ -37,6 +37,15 @@ class Score(Part):
     """A number for each candidate, larger is better."""
 
     in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
+    draws: ClassVar[bool] = False  # whether it asks a view for draws of f (`draw`, `path`)
+
+    def check(self, policy: Combination) -> None:
+        """Draws want bounds that are a multiple of the standard deviation."""
+        if self.draws and not policy.confidence.multiple:
+            raise InvalidInput(
+                f"`{type(self).__name__}` widens its draws by a multiple of the standard deviation, and the bounds of "
+                f"`{type(policy.confidence).__name__}` are none: give the policy a `Width`, or another score."
+            )
 
     @abstractmethod
     def on_table(self, view: TableView) -> Array:
@@ -220,6 +229,8 @@ class ThompsonSample(Score):
     grid: float | None = None
     growth: float = 2.0
     per_norm: bool = True
+
+    draws: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if self.grid is not None:

@@ -1,0 +1,73 @@
+"""What parts of one's own derive from: the slots of a policy, and what goes in and out of them.
+
+A part is a frozen dataclass that derives from the abstract class of its slot and is decorated with
+`noregret.serialize.described`; `policy.using(memory=...)` puts it into a policy. `noregret.testing.check_policy` tries
+whether the whole keeps its promises. What is not overridden is sound and proves nothing. Worked examples are in
+docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKernel`.
+
+| slot | class | must have | may have |
+|---|---|---|---|
+| `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeps_all` |
+| | `Watch` | `see`, `reset`, `copy` | `predicts` |
+| `explore` | `Explore` | `due` | `score`, `ever` |
+| `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
+| | | | `check_reward`, `proves` |
+| `objective` | `Objective` | `target` | `begin`, `constraints`, `kernels`, `revises`, `proved` |
+| | `Charges` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
+| `confidence` | `Width` | `width` | `valid_for`, `guess`, `recent`, `hallucinated` |
+| | `Confidence` | `bounds` | likewise |
+| | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
+| | `Guess` | `check`, `copy` | |
+| `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
+| | `Score` | `on_table`, `on_points` | `draws`, `in_rewards`, `placed` |
+
+Every part may have `check(policy)`, which refuses policies that it does not suit, and calls `super().check(policy)`.
+The others are what these methods are given or return: `Seen` (an answer, shown to a watch), `Prediction` (what was
+believed before it), `World` (what a watch may build its own picture from), `Restart` (a cut); `Pseudo` (what an
+unanswered trial counts as), `Known` and `Answers` (what that may be made of); `Change` (what new charges ask for);
+`Envelope` (bounds at points), `Symmetric` (mean +- width * std), `Progress` (what a width may depend on), `Window`
+(trials it depends on); `View`, `TableView` and `PointView` (a round as a score sees it), `Surface` (what is maximised).
+"""
+
+from __future__ import annotations
+
+from .parts.base import Part
+from .parts.confidence import Bounds, Confidence, Envelope, Guess, Progress, Symmetric, Width, Window
+from .parts.explore import Explore
+from .parts.memory import Memory, Prediction, Restart, Seen, Watch, World
+from .parts.objective import Change, Charges, Objective
+from .parts.pending import Answers, Known, Pending, Pseudo
+from .parts.scores import PointwiseScore, Score
+from .parts.surface import PointView, Surface, TableView, View
+
+__all__ = [
+    "Answers",
+    "Bounds",
+    "Change",
+    "Charges",
+    "Confidence",
+    "Envelope",
+    "Explore",
+    "Guess",
+    "Known",
+    "Memory",
+    "Objective",
+    "Part",
+    "Pending",
+    "PointView",
+    "PointwiseScore",
+    "Prediction",
+    "Progress",
+    "Pseudo",
+    "Restart",
+    "Score",
+    "Seen",
+    "Surface",
+    "Symmetric",
+    "TableView",
+    "View",
+    "Watch",
+    "Width",
+    "Window",
+    "World",
+]

@@ -1,0 +1,176 @@
+"""The promises of a storage, seen through the studies that are kept in it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..algorithms import gp_ucb, gp_ucb_noisy_constraints
+from ..domain import Arms, Space
+from ..errors import InvalidInput, NoRegretError, TrialError
+from ..kernels import Matern
+from ..parameters import Choice, Float, Int
+from ..policy import Policy
+from ..record import Trial
+from ..study import Study
+from .base import promise, refused
+
+THREADS, EACH = 3, 4
+
+
+def check_storage(make: Callable[[], Any]) -> None:
+    """Raise an `AssertionError` where a storage breaks a promise.
+
+    What it needs of a storage is what `Study` needs: a study is made in it under a name, opened again by name alone,
+    resumed with an equal policy and seed, and shared by several `Study` objects (and threads) at once.
+
+    Args:
+        make: gives what is passed to `Study(storage=...)`, a new and empty place at each call: today the URL of a file
+            that is not there yet. It is called a few times; cleaning up is its maker's business.
+    """
+    first, second = make(), make()
+    Study(_arms(), storage=first, name="here")
+    promise(
+        refused(lambda: Study.open(storage=second, name="here"), NoRegretError),
+        "`make` gave the same place twice, or a study shows up in a place where it was not made.",
+    )
+    _check_comes_back(make())
+    _check_apart(make())
+    _check_resumed(make())
+    _check_shared(make())
+    _check_threads(make())
+    _check_names(make())
+
+
+def _arms() -> Policy:
+    return gp_ucb(Arms.grid(0, 1, 12), Matern(2.5, 0.2), noise=0.1)
+
+
+def _space() -> Policy:
+    space = Space(x=Float(1e-3, 10.0, log=True), kind=Choice("a", "b", 3), n=Int(1, 4))
+    return gp_ucb(space.grid(3), Matern(2.5, 0.5), noise=0.1)
+
+
+def _keys(trials: Any) -> list[tuple[Any, ...]]:
+    return [(trial._key(), trial.parameters, trial.context_parameters) for trial in trials]
+
+
+def _check_comes_back(storage: Any) -> None:
+    """All kinds of trials, to the last bit."""
+    study = Study(_space(), seed=2**70, storage=storage, name="everything", about={"goal": "minimize"})
+    first, _, third = study.ask(count=3)
+    study.tell(third, 0.1 + 0.2)
+    study.fail(first, "nonsense: 'quoted' \N{SNOWMAN} \udcff")
+    study.add({"x": 10.0, "kind": 3, "n": 2}, -1e-300)
+    again = Study.open(storage=storage, name="everything")
+    promise(again.policy == study.policy, "The policy that comes out of the storage is not the one that went in.")
+    promise(again.seed == 2**70, f"The seed 2**70 comes back as {again.seed}: it is a whole number of any size.")
+    promise(again.about == {"goal": "minimize"}, f"The facts about a study come back as {again.about}.")
+    promise(
+        _keys(again.trials) == _keys(study.trials),
+        "The trials that come out of the storage are not those that went in: numbers keep every bit, text every "
+        "letter, "
+        f"and what is missing stays missing. {list(study.trials)} came back as {list(again.trials)}.",
+    )
+    promise(again.ask().point.tolist() == study._state.decide().point.tolist(), "A study resumed decides otherwise.")
+    contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, (0.5, 0.2)), noise=0.1, context=Arms(np.array([[0.25], [1 / 3]])))
+    constrained = gp_ucb_noisy_constraints(
+        Arms.grid(0, 1, 5), Matern(2.5, 0.2), noise=0.1, norm_bound=1.0, epoch=2, epochs=2, constraints=2
+    )
+    for name, policy, context, values in (("c", contexts, [1 / 3], None), ("g", constrained, None, [0.1, -1 / 3])):
+        study = Study(policy, storage=storage, name=name)
+        study.tell(study.ask(context), 1 / 3, constraints=values)
+        study.ask(context)
+        promise(
+            _keys(Study.open(storage=storage, name=name).trials) == _keys(study.trials),
+            "Contexts or constraint values do not come out of the storage as they went in.",
+        )
+
+
+def _check_apart(storage: Any) -> None:
+    one, two = (Study(_arms(), storage=storage, name=name, seed=seed) for name, seed in (("one", 0), ("two", 1)))
+    one.tell(one.ask(), 1.0)
+    promise(len(two.trials) == 0, "A trial of one study shows up in another one of the same storage.")
+    promise(len(Study.open(storage=storage, name="one").trials) == 1, "A study does not have the trial it was told.")
+    promise(
+        refused(lambda: Study.open(storage=storage, name="three"), InvalidInput),
+        "A study that was never made can be opened: `Study.open` refuses an unknown name by an `InvalidInput`.",
+    )
+
+
+def _check_resumed(storage: Any) -> None:
+    """Under its name goes on the same study or none."""
+    Study(_arms(), storage=storage, about={"units": "kg"})
+    other = gp_ucb(Arms.grid(0, 1, 12), Matern(1.5, 0.2), noise=0.1)
+    for what, call in {
+        "policy": lambda: Study(other, storage=storage, about={"units": "kg"}),
+        "seed": lambda: Study(_arms(), seed=1, storage=storage, about={"units": "kg"}),
+        "facts": lambda: Study(_arms(), storage=storage, about={"units": "g"}),
+    }.items():
+        promise(
+            refused(call, InvalidInput),
+            f"A study can be resumed with another {what}: the storage does not keep what it was made with.",
+        )
+
+
+def _check_shared(storage: Any) -> None:
+    """Two objects of one study see each other's trials, in one order of events."""
+    left, right = Study(_arms(), storage=storage), Study(_arms(), storage=storage)
+    for number in range(8):
+        asker, teller = (left, right) if number % 2 else (right, left)
+        trial = asker.ask()
+        promise(trial.number == number, f"Trial {number} was given the number {trial.number} by a second study object.")
+        teller.tell(trial, float(trial.point[0]))
+    promise(np.array_equal(left.predict(), right.predict()), "Two objects of one study predict otherwise.")
+    for study in (left, right):
+        promise(
+            refused(lambda study=study: study.tell(3, 0.0), TrialError),  # type: ignore[misc]
+            "A trial can be told twice: the second teller does not see that the first was there.",
+        )
+    orders = sorted(_orders(left.trials))
+    promise(orders == list(range(1, 17)), f"16 events have the orders {orders}: they are numbered without gaps.")
+
+
+def _orders(trials: Any) -> list[int]:
+    return [order for trial in trials for order in {trial.asked_order, trial.told_order} if order is not None]
+
+
+def _check_threads(storage: Any) -> None:
+    study, failures = Study(_arms(), storage=storage), []
+
+    def work() -> None:
+        try:
+            mine = Study(_arms(), storage=storage)
+            for _ in range(EACH):
+                trial: Trial = mine.ask()
+                mine.tell(trial, float(trial.point[0]))
+        except Exception as error:  # of whatever kind: it is reported below
+            failures.append(error)
+
+    workers = [threading.Thread(target=work) for _ in range(THREADS)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    promise(not failures, f"{THREADS} threads that share a study failed: {failures[:1]!r}.")
+    trials = study.trials
+    promise(
+        [trial.number for trial in trials] == list(range(THREADS * EACH))
+        and sorted(_orders(trials)) == list(range(1, 2 * THREADS * EACH + 1)),
+        f"After {THREADS} threads asked and told {EACH} trials each, the record has {list(trials)}: asking and "
+        "telling is "
+        "one transaction, in which nobody else writes.",
+    )
+
+
+def _check_names(storage: Any) -> None:
+    for name in ("a b", "x'; DROP TABLE trials; --", "50%", "\N{SNOWMAN}", "A", "a"):
+        study = Study(_arms(), storage=storage, name=name)
+        promise(
+            len(study.trials) == 0, f"The name {name!r} leads to another study: names are told apart to the letter."
+        )
+        study.ask()
+        promise(len(Study.open(storage=storage, name=name).trials) == 1, f"The study {name!r} is not found again.")
