@@ -402,5 +402,5 @@ def test_broken_storages_are_caught(tmp_path, monkeypatch):
     changes = SqlStorage.changes
     with monkeypatch.context() as patch:  # one that loses the last trial
         patch.setattr(SqlStorage, "changes", lambda self, study, *, since: changes(self, study, since=since)[:-1])
-        with pytest.raises((AssertionError, nr.NoRegretError), match="do not|not those|no longer|missing|trial"):
+        with pytest.raises((AssertionError, nr.NoRegretError), match=r"do not|not those|no longer|missing|trial"):
             check_storage(lambda: next(names))

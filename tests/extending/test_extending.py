@@ -293,7 +293,7 @@ def test_a_part_that_is_not_described_itself_is_refused_though_its_base_is():
 
 
 def test_a_name_of_the_package_cannot_be_taken():
-    with pytest.raises(nr.InvalidInput, match="already, in `noregret.parts.memory`.*Give yours another"):
+    with pytest.raises(nr.InvalidInput, match=r"already, in `noregret.parts.memory`.*Give yours another"):
 
         @described
         @dataclass(frozen=True)
@@ -335,5 +335,5 @@ def test_counting_for_the_variance_alone_must_be_declared():
 
     study = nr.Study(ROOMS["arms"].using(pending=Silent()))
     study.ask()
-    with pytest.raises(nr.InvalidInput, match="`Silent` counts a trial for the variance alone.*hallucinates = True"):
+    with pytest.raises(nr.InvalidInput, match=r"`Silent` counts a trial for the variance alone.*hallucinates = True"):
         study.ask()

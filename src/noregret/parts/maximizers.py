@@ -28,8 +28,8 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     top = scores.item(best)
     if top != top:  # NaN, which argmax finds
         raise InvalidInput(
-            "The score of an arm is NaN. Usually a score of one's own divides by a standard deviation of 0, or takes the "
-            "logarithm of a negative number: see `noregret.testing.check_policy`."
+            "The score of an arm is NaN. Usually a score of one's own divides by a standard deviation of 0, or takes "
+            "the logarithm of a negative number: see `noregret.testing.check_policy`."
         )
     least = top - (TIE * size + ROUNDING * abs(top))
     scores[best] = -np.inf
