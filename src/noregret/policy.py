@@ -14,7 +14,7 @@ from .domain import Arms, Domain, check_domain, enclosing_box, sides
 from .engines import Decision
 from .errors import InvalidInput
 from .kernels import Kernel, check_kernel
-from .parts import SLOTS, check_part
+from .parts.check import SLOTS, check_part
 from .parts.confidence import Confidence, Window
 from .parts.explore import Explore, NoExploration, UniformExploration
 from .parts.memory import Forever, Memory, RestartOnChange

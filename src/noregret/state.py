@@ -198,9 +198,9 @@ class State:
         """A restart that the memory calls for."""
         if not self._since < cut.round <= self._rounds:
             raise NoRegretError(
-                f"`{type(self.policy.memory).__name__}` cuts the memory at round {cut.round}, which is not after the last "
-                f"cut (round {self._since}) and by the round to come ({self._rounds}): usually it forgets to compare with "
-                "`since`, or a watch counts rounds of its own. A trial's round is `trial.number`."
+                f"`{type(self.policy.memory).__name__}` cuts the memory at round {cut.round}, which is not after the "
+                f"last cut (round {self._since}) and by the round to come ({self._rounds}): usually it forgets to compare "
+                "with `since`, or a watch counts rounds of its own. A trial's round is `trial.number`."
             )
         self._restart(cut)
 

@@ -1,49 +1,98 @@
-"""The parts that fill the slots of a policy, and what every slot wants."""
+"""What parts of one's own derive from: the slots of a policy, and what goes in and out of them.
+
+A part is a frozen dataclass that derives from the abstract class of its slot and is decorated with
+`noregret.serialize.described`; `policy.using(memory=...)` puts it into a policy. `noregret.testing.check_policy` tries
+whether the whole keeps its promises. What is not overridden is sound and proves nothing. Worked examples are in
+docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKernel`.
+
+| slot | class | must have | may have |
+|---|---|---|---|
+| `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeps_all` |
+| | `Watch` | `see`, `reset`, `copy` | `predicts` |
+| `explore` | `Explore` | `due` | `score`, `ever` |
+| `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
+| | | | `check_reward`, `proves` |
+| `objective` | `Objective` | `target` | `begin`, `constraints`, `kernels`, `revises`, `proved` |
+| | `Charges` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
+| `confidence` | `Width` | `width` | `valid_for`, `guess`, `recent`, `hallucinated` |
+| | `Confidence` | `bounds` | likewise |
+| | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
+| | `Guess` | `check`, `copy` | |
+| `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
+| | `Score` | `on_table`, `on_points` | `draws`, `in_rewards`, `placed` |
+
+Every part may have `check(policy)`, which refuses policies that it does not suit, and calls `super().check(policy)`.
+The others are what these methods are given or return: `Seen` (an answer, shown to a watch), `Prediction` (what was
+believed before it), `World` (what a watch may build its own picture from), `Restart` (a cut); `Pseudo` (what an
+unanswered trial counts as), `Known` and `Answers` (what that may be made of); `Change` (what new charges ask for);
+`Envelope` (bounds at points), `Symmetric` (mean +- width * std), `Progress` (what a width may depend on), `Window`
+(trials it depends on); `View`, `TableView` and `PointView` (a round as a score sees it), `Surface` (what is maximised).
+"""
 
 from __future__ import annotations
 
-from ..checks import shown
-from ..errors import InvalidInput
-from ..serialize import is_described
-from .base import Part
-from .confidence import Confidence
-from .explore import Explore
-from .memory import Memory
-from .objective import Objective
-from .pending import Pending
-from .refit import Refit
-from .scores import Score
-from .search import PointSearch
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["SLOTS", "Part", "check_part"]
+if TYPE_CHECKING:
+    from .base import Part
+    from .confidence import Bounds, Confidence, Envelope, Guess, Progress, Symmetric, Width, Window
+    from .explore import Explore
+    from .memory import Memory, Prediction, Restart, Seen, Watch, World
+    from .objective import Change, Charges, Objective
+    from .pending import Answers, Known, Pending, Pseudo
+    from .scores import PointwiseScore, Score
+    from .surface import PointView, Surface, TableView, View
 
-SLOTS: dict[str, tuple[type, str]] = {
-    "memory": (Memory, "a part of `noregret.parts.memory`, such as `nr.SlidingWindow(200)`"),
-    "explore": (Explore, "a part of `noregret.parts.explore`"),
-    "pending": (Pending, "a part of `noregret.parts.pending`"),
-    "objective": (Objective, "a part of `noregret.parts.objective`"),
-    "confidence": (
-        Confidence,
-        "a part of `noregret.parts.confidence` or its neighbours, such as `ConstantWidth(value=2.0)`",
-    ),
-    "score": (Score, "a part of `noregret.parts.scores`"),
-    "search": (PointSearch, "made by `nr.PointSearch(...)`"),
-    "refit": (Refit, "made by `nr.Refit(...)`, or None"),
+_HOME = {
+    "base": "Part",
+    "confidence": "Bounds Confidence Envelope Guess Progress Symmetric Width Window",
+    "explore": "Explore",
+    "memory": "Memory Prediction Restart Seen Watch World",
+    "objective": "Change Charges Objective",
+    "pending": "Answers Known Pending Pseudo",
+    "scores": "PointwiseScore Score",
+    "surface": "PointView Surface TableView View",
 }
+_MODULE = {name: module for module, names in _HOME.items() for name in names.split()}
+
+__all__ = [
+    "Answers",
+    "Bounds",
+    "Change",
+    "Charges",
+    "Confidence",
+    "Envelope",
+    "Explore",
+    "Guess",
+    "Known",
+    "Memory",
+    "Objective",
+    "Part",
+    "Pending",
+    "PointView",
+    "PointwiseScore",
+    "Prediction",
+    "Progress",
+    "Pseudo",
+    "Restart",
+    "Score",
+    "Seen",
+    "Surface",
+    "Symmetric",
+    "TableView",
+    "View",
+    "Watch",
+    "Width",
+    "Window",
+    "World",
+]
 
 
-def check_part(slot: str, part: object) -> None:
-    """Refuse what does not belong into a slot, and what could not be read back from a storage."""
-    kind, what = SLOTS[slot]
-    if part is None and slot == "refit":
-        return
-    if not isinstance(part, kind):
-        raise InvalidInput(
-            f"`{slot}` is {shown(part)}: it must be {what}. One of your own derives from `{kind.__name__}`."
-        )
-    if not is_described(part):
-        raise InvalidInput(
-            f"`{slot}` is a {type(part).__name__}, which could not be stored and read back. Make it a frozen dataclass "
-            "and decorate it with `noregret.serialize.described`; what it remembers during a run goes elsewhere "
-            "(see docs/extending.md)."
-        )
+def __getattr__(name: str) -> Any:
+    # When first used: the rooms of this package import each other and those beside it, and would meet themselves here.
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_MODULE[name]}", __name__), name)
+    globals()[name] = value
+    return value

@@ -109,7 +109,7 @@ class Driver:
         try:
             policy.pending.check_reward(value, policy.noise)
         except InvalidInput:
-            return float(float(policy.pending.lowest(None, policy.prior_mean)) + abs(value - policy.prior_mean))
+            return float(policy.pending.lowest(None, policy.prior_mean) + abs(value - policy.prior_mean))
         return float(value)
 
     def _constraints(self, trial: Trial) -> list[float] | None:
