@@ -24,9 +24,9 @@ import time
 import numpy as np
 
 import noregret as nr
-from noregret.parts.confidence import FiniteBayes
-from noregret.parts.maximizers import best_arm
 from noregret.randomness import Randomness, simulation_generator
+from noregret.search.arms import best_arm
+from noregret.slots.envelope import FiniteBayes
 
 NOISE = 0.025**0.5
 

@@ -43,9 +43,9 @@ from pathlib import Path
 import numpy as np
 
 import noregret as nr
-from noregret.parts.confidence import Confidence
-from noregret.parts.refit import Refit
 from noregret.posterior import PointPosterior, Standing
+from noregret.slots.envelope import Confidence
+from noregret.slots.refit import Refit
 
 NOISE = 0.1
 SECTIONS = ("ask", "tell", "fit", "hartmann")

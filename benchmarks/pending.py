@@ -22,8 +22,8 @@ from dataclasses import replace
 import numpy as np
 
 import noregret as nr
+from noregret.policy.state import State
 from noregret.record import Event, Trial
-from noregret.state import State
 
 NOISE = 0.1
 PENDING = 20

@@ -7,8 +7,8 @@ import pytest
 
 import noregret as nr
 from noregret import change
-from noregret.parts.gains import ConstantGain, GreedyGain
-from noregret.parts.periods import PeriodRkhs
+from noregret.widths.gains import ConstantGain, GreedyGain
+from noregret.widths.periods import PeriodRkhs
 
 ARMS, KERNEL = nr.Arms.grid(0, 5, 12), nr.Matern(2.5, 1.0)
 SETTINGS = [(2.5, 1), (1.5, 2), (6.0, 2)]

@@ -10,8 +10,8 @@ import pytest
 import noregret as nr
 from noregret import environments as worlds
 from noregret import metrics
-from noregret.parts.explore import UniformExploration
 from noregret.posterior import DriftingPosterior
+from noregret.slots.explore import UniformExploration
 from tests.conformance.test_policies import POLICIES
 
 ARMS = nr.Arms.grid(0, 1, 40)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.parts.objective import MultiplicativePenalty
-from noregret.parts.penalties import CHECKED, LARGEST, check_assumption_2
 from noregret.serialize import described
+from noregret.slots.objective import MultiplicativePenalty
+from noregret.slots.penalties import CHECKED, LARGEST, check_assumption_2
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2)
 COMMON = {"noise": 0.1, "norm_bound": 1.0, "regularization": 0.01, "epoch": 5, "epochs": 4}

@@ -13,7 +13,7 @@ import pytest
 
 import noregret as nr
 from noregret import metrics
-from noregret.parts.objective import LARGEST, AdditivePenalty, MultiplicativePenalty, Multipliers, averages
+from noregret.slots.objective import LARGEST, AdditivePenalty, MultiplicativePenalty, Multipliers, averages
 
 ARMS = nr.Arms.grid(0, 1, 50)
 KERNEL = nr.Matern(2.5, 0.2)

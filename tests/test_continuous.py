@@ -8,15 +8,15 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import noregret as nr
 from noregret.blas import OneThread
-from noregret.engines import Question
-from noregret.engines.points import _Round
-from noregret.parts.ascent import ascend
-from noregret.parts.confidence import CompactBayes
-from noregret.parts.quadratic import tops_of_parabolas
-from noregret.parts.refit import Refit
-from noregret.parts.search import PointSearch, Surface
-from noregret.parts.smoothness import derivative_tail
+from noregret.policy.engines import Question
+from noregret.policy.engines.points import _Round
 from noregret.randomness import Randomness
+from noregret.search.ascent import ascend
+from noregret.search.boxes import PointSearch, Surface
+from noregret.search.quadratic import tops_of_parabolas
+from noregret.slots.envelope import CompactBayes
+from noregret.slots.refit import Refit
+from noregret.widths.slopes import derivative_tail
 
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), n=nr.Int(1, 100), kind=nr.Choice("a", "b", "c"))

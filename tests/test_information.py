@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import noregret as nr
-from noregret.information import NEAR_GREEDY
 from noregret.kernels import ALL
-from noregret.parts.confidence import FiniteBayes
-from noregret.regret_bounds import ANTI_CONCENTRATION, sum_of_deviations_bound
+from noregret.slots.envelope import FiniteBayes
+from noregret.theory.information import NEAR_GREEDY
+from noregret.theory.regret_bounds import ANTI_CONCENTRATION, sum_of_deviations_bound
 
 GRID = nr.Arms.grid(0, 1, 40)
 SE = nr.SquaredExponential(0.2)

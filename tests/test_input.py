@@ -13,7 +13,8 @@ import noregret as nr
 from noregret import checks, metrics, serialize
 from noregret.baselines import Admmbo, BanditOco
 from noregret.environments import even_changes
-from noregret.parts.confidence import (
+from noregret.policy import Policy
+from noregret.slots.envelope import (
     CompactBayes,
     ConstantWidth,
     DriftBayes,
@@ -21,15 +22,11 @@ from noregret.parts.confidence import (
     PointwiseBayes,
     ScheduledWidth,
 )
-from noregret.parts.delayed import CensoredWidth, Inflated
-from noregret.parts.explore import NoExploration, UncertaintySampling, UniformExploration
-from noregret.parts.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
-from noregret.parts.memory import Forever
-from noregret.parts.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
-from noregret.parts.penalties import ExponentialPenalty, PowerPenalty
-from noregret.parts.periods import PeriodRkhs
-from noregret.parts.rkhs import BoundedNoise, KernelUcb, SelfNormalized
-from noregret.parts.scores import (
+from noregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
+from noregret.slots.memory import Forever
+from noregret.slots.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
+from noregret.slots.penalties import ExponentialPenalty, PowerPenalty
+from noregret.slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,
     PosteriorMean,
@@ -37,7 +34,10 @@ from noregret.parts.scores import (
     ThompsonSample,
     UpperConfidenceBound,
 )
-from noregret.policy import Policy
+from noregret.widths.delayed import CensoredWidth, Inflated
+from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from noregret.widths.periods import PeriodRkhs
+from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
 
 ARMS = nr.Arms.grid(0, 1, 11)
 KERNEL = nr.Matern(2.5, 0.3)

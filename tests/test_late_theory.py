@@ -19,11 +19,11 @@ from noregret.environments.delays import (
     answer_probability,
     make_delay,
 )
-from noregret.parts.confidence import ConstantWidth, FiniteBayes, Progress
-from noregret.parts.delayed import CensoredWidth, Inflated
-from noregret.parts.explore import UncertaintySampling
 from noregret.record import Trial
-from noregret.regret_bounds import ANTI_CONCENTRATION
+from noregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
+from noregret.slots.explore import UncertaintySampling
+from noregret.theory.regret_bounds import ANTI_CONCENTRATION
+from noregret.widths.delayed import CensoredWidth, Inflated
 
 KERNEL = nr.SquaredExponential(0.15)
 ARMS = nr.Arms.grid(0, 1, 30)

@@ -14,11 +14,11 @@ from noregret.change import smoothness
 from noregret.change.closed import product_average
 from noregret.cli import main
 from noregret.environments import Environment, gp_sample
-from noregret.parts.smoothness import derivative_tail, lipschitz_constant
 from noregret.posterior import PointPosterior, sample_path
-from noregret.rates import growth_rate
 from noregret.serialize import described
+from noregret.theory.rates import growth_rate
 from noregret.tuning.config import load
+from noregret.widths.slopes import derivative_tail, lipschitz_constant
 
 
 @described

@@ -9,9 +9,9 @@ import pytest
 
 import noregret as nr
 from noregret.environments.delays import NeverAnswered, PoissonDelay, SilentNo, TimeDelay
-from noregret.parts.confidence import ConstantWidth
-from noregret.parts.delayed import CensoredWidth
 from noregret.record import Record
+from noregret.slots.envelope import ConstantWidth
+from noregret.widths.delayed import CensoredWidth
 
 KERNEL = nr.SquaredExponential(0.2)
 ARMS = nr.Arms.grid(0, 1, 40)

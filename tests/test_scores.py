@@ -8,8 +8,8 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import noregret as nr
-from noregret.parts.confidence import Envelope
-from noregret.parts.scores import (
+from noregret.slots.envelope import Envelope
+from noregret.slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,
     PosteriorMean,

@@ -11,13 +11,13 @@ import pytest
 import noregret as nr
 from noregret import algorithms
 from noregret.algorithms import Slots
-from noregret.parts import SLOTS
-from noregret.parts.confidence import ConstantWidth, ScheduledWidth, Width
-from noregret.parts.explore import NoExploration, UncertaintySampling, UniformExploration
-from noregret.parts.memory import Forever
-from noregret.parts.objective import AdditivePenalty
-from noregret.parts.scores import PosteriorMean, ThompsonSample
 from noregret.serialize import described
+from noregret.slots import SLOTS
+from noregret.slots.envelope import ConstantWidth, ScheduledWidth, Width
+from noregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
+from noregret.slots.memory import Forever
+from noregret.slots.objective import AdditivePenalty
+from noregret.slots.scores import PosteriorMean, ThompsonSample
 from tests.conformance.test_policies import ARMS, KERNEL, POLICIES, answer
 
 GIVEN = {
@@ -254,7 +254,7 @@ def test_a_policy_using_several_parts_that_need_each_other():
     [
         ({"scroe": PosteriorMean()}, "A policy has no slot 'scroe'.* its slots are domain, context, kernel, noise"),
         ({"algorithm": "mine"}, "A policy has no slot 'algorithm'"),
-        ({"score": "ucb"}, "`score` is 'ucb': it must be a part of `noregret.parts.scores`"),
+        ({"score": "ucb"}, "`score` is 'ucb': it must be a part of `noregret.slots.scores`"),
         ({"explore": None}, "`explore` is None"),
         ({"objective": PosteriorMean()}, "`objective` is PosteriorMean"),
         ({"confidence": 3}, "`confidence` is 3"),

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.engines.base import Question
-from noregret.engines.points import _Round
-from noregret.parts.lattice import best_on_grid
+from noregret.policy.engines.base import Question
+from noregret.policy.engines.points import _Round
 from noregret.posterior import PointPosterior, sample_path
 from noregret.randomness import Randomness
+from noregret.search.lattice import best_on_grid
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.SquaredExponential(0.3)

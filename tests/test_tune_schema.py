@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
-from noregret.parts import SLOTS
-from noregret.parts.confidence import ConstantWidth
-from noregret.parts.explore import UncertaintySampling, UniformExploration
-from noregret.parts.series import EvenSeries, PowerSeries
+from noregret.slots import SLOTS
+from noregret.slots.envelope import ConstantWidth
+from noregret.slots.explore import UncertaintySampling, UniformExploration
 from noregret.tuning import schema
 from noregret.tuning.config import load
+from noregret.widths.series import EvenSeries, PowerSeries
 
 PAGE = (Path(__file__).parents[1] / "docs" / "tune.md").read_text()
 JOB = """

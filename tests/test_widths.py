@@ -9,13 +9,13 @@ from scipy.special import zeta
 from scipy.stats import norm
 
 import noregret as nr
-from noregret.information import GreedyDesign
-from noregret.parts.confidence import CompactBayes, FiniteBayes, PointwiseBayes, Progress
-from noregret.parts.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
-from noregret.parts.rkhs import BoundedNoise, KernelUcb, SelfNormalized
-from noregret.parts.series import EvenSeries, PowerSeries
+from noregret.policy.state import State
 from noregret.posterior import FeaturePosterior, PlayedPosterior, PointPosterior, posterior_on_arms
-from noregret.state import State
+from noregret.slots.envelope import CompactBayes, FiniteBayes, PointwiseBayes, Progress
+from noregret.theory.information import GreedyDesign
+from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from noregret.widths.series import EvenSeries, PowerSeries
 
 from .reference import rkhs_norm_of_mean
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         gp_ucb_cpd_regret_bound,
         gp_ucb_cpd_regret_rate,
     )
-    from .constraint_bounds import least_slack, noiseless_constraints_bounds, noisy_constraints_bounds
     from .domain import Arms, Box, Space
     from .environments import Environment
     from .errors import (
@@ -53,7 +52,6 @@ if TYPE_CHECKING:
         TrialError,
     )
     from .fitting import Fit, Standardization, fit
-    from .information import GreedyDesign, Spectrum, effective_dimension, information_gain
     from .kernels import (
         Active,
         Empirical,
@@ -68,24 +66,26 @@ if TYPE_CHECKING:
     )
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
-    from .parts.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
-    from .parts.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
-    from .parts.pending import Censored, Hallucinated, Ignored, NearestMeans
-    from .parts.refit import Refit
-    from .parts.search import PointSearch
-    from .parts.series import EvenSeries, PowerSeries
-    from .policy import Policy
-    from .rates import information_gain_rate
+    from .policy.policy import Policy
     from .record import Trial
-    from .regret_bounds import gp_ts_regret_bound, gp_ucb_regret_bound, igp_ucb_regret_bound
-    from .regret_bounds_delayed import (
+    from .search.boxes import PointSearch
+    from .simulation import Run, replicate, simulate
+    from .slots.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
+    from .slots.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
+    from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
+    from .slots.refit import Refit
+    from .study.study import Study
+    from .theory.constraint_bounds import least_slack, noiseless_constraints_bounds, noisy_constraints_bounds
+    from .theory.delayed_bounds import (
         conditional_gain_bound,
         gp_bucb_regret_bound,
         gp_ts_sdf_regret_bound,
         gp_ucb_sdf_regret_bound,
     )
-    from .simulation import Run, replicate, simulate
-    from .study import Study
+    from .theory.information import GreedyDesign, Spectrum, effective_dimension, information_gain
+    from .theory.rates import information_gain_rate
+    from .theory.regret_bounds import gp_ts_regret_bound, gp_ucb_regret_bound, igp_ucb_regret_bound
+    from .widths.series import EvenSeries, PowerSeries
 
 _HOME = {
     "algorithms": [
@@ -119,7 +119,7 @@ _HOME = {
         "gp_ucb_cpd_regret_bound",
         "gp_ucb_cpd_regret_rate",
     ],
-    "constraint_bounds": ["least_slack", "noiseless_constraints_bounds", "noisy_constraints_bounds"],
+    "theory.constraint_bounds": ["least_slack", "noiseless_constraints_bounds", "noisy_constraints_bounds"],
     "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
     "errors": [
@@ -132,7 +132,7 @@ _HOME = {
         "TrialError",
     ],
     "fitting": ["Fit", "Standardization", "fit"],
-    "information": ["GreedyDesign", "Spectrum", "effective_dimension", "information_gain"],
+    "theory.information": ["GreedyDesign", "Spectrum", "effective_dimension", "information_gain"],
     "kernels": [
         "Active",
         "Empirical",
@@ -147,17 +147,17 @@ _HOME = {
     ],
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
-    "parts.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
-    "parts.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
-    "parts.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
-    "parts.refit": ["Refit"],
-    "parts.search": ["PointSearch"],
-    "parts.series": ["EvenSeries", "PowerSeries"],
+    "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
+    "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
+    "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
+    "slots.refit": ["Refit"],
+    "search.boxes": ["PointSearch"],
+    "widths.series": ["EvenSeries", "PowerSeries"],
     "policy": ["Policy"],
-    "rates": ["information_gain_rate"],
+    "theory.rates": ["information_gain_rate"],
     "record": ["Trial"],
-    "regret_bounds": ["gp_ts_regret_bound", "gp_ucb_regret_bound", "igp_ucb_regret_bound"],
-    "regret_bounds_delayed": [
+    "theory.regret_bounds": ["gp_ts_regret_bound", "gp_ucb_regret_bound", "igp_ucb_regret_bound"],
+    "theory.delayed_bounds": [
         "conditional_gain_bound",
         "gp_bucb_regret_bound",
         "gp_ts_sdf_regret_bound",

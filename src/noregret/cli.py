@@ -13,7 +13,7 @@ from . import __version__
 from .errors import InvalidInput, MissingExtra, NoRegretError
 
 if TYPE_CHECKING:
-    from .study import Study
+    from .study.study import Study
     from .tuning import config
 
 

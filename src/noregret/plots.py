@@ -14,9 +14,9 @@ from .curves import Boxes, Curves, Panel
 from .domain import Arms, Domain, Space, sides
 from .errors import InvalidInput, MissingExtra
 from .parameters import Choice, Float, Int, Parameter
-from .policy import Policy
+from .policy.policy import Policy
 from .record import Trial
-from .study import Study
+from .study.study import Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str = "r
     Left, every observation and the best so far. Then the posterior along each named parameter, or each coordinate of
     the points, through the best point: mean, confidence bounds of the policy (or two standard deviations, where nothing
     is proved), and what was observed there. Where the policy has contexts, under the best trial's; of policies without
-    a posterior (`noregret.scripted`), the left part alone.
+    a posterior (`noregret.baselines.scripted`), the left part alone.
 
     Args:
         study: with at least one answered trial.

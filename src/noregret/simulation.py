@@ -16,12 +16,12 @@ import numpy.typing as npt
 
 from . import metrics
 from .blas import one_thread
-from .cautions import NOISE, UNWANTED
 from .checks import LARGEST_SEED, Array, integer, shown
 from .environments import Environment
 from .errors import InvalidInput, NoRegretWarning
 from .randomness import simulation_generator
-from .study import AnyPolicy, Study, check_policy
+from .study.cautions import NOISE, UNWANTED
+from .study.study import AnyPolicy, Study, check_policy
 
 T = TypeVar("T")
 MOST_JOBS = 1000

@@ -22,8 +22,10 @@ from datetime import timedelta
 import numpy as np
 
 import noregret as nr
-from noregret.parts.explore import NoExploration, UniformExploration
-from noregret.parts.memory import (
+from noregret.policy.state import State
+from noregret.record import Record
+from noregret.slots.explore import NoExploration, UniformExploration
+from noregret.slots.memory import (
     Discount,
     Forever,
     RestartAt,
@@ -32,10 +34,8 @@ from noregret.parts.memory import (
     RestartOnChange,
     SlidingWindow,
 )
-from noregret.parts.objective import AdditivePenalty, Constrained, MultiplicativePenalty, RewardAlone
-from noregret.parts.pending import Censored, Hallucinated, Ignored, NearestMeans
-from noregret.record import Record
-from noregret.state import State
+from noregret.slots.objective import AdditivePenalty, Constrained, MultiplicativePenalty, RewardAlone
+from noregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
 
 OPERATIONS = 30
 LOWEST = -1.5

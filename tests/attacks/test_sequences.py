@@ -15,7 +15,7 @@ def test_a_reopened_copy_continues_and_predictions_are_dense_solves(first, tmp_p
 
 @pytest.mark.parametrize("broken", ["_set_aside", "_close"])
 def test_what_is_looked_for_would_be_found(broken, monkeypatch):
-    monkeypatch.setattr(f"noregret.ledger.Ledger.{broken}", lambda ledger, trial: None)
+    monkeypatch.setattr(f"noregret.policy.ledger.Ledger.{broken}", lambda ledger, trial: None)
     wrong = sequences.run([2, 6, 11, 14])[2]
     assert wrong
     assert all(isinstance(error, sequences.Problem) for _, error, _ in wrong)

@@ -12,7 +12,7 @@ import pytest
 
 import noregret as nr
 from noregret import algorithms, testing
-from noregret.parts.explore import NoExploration
+from noregret.slots.explore import NoExploration
 from noregret.tuning import schema
 
 ARMS = nr.Arms.grid(0, 1, 60)

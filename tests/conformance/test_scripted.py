@@ -8,7 +8,7 @@ import pytest
 
 import noregret as nr
 from noregret import baselines, serialize
-from noregret.scripted import ScriptedPolicy
+from noregret.baselines.scripted import ScriptedPolicy
 
 BOX = nr.Box([0.0, -1.0], [2.0, 1.0])
 SCRIPTED = {

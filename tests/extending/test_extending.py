@@ -9,7 +9,6 @@ import pytest
 
 import noregret as nr
 from noregret import testing
-from noregret.parts.scores import ThompsonSample
 from noregret.serialize import described
 from noregret.slots import (
     Confidence,
@@ -23,6 +22,7 @@ from noregret.slots import (
     Score,
     Width,
 )
+from noregret.slots.scores import ThompsonSample
 
 from . import mine
 
@@ -293,7 +293,7 @@ def test_a_part_that_is_not_described_itself_is_refused_though_its_base_is():
 
 
 def test_a_name_of_the_package_cannot_be_taken():
-    with pytest.raises(nr.InvalidInput, match=r"already, in `noregret.parts.memory`.*Give yours another"):
+    with pytest.raises(nr.InvalidInput, match=r"already, in `noregret.slots.memory`.*Give yours another"):
 
         @described
         @dataclass(frozen=True)

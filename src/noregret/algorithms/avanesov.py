@@ -12,12 +12,12 @@ from ..checks import integer, number, one_of
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..parts.confidence import Confidence, DriftBayes
-from ..parts.explore import NoExploration, UniformExploration
-from ..parts.memory import Forever, Memory, RestartAt, RestartOnChange
-from ..parts.periods import PeriodRkhs
-from ..parts.scores import UpperConfidenceBound
-from ..policy import Policy, check_model
+from ..policy.policy import Policy, check_model
+from ..slots.envelope import Confidence, DriftBayes
+from ..slots.explore import NoExploration, UniformExploration
+from ..slots.memory import Forever, Memory, RestartAt, RestartOnChange
+from ..slots.scores import UpperConfidenceBound
+from ..widths.periods import PeriodRkhs
 from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width
 
 DETECTORS = ("test", "oracle", "never")

@@ -9,13 +9,13 @@ from ..checks import LARGEST_REWARD, number, one_of
 from ..domain import Box, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..parts.confidence import Confidence, ScheduledWidth
-from ..parts.gains import Gain
-from ..parts.refit import Refit
-from ..parts.rkhs import KernelUcb, SelfNormalized
-from ..parts.scores import ThompsonSample, UpperConfidenceBound
-from ..parts.smoothness import lipschitz_constant
-from ..policy import Policy, check_model
+from ..policy.policy import Policy, check_model
+from ..slots.envelope import Confidence, ScheduledWidth
+from ..slots.refit import Refit
+from ..slots.scores import ThompsonSample, UpperConfidenceBound
+from ..widths.gains import Gain
+from ..widths.self_normalized import KernelUcb, SelfNormalized
+from ..widths.slopes import lipschitz_constant
 from .common import (
     Slots,
     algorithm,

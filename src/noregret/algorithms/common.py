@@ -15,18 +15,18 @@ from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, on
 from ..domain import Arms, Domain, count_of_points, enclosing_box
 from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
-from ..parts.confidence import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
-from ..parts.explore import Explore
-from ..parts.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
-from ..parts.memory import Memory
-from ..parts.objective import Objective, RewardAlone
-from ..parts.pending import Hallucinated, Ignored, Pending
-from ..parts.refit import Refit
-from ..parts.scores import Score
-from ..parts.search import PointSearch
-from ..parts.series import PowerSeries, Series
-from ..parts.smoothness import Tail, assumed_tail, derivative_tail
-from ..policy import Policy, check_model
+from ..policy.policy import Policy, check_model
+from ..search.boxes import PointSearch
+from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
+from ..slots.explore import Explore
+from ..slots.memory import Memory
+from ..slots.objective import Objective, RewardAlone
+from ..slots.pending import Hallucinated, Ignored, Pending
+from ..slots.refit import Refit
+from ..slots.scores import Score
+from ..widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
+from ..widths.series import PowerSeries, Series
+from ..widths.slopes import Tail, assumed_tail, derivative_tail
 
 GAINS = ("realised", "greedy", "rate")
 DELTA = 0.1  # failure probability unless another is given
@@ -44,7 +44,7 @@ class Slots(TypedDict, total=False):
             f - prior_mean. 0 unless given.
         memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
             The constrained ones take "kept" and "fresh" too.
-        explore: which rounds are forced: none, or a part of `noregret.parts.explore`.
+        explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
         pending: what unanswered trials count as: "ignore" (unless given), "hallucinate", or a part.
         search: how a continuous domain is searched.
         refit: learn the kernel from the record, on a schedule; then nothing is proved.
@@ -115,7 +115,7 @@ def chosen_width(width: object, names: Iterable[str], *, delta: float, **others:
     if width is None:
         return None
     if not isinstance(width, Confidence):
-        why = "Or give a part, such as `noregret.parts.confidence.ConstantWidth(value=2.0)`."
+        why = "Or give a part, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`."
         return one_of("width", width, names, why=why)
     given = [name for name, is_given in {**others, "delta": delta != DELTA}.items() if is_given]
     if given:

@@ -9,13 +9,13 @@ from ..checks import integer, one_of
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..parts.confidence import Confidence
-from ..parts.memory import Memory
-from ..parts.objective import AdditivePenalty, MultiplicativePenalty
-from ..parts.penalties import PenaltyFunction
-from ..parts.rkhs import BoundedNoise, SelfNormalized
-from ..parts.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
-from ..policy import Policy, check_model
+from ..policy.policy import Policy, check_model
+from ..slots.envelope import Confidence
+from ..slots.memory import Memory
+from ..slots.objective import AdditivePenalty, MultiplicativePenalty
+from ..slots.penalties import PenaltyFunction
+from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
+from ..widths.self_normalized import BoundedNoise, SelfNormalized
 from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width, ridge_for_horizon
 
 SCORES: dict[str, Score] = {

@@ -8,10 +8,10 @@ from ..checks import flag
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..parts.confidence import Confidence
-from ..parts.refit import Refit
-from ..parts.rkhs import BoundedNoise
-from ..parts.scores import (
+from ..policy.policy import Policy, check_model
+from ..slots.envelope import Confidence
+from ..slots.refit import Refit
+from ..slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,
     PosteriorMean,
@@ -19,8 +19,8 @@ from ..parts.scores import (
     Score,
     UpperConfidenceBound,
 )
-from ..parts.series import Series
-from ..policy import Policy, check_model
+from ..widths.self_normalized import BoundedNoise
+from ..widths.series import Series
 from .common import (
     Slots,
     algorithm,
@@ -67,12 +67,12 @@ def gp_ucb(
         width: "finite" for Theorem 1, beta_t = 2 log(|D| t^2 pi^2 / (6 delta)), the default on arms; "compact" for
             Theorem 2, beta_t = 2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta))), the default
             elsewhere; "rkhs" for Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta). Or a part, also one of your
-            own, such as `noregret.parts.confidence.ConstantWidth(value=2.0)`; then nothing below that is about the
+            own, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`; then nothing below that is about the
             bounds may be given.
         scale: multiplies beta_t; the paper's experiments divide it by 5.
         delta: failure probability of the confidence bounds.
         a: of Theorem 2, P(sup |df/dx_j| > L) <= a exp(-(L / b)^2); derived from the kernel unless given (how:
-            `noregret.parts.smoothness`).
+            `noregret.widths.slopes`).
         b: likewise, in reward units per unit of length.
         r: longest side of the box, of Theorem 2; taken from the domain unless given.
         series: pi_t of Theorems 1 and 2 (Lemma 5.1: any with sum 1 / pi_t = 1), which shares delta out over the rounds:
@@ -89,7 +89,7 @@ def gp_ucb(
                 theorems are for f - prior_mean.
             memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or
                 `nr.RestartEvery(100)`.
-            explore: which rounds are forced: none, or a part of `noregret.parts.explore`.
+            explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
             pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
             search: how a continuous domain is searched, `nr.PointSearch(...)`.
             refit: learn the kernel from the record, on a schedule, `nr.Refit(...)`; then nothing is proved.
@@ -168,7 +168,7 @@ def expected_improvement(
         domain, kernel, noise, regularization, slots: see `gp_ucb`.
         incumbent: "mean", the highest posterior mean over the domain under the context of the question, which makes EI
             competitive under noise (Srinivas et al.), or "reward", the best noisy reward told under that very context,
-            with which it gets stuck (as in Chowdhury & Gopalan 2017). See `noregret.parts.scores.Improvement`.
+            with which it gets stuck (as in Chowdhury & Gopalan 2017). See `noregret.slots.scores.Improvement`.
         margin: improvement below which a point does not count, reward units.
         width: of `study.bounds` alone: "finite", those of Theorem 1, the default on arms; "pointwise", for one point
             in one round, the default elsewhere; or a part.

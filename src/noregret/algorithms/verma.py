@@ -10,13 +10,13 @@ from ..checks import integer, one_of, shown
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from ..parts.confidence import Confidence, ConstantWidth
-from ..parts.delayed import CensoredWidth, Inflated
-from ..parts.explore import UncertaintySampling
-from ..parts.memory import RestartDoubling
-from ..parts.pending import Censored
-from ..parts.scores import Score, ThompsonSample, UpperConfidenceBound
-from ..policy import Policy, check_model
+from ..policy.policy import Policy, check_model
+from ..slots.envelope import Confidence, ConstantWidth
+from ..slots.explore import UncertaintySampling
+from ..slots.memory import RestartDoubling
+from ..slots.pending import Censored
+from ..slots.scores import Score, ThompsonSample, UpperConfidenceBound
+from ..widths.delayed import CensoredWidth, Inflated
 from .common import (
     Slots,
     algorithm,

@@ -27,12 +27,12 @@ from ..domain import Box, Space
 from ..errors import InvalidInput
 from ..fitting import fit
 from ..kernels import Kernel, Matern
-from ..parts.objective import MOST_CONSTRAINTS
-from ..parts.search import MOST_LOOKS
 from ..posterior import PointPosterior
 from ..record import Trial
-from ..scripted import Answers, Play, Script, ScriptedPolicy
+from ..search.boxes import MOST_LOOKS
 from ..serialize import described
+from ..slots.objective import MOST_CONSTRAINTS
+from .scripted import Answers, Play, Script, ScriptedPolicy
 
 FEASIBLE = 0.01  # c_i of an incumbent, at most
 ABSOLUTE, RELATIVE = 0.05, 1.5 * 0.05  # tolerances of the residuals

@@ -25,10 +25,10 @@ import numpy as np
 from ..checks import LARGEST_REWARD, Array, finite_array, integer, number, settle
 from ..domain import Box
 from ..errors import InvalidInput
-from ..parts.objective import MOST_CONSTRAINTS
 from ..record import Trial
-from ..scripted import Answers, Play, Script, ScriptedPolicy
 from ..serialize import described
+from ..slots.objective import MOST_CONSTRAINTS
+from .scripted import Answers, Play, Script, ScriptedPolicy
 
 SPREAD = 0.05  # share of the box's shortest side
 

@@ -6,8 +6,8 @@ from .datasets import METR_LA_WORKING_DAYS, intel_lab, la_highway, light_cmu, me
 from .environment import Environment
 from .intel_log import intel_lab_log, mote_positions
 from .known import KnownFunction, branin, hartmann3, hartmann6, rosenbrock
+from .norms import RKHSFunction, literal_norm, range_noise, rkhs_fit, rkhs_function, rkhs_posterior_mean
 from .readings import Readings
-from .rkhs import RKHSFunction, literal_norm, range_noise, rkhs_fit, rkhs_function, rkhs_posterior_mean
 from .sample import drifting_samples, gp_sample
 from .sensors import SensorNetwork, sensor_network
 from .table import ArmFunction

@@ -201,7 +201,7 @@ class PointKernel(Kernel):
 
     Sample paths are drawn by joint sampling (`posterior.paths`), integrals are quasi-Monte Carlo (`change.geometry`);
     a closed form joins by `noregret.change.closed.product_average.register(MyKernel)`, a growth rate of the
-    information gain by `noregret.rates.growth_rate.register(MyKernel)`.
+    information gain by `noregret.theory.rates.growth_rate.register(MyKernel)`.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, noregret as nr

@@ -25,7 +25,7 @@ from ..domain import Arms
 from ..environments import Environment, even_changes, gp_sample
 from ..kernels import Matern
 from ..metrics import detections
-from ..policy import Policy
+from ..policy.policy import Policy
 from ..simulation import Run, simulate
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .power import PowerFit, fit_power

@@ -36,7 +36,7 @@ from ..environments import (
     sensor_network,
 )
 from ..kernels import Kernel, Matern, SquaredExponential
-from ..policy import Policy
+from ..policy.policy import Policy
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .sensors import INTEL_LAB, compare_on_network, intel_temperatures
 from .trials import World, compare, cumulative_regret

@@ -10,7 +10,7 @@ import numpy as np
 from ..checks import Array
 from ..environments import Readings, SensorNetwork, intel_lab, intel_lab_log
 from ..errors import MissingData
-from ..policy import Policy
+from ..policy.policy import Policy
 from ..simulation import Run
 from .figure import Job
 from .trials import World, compare

@@ -28,9 +28,9 @@ from ..domain import Box
 from ..environments import ConstrainedProblem, data_rates, small_feasible_region
 from ..kernels import Matern
 from ..metrics import violation
-from ..policy import Policy
+from ..policy.policy import Policy
 from ..simulation import simulate
-from ..study import AnyPolicy
+from ..study.study import AnyPolicy
 from .figure import Job, Paper, Result, Statement
 from .trials import compare, in_processes
 from .verdicts import above, together

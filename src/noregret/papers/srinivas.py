@@ -19,10 +19,10 @@ from ..checks import Array
 from ..curves import Curves
 from ..domain import Arms, Box
 from ..environments import METR_LA_WORKING_DAYS, Environment, Readings, gp_sample, metr_la, sensor_network
-from ..information import GreedyDesign, Spectrum
 from ..kernels import Empirical, Kernel, Linear, Matern, SquaredExponential
-from ..policy import Policy
-from ..rates import information_gain_rate
+from ..policy.policy import Policy
+from ..theory.information import GreedyDesign, Spectrum
+from ..theory.rates import information_gain_rate
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .sensors import INTEL_LAB, compare_on_network, intel_temperatures
 from .trials import World, average_regret, compare

@@ -15,9 +15,9 @@ from ..blas import one_thread
 from ..checks import Array
 from ..environments import Environment
 from ..errors import NoRegretWarning
-from ..parts.objective import SATURATED
 from ..simulation import Run, simulate
-from ..study import AnyPolicy
+from ..slots.objective import SATURATED
+from ..study.study import AnyPolicy
 from .figure import Job, kept_rounds
 
 World = tuple[Environment, Mapping[str, AnyPolicy]]

@@ -10,7 +10,7 @@ import sqlalchemy as sql
 
 from ..checks import shown
 from ..errors import InvalidInput, StorageError
-from ..integrity import storable
+from ..study.integrity import storable
 
 LOCK_SECONDS = 60.0  # how long to wait while another process writes
 APPLICATION_ID = 0x6E726774  # "nrgt", in the header of every file made here (SQLite's `application_id`)

@@ -1,7 +1,7 @@
 """Trials as rows of a table: what is written, and what a row must be to be read.
 
 SQLite stores any kind of value in any column, so types are checked here; whether the values make sense together and
-belong to a study is the business of `noregret.integrity`.
+belong to a study is the business of `noregret.study.integrity`.
 """
 
 from __future__ import annotations

@@ -15,9 +15,9 @@ from ..algorithms.common import prior_std
 from ..checks import Array
 from ..domain import Arms, Domain, Space, enclosing_box
 from ..errors import InvalidInput, TrialError
-from ..policy import Policy
+from ..policy.policy import Policy
 from ..record import Trial
-from ..study import Study
+from ..study.study import Study
 
 PROBES = 5
 CYCLE = 6  # steps after which what happens repeats itself

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 
 from ..checks import Array
-from ..engines import Engine
-from ..ledger import Ledger
-from ..parts.confidence import Bounds, Envelope
-from ..parts.explore import Explore
-from ..parts.memory import Memory
+from ..policy.engines import Engine
+from ..policy.ledger import Ledger
 from ..posterior import Belief
 from ..randomness import Randomness
 from ..record import Trial
-from ..study import Study
+from ..slots.envelope import Bounds, Envelope
+from ..slots.explore import Explore
+from ..slots.memory import Memory
+from ..study.study import Study
 from .base import close, promise
 
 CLAIMS = ("f", "played", "rho_m f", "none")  # what bounds may be proved for

@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from ..policy import Policy
+from ..policy.policy import Policy
 from ..record import Trial
-from ..study import Study
+from ..study.study import Study
 from .base import promise, same
 from .driver import Driver
 from .parts import check_belief, check_confidence, check_explore, check_memory, check_pending

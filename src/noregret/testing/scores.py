@@ -8,11 +8,11 @@ import numpy as np
 
 from ..checks import Array
 from ..domain import enclosing_box
-from ..parts.confidence import Bounds
-from ..parts.explore import NoExploration
-from ..parts.scores import PointwiseScore, Score
-from ..parts.surface import PointView, Surface, TableView
-from ..policy import Policy
+from ..policy.policy import Policy
+from ..slots.envelope import Bounds
+from ..slots.explore import NoExploration
+from ..slots.scores import PointwiseScore, Score
+from ..slots.view import PointView, Surface, TableView
 from .base import promise
 from .driver import Driver
 

@@ -13,9 +13,9 @@ from ..domain import Arms, Space
 from ..errors import InvalidInput, NoRegretError, TrialError
 from ..kernels import Matern
 from ..parameters import Choice, Float, Int
-from ..policy import Policy
+from ..policy.policy import Policy
 from ..record import Trial
-from ..study import Study
+from ..study.study import Study
 from .base import promise, refused
 
 THREADS, EACH = 3, 4

@@ -15,7 +15,7 @@ from ..checks import shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..parameters import Choice, Float, Int, Parameter
-from ..policy import Policy
+from ..policy.policy import Policy
 from .schema import Place, policy
 from .sections import convert, within
 

@@ -12,7 +12,7 @@ from tqdm import tqdm
 
 from ..domain import Arms
 from ..record import Trial
-from ..study import Study
+from ..study.study import Study
 from .config import Job
 
 TOP = 5  # rows of the final table

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from ..errors import StorageError
 from ..record import Trial
-from ..study import Study
+from ..study.study import Study
 from .config import Job
 from .objective import Evaluate, ObjectiveError, evaluator
 

@@ -25,14 +25,14 @@ from ..kernels import (
     SquaredExponential,
     Sum,
 )
-from ..parts.confidence import Confidence, ConstantWidth, PointwiseBayes
-from ..parts.explore import Explore, UncertaintySampling, UniformExploration
-from ..parts.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
-from ..parts.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
-from ..parts.refit import Refit
-from ..parts.search import PointSearch
-from ..parts.series import EvenSeries, PowerSeries, Series
-from ..policy import Policy
+from ..policy.policy import Policy
+from ..search.boxes import PointSearch
+from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
+from ..slots.explore import Explore, UncertaintySampling, UniformExploration
+from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
+from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
+from ..slots.refit import Refit
+from ..widths.series import EvenSeries, PowerSeries, Series
 from .outside import imported
 from .sections import Section, one_named, within
 

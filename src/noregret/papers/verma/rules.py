@@ -22,10 +22,10 @@ from ...curves import Curves
 from ...domain import Arms, Domain
 from ...environments.delays import Delay, FixedDelay, PoissonDelay
 from ...kernels import Kernel
-from ...parts.pending import Ignored
-from ...parts.refit import Refit
-from ...policy import Policy
+from ...policy.policy import Policy
 from ...simulation import Run
+from ...slots.pending import Ignored
+from ...slots.refit import Refit
 from ..figure import Paper, Statement, kept_rounds
 from ..verdicts import below
 

@@ -17,8 +17,8 @@ from ...domain import Arms
 from ...environments import ArmFunction, Environment, gp_sample
 from ...environments.delays import Delay, PoissonDelay
 from ...kernels import SquaredExponential
-from ...parts.refit import Refit
-from ...policy import Policy
+from ...policy.policy import Policy
+from ...slots.refit import Refit
 from ..figure import Job, Result, Statement
 from ..trials import World, compare
 from ..verdicts import below, ends, gap, together, within

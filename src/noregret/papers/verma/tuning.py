@@ -14,7 +14,7 @@ import numpy as np
 from ...environments import ArmFunction, Environment
 from ...environments.delays import Delay
 from ...kernels import SquaredExponential
-from ...parts.refit import Refit
+from ...slots.refit import Refit
 from ..figure import Job, Result
 from ..trials import World, compare
 from .rules import EARLY, FIXED, PAPER, STOCHASTIC, TS, UCB, known_regret, rules, simple_panel, smaller, window

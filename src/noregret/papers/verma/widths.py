@@ -18,10 +18,10 @@ from ...domain import Arms
 from ...environments import ArmFunction, Environment, gp_sample
 from ...environments.delays import Delay, GeometricDelay, PoissonDelay, SilentNo
 from ...kernels import SquaredExponential
-from ...parts.pending import Censored, Hallucinated, Ignored, Pending
-from ...policy import Policy
+from ...policy.policy import Policy
 from ...simulation import Run
-from ...study import Study
+from ...slots.pending import Censored, Hallucinated, Ignored, Pending
+from ...study.study import Study
 from ..figure import Job, Result, Statement, kept_rounds
 from ..trials import World, compare, in_processes
 from ..verdicts import below

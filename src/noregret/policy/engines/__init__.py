@@ -1,0 +1,31 @@
+"""Where domain, belief and score meet: one engine for finitely many arms, one for everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...domain import Arms, Domain
+from ...search.boxes import PointSearch
+from .arms import ArmEngine
+from .base import BestReward, Decision, Engine, Question, Units, row_of, table
+from .points import PointEngine
+
+__all__ = [
+    "ArmEngine",
+    "BestReward",
+    "Decision",
+    "Engine",
+    "PointEngine",
+    "Question",
+    "Units",
+    "make_engine",
+    "row_of",
+    "table",
+]
+
+
+def make_engine(domain: Domain, context: Domain | None, search: PointSearch, *, seed: int) -> Engine[Any]:
+    """The engine that suits the domain and the contexts."""
+    if isinstance(domain, Arms) and isinstance(context, Arms | None):
+        return ArmEngine(domain, context)
+    return PointEngine(domain, context, search, seed=seed)

@@ -1,0 +1,237 @@
+"""What an engine is asked and what it answers.
+
+An engine knows a domain: where a belief finds a trial, and which point of the domain has the best score. What is
+believed is kept elsewhere (`posterior.Belief`); what an engine keeps besides is a cache.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Generic, NamedTuple, Self, TypeVar, final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...checks import Array, frozen
+from ...domain import Arms, Domain
+from ...errors import InvalidInput, NoRegretError
+from ...kernels import Kernel
+from ...posterior import Belief
+from ...randomness import Randomness
+from ...record import Trial
+from ...search.arms import best_arm
+from ...slots.envelope import Bounds, Envelope
+from ...slots.scores import Score
+from ..availability import Available
+
+
+class Decision(NamedTuple):
+    """What to play next."""
+
+    point: Array
+    arm: int | None
+    explored: bool
+
+
+class Units(NamedTuple):
+    """What the numbers of a posterior are in rewards."""
+
+    center: float = 0.0  # the reward at which the posterior is 0
+    unit: float = 1.0  # reward units of one unit of the posterior
+
+    def rewards(self, mean: Array, std: Array) -> tuple[Array, Array]:
+        """Mean and std in reward units; the arrays are taken over."""
+        if self.unit != 1.0:
+            mean *= self.unit
+            std *= self.unit
+        if self.center:
+            mean += self.center
+        return mean, std
+
+
+BestReward = Callable[[Array | None], float | None]  # of a context; None before the first
+
+
+class Question(NamedTuple):
+    """What is to be decided.
+
+    Attributes:
+        round: t, from 1, since the last restart.
+        bounds: of f in this round.
+        units: of the belief.
+        context: known before the decision, or None.
+        last: the point asked for before this one, or None.
+        best_reward: gives the best reward that counts under a context, or None before the first.
+        randomness: of the trial.
+        score: what makes a point attractive in this round.
+        norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
+    """
+
+    round: int
+    bounds: Bounds
+    units: Units
+    context: Array | None
+    last: Array | None
+    best_reward: BestReward
+    randomness: Randomness
+    score: Score
+    norm_growth: float = 1.0
+
+    def centred(self) -> Question:
+        """The same question about rewards less the centre, which would only cost digits, where the bounds allow it."""
+        center, best_reward = self.units.center, self.best_reward
+        if not center or not self.bounds.moves:
+            return self
+
+        def centred(context: Array | None) -> float | None:
+            best = best_reward(context)
+            return None if best is None else best - center
+
+        return self._replace(units=self.units._replace(center=0.0), best_reward=centred)
+
+
+B = TypeVar("B", bound=Belief[Any])
+
+
+class Engine(ABC, Generic[B]):
+    """A domain, and the choice of a point in it."""
+
+    domain: Domain
+    context: Domain | None
+
+    @abstractmethod
+    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: float | None) -> B:
+        """A belief that has learned nothing (see `Belief` for `apart`); `drift` is the share of f new in each round."""
+
+    @abstractmethod
+    def cell(self, trial: Trial) -> Any:
+        """Where a belief finds a trial."""
+
+    @abstractmethod
+    def put(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
+        """Let a belief take in several trials, in order."""
+
+    @abstractmethod
+    def fill(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
+        """Give values to several trials that were taken in without one."""
+
+    @abstractmethod
+    def revise(self, belief: B, cell: Any, old: float | None, new: float | None) -> None:
+        """Change what a trial counts as."""
+
+    @abstractmethod
+    def drop(self, belief: B, cell: Any, value: float | None) -> None:
+        """Take a trial back out."""
+
+    @abstractmethod
+    def means(self, belief: B, trials: list[Trial]) -> Array:
+        """Posterior mean at answered trials, `(n,)`."""
+
+    @abstractmethod
+    def deviations(self, belief: B, trials: list[Trial]) -> Array:
+        """Posterior std of f at trials, `(n,)`."""
+
+    @abstractmethod
+    def envelope(self, belief: B, bounds: Bounds, units: Units, points: Any, context: Array | None) -> Envelope:
+        """The bounds of f at points of the domain (all arms, where it has them and None is given)."""
+
+    @abstractmethod
+    def fail(self, trial: Trial) -> None:
+        """Set the point of a trial aside, until it is forgiven; the same maximum would be asked for forever."""
+
+    @abstractmethod
+    def forgive(self, trial: Trial) -> None:
+        """Set the point of a trial aside no more."""
+
+    @abstractmethod
+    def forgive_all(self) -> None:
+        """Set nothing aside any more."""
+
+    @abstractmethod
+    def choose(self, belief: B, question: Question, available: Available | None) -> Decision:
+        """The point of the best score; of those available, ties broken at random, where only some are."""
+
+    @abstractmethod
+    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
+        """A uniformly drawn point, for a forced round."""
+
+    @abstractmethod
+    def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Which of the available points have been set aside, `(n,)`."""
+
+    @final
+    def best_among(self, scores: Array, size: float, randomness: Randomness, available: Available) -> Decision:
+        """The available point of the largest score, scores given for each, failed or not, and taken over."""
+        scores[self._set_aside(available)] = -np.inf
+        return _decision(available, best_arm(scores, size, randomness), explored=False)
+
+    @final
+    def anywhere_among(self, randomness: Randomness, available: Available) -> Decision:
+        """A uniformly drawn one of the available points."""
+        left = np.flatnonzero(~self._set_aside(available))
+        return _decision(available, int(left[randomness.generator.integers(len(left))]), explored=True)
+
+    def _set_aside(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Which of the available points have failed; errors if all have."""
+        failed = self.failed_among(available)
+        if failed.all():
+            raise NoRegretError(
+                f"All of the {len(failed)} points that may be played now have failed, and a point that has only failed "
+                "is not asked for again. Ask when others are available, or look at the reasons in `study.trials`."
+            )
+        return failed
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent engine in the same state."""
+
+
+def _decision(available: Available, place: int, *, explored: bool) -> Decision:
+    arm = None if available.arms is None else int(available.arms[place])
+    return Decision(frozen(available.points[place].copy()), arm, explored)
+
+
+def row_of(trial: Trial) -> Array:
+    """What a kernel sees of a trial: (context, point)."""
+    return np.asarray(rows_of(trial.context, trial.point[None])[0])
+
+
+def rows_of(context: Array | None, points: Array) -> Array:
+    """What a kernel sees of points `(n, d)` under a context: (context, point), `(n, c + d)`."""
+    if context is None:
+        return points
+    return np.asarray(np.concatenate([np.broadcast_to(context, (len(points), len(context))), points], axis=1))
+
+
+def table(domain: Domain, context: Domain | None) -> Arms:
+    """Every (context, arm), contexts outermost; errors where there are infinitely many."""
+    if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
+        raise InvalidInput("There is no table of all (context, arm) on a continuous domain.")
+    if context is None:
+        return domain
+    return Arms(np.concatenate([rows_of(each, domain.points) for each in context.points]))
+
+
+def none_left(is_so: bool) -> None:
+    """An error where everything has failed."""
+    if is_so:
+        raise nothing_left()
+
+
+def nothing_left() -> NoRegretError:
+    """That error."""
+    return NoRegretError(
+        "Everything that could be asked for has failed, so there is nothing left. Look at the reasons in "
+        "`study.trials`: usually the objective cannot run at all. After mending it, start a study with a new name."
+    )
+
+
+def multiple(width: float | None) -> float:
+    """The width of a draw, which is a multiple of the standard deviation or nothing."""
+    if width is None:
+        raise InvalidInput(
+            "Thompson sampling widens its draws by a multiple of the standard deviation, and the bounds of this policy "
+            "are none: give it a `Width`, or another score."
+        )
+    return width

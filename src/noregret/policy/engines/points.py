@@ -1,0 +1,339 @@
+"""Boxes and spaces of parameters, and any domain under continuous contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...blas import with_one_thread
+from ...checks import Array, frozen
+from ...domain import Arms, Box, Domain, Space
+from ...errors import InvalidInput
+from ...kernels import Kernel
+from ...posterior import PointBelief, PointPosterior, Standing
+from ...randomness import Randomness
+from ...record import Trial
+from ...search.arms import best_arm
+from ...search.boxes import Found, PointSearch, coarse, real_columns
+from ...slots.envelope import Bounds, Envelope
+from ...slots.view import PointView, Pointwise, Surface
+from ..availability import Available
+from .base import Decision, Engine, Question, Units, multiple, none_left, nothing_left, row_of, rows_of
+
+MOST_DRAWS = 1000  # of a uniform point that has not failed
+NEARLY = 0.01  # share of the diagonal within which a point that has only failed is not tried again
+STEP = 1e-5  # of differences that stand in for derivatives: of a standard deviation, or of a side of the domain
+
+
+@final
+class PointEngine(Engine[PointBelief]):
+    """Boxes and spaces of parameters, and any domain under continuous contexts. Rows are (context, point)."""
+
+    def __init__(self, domain: Domain, context: Domain | None, search: PointSearch, *, seed: int) -> None:
+        self.domain, self.context, self.search = domain, context, search
+        self._seed = seed
+        self._failed: dict[bytes, Array] = {}
+        self._standing: dict[PointPosterior, Standing] = {}  # of the posteriors in use
+        self._candidates: Array | None = None
+        self.found: Found | None = None  # how the last search ended
+
+    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: float | None) -> PointBelief:
+        """A belief over (context, point)."""
+        if drift is not None:
+            raise InvalidInput("Forgetting in time (`Discount`) needs arms: elsewhere give the time as a context.")
+        width = 0 if self.context is None else self.context.dimension
+        return PointBelief(PointPosterior(kernel, width + self.domain.dimension, regularization), apart=apart)
+
+    def cell(self, trial: Trial) -> Array:
+        """The row."""
+        return row_of(trial)
+
+    @with_one_thread
+    def put(self, belief: PointBelief, cells: list[Array], values: list[float | None]) -> None:
+        """All at once."""
+        belief.put_all(np.array(cells), values)
+
+    @with_one_thread
+    def fill(self, belief: PointBelief, cells: list[Array], values: list[float | None]) -> None:
+        """All at once."""
+        belief.fill_all(np.array(cells), values)
+
+    @with_one_thread
+    def revise(self, belief: PointBelief, cell: Array, old: float | None, new: float | None) -> None:
+        """Change what a trial counts as."""
+        belief.revise(cell, old, new)
+
+    @with_one_thread
+    def drop(self, belief: PointBelief, cell: Array, value: float | None) -> None:
+        """Take a trial back out."""
+        belief.drop(cell, value)
+
+    @with_one_thread
+    def means(self, belief: PointBelief, trials: list[Trial]) -> Array:
+        """Posterior mean at answered trials: O(n) for those that are data, once the weights are known."""
+        return belief.answered.means_of(np.array([row_of(trial) for trial in trials]))
+
+    @with_one_thread
+    def deviations(self, belief: PointBelief, trials: list[Trial]) -> Array:
+        """Posterior std of f at trials."""
+        return belief.spread.predict(np.array([row_of(trial) for trial in trials]))[1]
+
+    @with_one_thread
+    def envelope(
+        self, belief: PointBelief, bounds: Bounds, units: Units, points: Any, context: Array | None
+    ) -> Envelope:
+        """The bounds of f at points of the domain."""
+        rows = rows_of(context, self._inside(points))
+        return bounds(*units.rewards(*belief.predict(rows)), rows)
+
+    def _inside(self, points: Any) -> Array:
+        if points is not None:
+            return self.domain.inside("points", points)
+        if not isinstance(self.domain, Arms):
+            raise InvalidInput("This domain is continuous: say at which points, `(n, d)`, to predict.")
+        return self.domain.points
+
+    def fail(self, trial: Trial) -> None:
+        """Set the neighbourhood of a point aside."""
+        self._failed[trial.point.tobytes()] = trial.point
+
+    def forgive(self, trial: Trial) -> None:
+        """Set it aside no more."""
+        self._failed.pop(trial.point.tobytes(), None)
+
+    def forgive_all(self) -> None:
+        """Set nothing aside any more."""
+        self._failed = {}
+
+    @with_one_thread
+    def choose(self, belief: PointBelief, question: Question, available: Available | None) -> Decision:
+        """The best arm, or the best point that the search finds."""
+        question = question.centred()
+        domain, score = self.domain, question.score
+        if isinstance(domain, Arms) or available is not None:
+            return self._choose_one(belief, question, available)
+        points = self._standing_points(domain)
+        view = _Round(self, belief, question, points)
+        surface = score.on_points(view)
+        scores = surface.values(points)
+        none_left(bool(np.isneginf(scores).all()))
+        self.found = self.search.maximize(
+            surface,
+            domain,
+            standing=points,
+            scores=scores,
+            incumbents=self._incumbents(belief, question),
+            rng=lambda: question.randomness.generator,
+        )
+        placed = score.placed(self.found.point, surface, view)
+        none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
+        return Decision(frozen(placed), None, explored=False)
+
+    def _choose_one(self, belief: PointBelief, question: Question, available: Available | None) -> Decision:
+        """The best of finitely many points, ties broken at random."""
+        domain, score = self.domain, question.score
+        points = available.points if available is not None else domain.points  # type: ignore[union-attr]  # of arms
+        scores = score.on_points(_Round(self, belief, question, points, alone=True)).values(points)
+        prior = float(np.sqrt(belief.answered.kernel.diagonal(rows_of(question.context, points)).max()))
+        size = prior * question.units.unit if score.in_rewards else 1.0
+        if available is not None:
+            return self.best_among(scores, size, question.randomness, available)
+        none_left(bool(np.isneginf(scores).all()))
+        arm = best_arm(scores, size, question.randomness)
+        return Decision(points[arm], arm, explored=False)
+
+    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
+        """A uniformly drawn point, or arm, away from what has failed."""
+        if available is not None:
+            return self.anywhere_among(randomness, available)
+        domain, rng = self.domain, randomness.generator
+        for _ in range(MOST_DRAWS):
+            if isinstance(domain, Arms):
+                arm = int(rng.integers(len(domain)))
+                decision = Decision(domain.points[arm], arm, explored=True)
+            else:
+                point = rng.uniform(domain.lower, domain.upper)
+                point = domain.snap(point[None])[0] if isinstance(domain, Space) else point
+                decision = Decision(frozen(point), None, explored=True)
+            if not np.isneginf(self.without_failed(decision.point[None], np.zeros(1)))[0]:
+                return decision
+        raise nothing_left()
+
+    def failed_among(self, available: Available) -> npt.NDArray[np.bool_]:
+        """Which of some points are close to one that has been set aside."""
+        return np.isneginf(self.without_failed(available.points, np.zeros(len(available.points))))
+
+    def _standing_points(self, domain: Box | Space) -> Array:
+        """The candidates that the search begins with."""
+        if self._candidates is None:
+            self._candidates = self.search.standing(domain, self._seed)
+        return self._candidates
+
+    def standing(self, posterior: PointPosterior, points: Array) -> tuple[Array, Array]:
+        """Mean and std at the arms or the standing candidates, fresh arrays, kept up to date from round to round."""
+        if posterior not in self._standing:
+            if len(self._standing) > 1:  # those of posteriors that a fit or a restart has replaced
+                self._standing = {}
+            self._standing[posterior] = Standing(posterior, points)
+        return self._standing[posterior].predict()
+
+    def _incumbents(self, belief: PointBelief, question: Question) -> Array:
+        """The last point asked for, and the best one so far.
+
+        Best in posterior mean; where candidates are dense incumbents matter little, and the best average rewards, which
+        cost O(n) and not O(n^2), will do.
+        """
+        posterior, domain = belief.answered, self.domain
+        width = 0 if question.context is None else len(question.context)
+        points = [] if question.last is None else [question.last]
+        if posterior.rank:
+            dense = isinstance(domain, Box | Space) and self.search.dense(domain)
+            means = posterior.average if dense else posterior.observed_means()
+            points.append(posterior.points[int(means.argmax()), width:])
+        return np.array(points).reshape(len(points), domain.dimension)
+
+    def without_failed(self, points: Array, scores: Array) -> Array:
+        """The scores, none where a point has failed."""
+        if not self._failed:
+            return scores
+        domain = self.domain
+        if isinstance(domain, Arms):
+            real, unit = np.zeros(domain.dimension, dtype=bool), np.ones(domain.dimension)
+        else:
+            real, unit = real_columns(domain), domain.upper - domain.lower
+        for failed in self._failed.values():
+            offsets = np.abs(points - failed) / unit
+            near = np.linalg.norm(offsets[:, real], axis=1) <= NEARLY * np.sqrt(domain.dimension)
+            scores = np.where(near & (offsets[:, ~real] == 0.0).all(axis=1), -np.inf, scores)
+        return scores
+
+    def copy(self) -> PointEngine:
+        """An independent engine in the same state."""
+        other = PointEngine.__new__(PointEngine)
+        other.__dict__.update(self.__dict__)
+        other._failed, other._standing = self._failed.copy(), {}
+        return other
+
+
+@final
+class _Round(PointView):
+    """A round at points.
+
+    Args:
+        engine: of the policy.
+        belief: of f.
+        question: what is to be decided.
+        points: arms, or candidates.
+        alone: whether they are all that may be played.
+    """
+
+    def __init__(
+        self, engine: PointEngine, belief: PointBelief, question: Question, points: Array, *, alone: bool = False
+    ) -> None:
+        self._engine, self._belief, self._question, self._alone = engine, belief, question, alone
+        self.domain, self.points, self.norm_growth = engine.domain, points, question.norm_growth
+        self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
+        self._known: tuple[Array, Array] | None = None
+
+    def _moments(self, points: Array) -> tuple[Array, Array]:
+        """Mean and std, in the belief's units, fresh arrays; those of the candidates are worked out once."""
+        context = self._question.context
+        if points is not self.points or self._alone or context is not None:
+            return self._belief.predict(rows_of(context, points))
+        if self._known is None:
+            belief, spread = self._belief, self._belief.spread
+            mean, std = self._engine.standing(belief.answered, points)
+            self._known = (mean, std if spread is belief.answered else self._engine.standing(spread, points)[1])
+        return self._known[0].copy(), self._known[1].copy()
+
+    def envelope(self, points: Array) -> Envelope:
+        question = self._question
+        rows = rows_of(question.context, points)
+        return question.bounds(*question.units.rewards(*self._moments(points)), rows)
+
+    def best_mean(self) -> float:
+        return self._question.units.center + self._question.units.unit * self._best_mean()
+
+    def _best_mean(self) -> float:
+        """Over the candidates and the points observed, in the belief's units."""
+        posterior, context = self._belief.answered, self._question.context
+        means = self._moments(self.points)[0]
+        if not posterior.rank or self._alone:
+            return float(means.max())
+        # The candidates' means may have been come by in several ways, which round differently: the best one anew.
+        best = float(posterior.mean(rows_of(context, self.points[int(coarse(means).argmax())][None]))[0])
+        if context is None:
+            return max(best, float(posterior.observed_means().max()))
+        observed = np.unique(posterior.points[:, len(context) :], axis=0)
+        return max(best, float(posterior.mean(rows_of(context, observed)).max()))
+
+    def best_reward(self) -> float:
+        best = self._question.best_reward(self._question.context)
+        return self._question.units.center if best is None else best
+
+    def surface(self, score: Pointwise, incumbent: float | None) -> Surface:
+        def values(points: Array) -> Array:
+            return self._engine.without_failed(points, score(self.envelope(points), incumbent))
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            question = self._question
+            at = self._belief.gradients(rows_of(question.context, points))
+            mean, std = question.units.rewards(at.mean, at.std)
+            envelope = question.bounds(mean, std)
+            by_mean, by_std = score.partials(envelope, incumbent) or self._differences(score, mean, std, incumbent)
+            gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
+            scores = self._engine.without_failed(points, score(envelope, incumbent))
+            return scores, question.units.unit * gradient[:, -points.shape[1] :]
+
+        return Surface(values, slopes) if self._question.bounds.pointwise else self.without_slopes(values)
+
+    def _differences(self, score: Pointwise, mean: Array, std: Array, incumbent: float | None) -> tuple[Array, Array]:
+        """Derivatives of a score in mean and std, where nobody knows them."""
+        step = STEP * np.maximum(std, STEP)
+
+        def at(mean: Array, std: Array) -> Array:
+            return score(self._question.bounds(mean, std), incumbent)
+
+        by_mean = (at(mean + step, std.copy()) - at(mean - step, std.copy())) / (2.0 * step)
+        by_std = (at(mean.copy(), std + step) - at(mean.copy(), np.maximum(std - step, 0.0))) / (
+            step + np.minimum(std, step)
+        )
+        return by_mean, by_std
+
+    def path(self) -> Surface:
+        context, engine, unit = self._question.context, self._engine, self._question.units.unit
+        drawn = self._belief.path(self.randomness.generator, width=multiple(self.width))
+
+        def values(points: Array) -> Array:
+            return engine.without_failed(points, unit * drawn(rows_of(context, points)))
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            heights, gradients = drawn.slopes(rows_of(context, points))
+            return engine.without_failed(points, unit * heights), unit * gradients[:, -points.shape[1] :]
+
+        return Surface(values, slopes)
+
+    def without_slopes(self, values: Callable[[Array], Array]) -> Surface:
+        domain = self.domain
+        sides = np.ones(domain.dimension) if isinstance(domain, Arms) else domain.upper - domain.lower
+        steps = STEP * sides
+
+        def kept(points: Array) -> Array:
+            return self._engine.without_failed(points, values(points))
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            # Into the domain, so that no point is looked at outside of it.
+            signs = (
+                np.ones(points.shape)
+                if isinstance(domain, Arms)
+                else np.where(points + steps > domain.upper, -1.0, 1.0)
+            )
+            moved = points[:, None, :] + (signs * steps)[:, None, :] * np.eye(points.shape[1])
+            around = values(moved.reshape(-1, points.shape[1])).reshape(len(points), -1)
+            here = values(points)
+            return self._engine.without_failed(points, here), (around - here[:, None]) / (signs * steps)
+
+        return Surface(kept, slopes)

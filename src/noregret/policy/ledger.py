@@ -1,0 +1,383 @@
+"""What counts, and as what: the trials that a policy learns from, for one channel.
+
+| symbol | name | meaning | unit |
+|---|---|---|---|
+| y_s | `trial.reward` | what was told | reward |
+| ytilde_s | target | what a trial counts as: answered, censored, penalised | of the belief |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..checks import Array
+from ..errors import InvalidInput
+from ..fitting import Standardization
+from ..kernels import Kernel
+from ..posterior import Belief
+from ..record import Trial
+from ..slots.memory import Prediction
+from ..slots.pending import Known, Pseudo
+from .answers import AnswersAlone
+from .aside import Aside
+from .engines import Engine, Units
+from .policy import Policy
+
+AskedSince = Callable[[Trial], int]
+
+
+class Entry(NamedTuple):
+    """A trial that counts."""
+
+    trial: Trial
+    target: float | None  # in the belief's units; None where the trial counts for the variance alone
+
+
+class Ledger:
+    """Trials that count with their targets, and a belief that has learned exactly these.
+
+    The belief can be made afresh from the rest at any time (`begin`), which is what restarts and fits do.
+    """
+
+    def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince) -> None:
+        self.policy, self.engine, self._asked_since = policy, engine, asked_since
+        self._pending, self._objective = policy.pending, policy.objective
+        self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
+        self._drift = policy.memory.drift()
+        self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
+        self.kernel = policy.kernel  # of what is learned, where it is not fitted
+        self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
+        self.fresh: list[Trial] = []  # those of them that have not been taken in
+        self.entries: dict[int, Entry] = {}  # what counts, in the order in which it came in
+        self.dropped: set[int] = set()  # answered or failed, and counted as something else for good
+        self.failed: dict[int, Trial] = {}
+        self._aside: Aside | None = None  # kept from the first failure on: most studies have none
+        self.least: float | None = None  # the smallest reward told
+        self._best: dict[bytes, float] | None = None  # the best rewards, by context, once they are asked for
+        self._answers: AnswersAlone | None = None  # once they are asked for
+        self.begin_own(0)
+
+    def begin_own(self, first: int) -> None:
+        """A new belief under the kernel in force and the ridge of a memory that begins with this round."""
+        policy = self.policy
+        ridge = policy.memory.regularization(first, policy.regularization)
+        self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
+
+    def begin(self, kernel: Kernel, regularization: float, scale: Standardization) -> None:
+        """A new belief, which learns everything that counts."""
+        self.in_use, self.ridge, self.units, self._answers = kernel, regularization, Units(scale.mean, scale.std), None
+        apart = self._pending.hallucinates
+        self.belief: Belief[Any] = self.engine.fresh(kernel, regularization, apart=apart, drift=self._drift)
+        if self._pending.moves:  # what stands in may look at the answers: these first
+            self.entries = {number: entry for number, entry in self.entries.items() if number not in self.open}
+        if self.entries:
+            self._learn_anew(apart)
+        if self._pending.moves:
+            self._reconsider()
+
+    def _learn_anew(self, apart: bool) -> None:
+        self.entries = {number: Entry(trial, self._target_now(trial)) for number, (trial, _) in self.entries.items()}
+        cells = {number: self.engine.cell(trial) for number, (trial, _) in self.entries.items()}
+        targets = {number: target for number, (_, target) in self.entries.items()}
+        if apart:  # questions in the order in which they were asked, then answers in the order in which they came
+            self.engine.put(self.belief, [cells[number] for number in sorted(cells)], [None] * len(cells))
+            valued = [number for number, target in targets.items() if target is not None]
+            self.engine.fill(self.belief, [cells[number] for number in valued], [targets[number] for number in valued])
+        else:
+            self.engine.put(self.belief, list(cells.values()), list(targets.values()))
+
+    def restart(self, first: int) -> None:
+        """Only trials from this one on count, under the policy's own kernel."""
+        self.open = {number: trial for number, trial in self.open.items() if number >= first}
+        self.fresh = [trial for trial in self.fresh if trial.number >= first]
+        self.entries = {number: entry for number, entry in self.entries.items() if number >= first}
+        rewards = (entry.trial.reward for entry in self.entries.values())
+        self.least = min((reward for reward in rewards if reward is not None), default=None)
+        self._best = None
+        failed, self.failed, self._aside = self.failed, {}, None
+        self.engine.forgive_all()
+        for number, trial in failed.items():
+            if number >= first:
+                self._set_aside(trial)
+        self.begin_own(first)
+
+    def copy(self, engine: Engine[Any], asked_since: AskedSince) -> Ledger:
+        """An independent ledger in the same state."""
+        other = Ledger.__new__(Ledger)
+        other.__dict__.update(self.__dict__)
+        other.engine, other._asked_since, other.belief = engine, asked_since, self.belief.copy()
+        for name in ("open", "fresh", "entries", "dropped", "failed"):
+            setattr(other, name, getattr(self, name).copy())
+        other._aside = None if self._aside is None else self._aside.copy()
+        other._best = None
+        other._answers = None if self._answers is None else self._answers.copy(engine)
+        return other
+
+    # -- questions and outcomes ----------------------------------------------------------------------------------
+
+    def ask(self, trial: Trial) -> None:
+        """A trial has been asked for."""
+        if not self._plain:
+            # Taken in with what is known at the next decision: without delays that is the answer, as if there had
+            # never been anything else.
+            self.open[trial.number] = trial
+            self.fresh.append(trial)
+
+    def take(self, trials: list[Trial]) -> None:
+        """Outcomes of trials that count, by number, and what was asked for since they were last taken in."""
+        least = self.least
+        for trial in trials:
+            if trial.reward is not None and (self.least is None or trial.reward < self.least):
+                self.least = trial.reward
+        taken = [entry for trial in trials if (entry := self._resolve(trial)) is not None]
+        if self.fresh:
+            taken += [entry for trial in self.fresh if (entry := self._stands_in(trial)) is not None]
+            taken.sort(key=lambda entry: entry.trial.number)
+            self.fresh = []
+        if taken:
+            self._enter(taken)
+            if self._best is not None or self._aside is not None:
+                self._hear([entry.trial for entry in taken])
+        for trial in trials:
+            if trial.reward is None:
+                self._set_aside(trial)
+        if self._pending.moves or (least != self.least and (self.dropped or self.open)):
+            self.retarget()
+
+    def _resolve(self, trial: Trial) -> Entry | None:
+        """The trial and its target where it is still to be learned; what was pending of it is settled."""
+        target = self._target(trial)
+        if self._plain:
+            return None if target is None else Entry(trial, target)  # the path of most rounds
+        question = self.open.pop(trial.number, None)
+        if question is not None and self.fresh:
+            self.fresh = [other for other in self.fresh if other is not question]
+        if trial.reward is None and self._pending.failed == "worst":
+            self.dropped.add(trial.number)
+            target = self._scaled(self.lowest())
+        elif target is None:
+            self._close(trial.number)
+            return None
+        elif question is not None and not self._pending.counts(trial, lambda: self._asked_since(trial)):
+            self.dropped.add(trial.number)  # too late: what stood in for it stays
+            return None if trial.number in self.entries else self._stands_in(question)
+        if trial.number not in self.entries:
+            return Entry(trial, target)
+        if self.entries[trial.number].target is None:  # it comes in only now
+            self.entries[trial.number] = self.entries.pop(trial.number)
+        self._revise(trial, target)
+        self._hear([trial])
+        return None
+
+    def _stands_in(self, trial: Trial) -> Entry | None:
+        pseudo = self._pseudo(trial)
+        return None if pseudo is None else Entry(trial, self._of(pseudo))
+
+    def _enter(self, taken: list[Entry]) -> None:
+        cell = self.engine.cell
+        self.engine.put(self.belief, [cell(trial) for trial, _ in taken], [target for _, target in taken])
+        entries = self.entries
+        for entry in taken:
+            entries[entry.trial.number] = entry
+
+    def _revise(self, trial: Trial, target: float | None) -> None:
+        self.engine.revise(self.belief, self.engine.cell(trial), self.entries[trial.number].target, target)
+        self.entries[trial.number] = Entry(trial, target)
+
+    def _hear(self, trials: list[Trial]) -> None:
+        """Take note of rewards that count from now on."""
+        if self._best is None and self._aside is None:
+            return
+        for trial in trials:
+            if trial.reward is not None:
+                self._compare(trial)
+                if self._aside is not None:
+                    self._aside.answer(trial, self.engine, +1)
+
+    def _close(self, number: int) -> None:
+        """A trial that was pending teaches nothing after all."""
+        entry = self.entries.pop(number, None)
+        if entry is not None:
+            self.engine.drop(self.belief, self.engine.cell(entry.trial), entry.target)
+            if self._aside is not None and entry.trial.reward is not None:
+                self._aside.answer(entry.trial, self.engine, -1)
+
+    def _set_aside(self, trial: Trial) -> None:
+        """A point that has only failed is not asked for again; where it has been answered, a failure is a hiccup."""
+        self.failed[trial.number] = trial
+        if self._aside is None:
+            known = (entry.trial for entry in self.entries.values())
+            self._aside = Aside(other for other in known if other.reward is not None)
+        self._aside.failure(trial, self.engine, +1)
+
+    def forget_before(self, first: int) -> None:
+        """Trials before this one count no more; the others as they are."""
+        gone = [number for number in self.entries if number < first]
+        for number in gone:
+            self._close(number)
+        if self.open:
+            self.open = {number: trial for number, trial in self.open.items() if number >= first}
+            self.fresh = [trial for trial in self.fresh if trial.number >= first]
+        self.dropped.difference_update(gone)
+        if gone:
+            self._best = None
+            if self._pending.moves:
+                self.retarget()
+        if self._aside is not None:
+            for number in [number for number in self.failed if number < first]:
+                self._aside.failure(self.failed.pop(number), self.engine, -1)
+
+    # -- the best reward -----------------------------------------------------------------------------------------
+
+    def best_reward(self, context: Array | None) -> float | None:
+        """The best reward that counts under this very context; None before the first."""
+        if self._best is None:
+            self._best = {}
+            for trial, _ in self.entries.values():
+                self._compare(trial)
+        return self._best.get(_key_of(context))
+
+    def best_reward_at(self, points: Array, context: Array | None) -> float | None:
+        """The best reward that counts at some points `(n, d)` under this very context; None before the first."""
+        known, under = {point.tobytes() for point in points}, _key_of(context)
+        rewards = (
+            entry.trial.reward
+            for entry in self.entries.values()
+            if entry.trial.reward is not None
+            and entry.trial.point.tobytes() in known
+            and _key_of(entry.trial.context) == under
+        )
+        return max(rewards, default=None)
+
+    def _compare(self, trial: Trial) -> None:
+        if self._best is not None and trial.reward is not None:
+            key = _key_of(trial.context)
+            self._best[key] = max(trial.reward, self._best.get(key, -np.inf))
+
+    # -- what trials count as ------------------------------------------------------------------------------------
+
+    def retarget(self) -> None:
+        """What trials count as has changed, for all of them: answers first, then what is made of them."""
+        self._revalue([number for number in self.entries if number not in self.open])
+        if self.open:
+            if self._answers is not None:
+                self._answers.take(self._answered())
+            self._revalue([number for number in self.open if number in self.entries])
+            if self._pending.moves:
+                self._reconsider()
+
+    def _reconsider(self) -> None:
+        """What counted as nothing may count as something by now."""
+        waiting = {trial.number for trial in self.fresh}
+        out = [trial for number, trial in self.open.items() if number not in self.entries and number not in waiting]
+        begun = [entry for trial in out if (entry := self._stands_in(trial)) is not None]
+        if begun:
+            self._enter(begun)
+
+    def _revalue(self, numbers: list[int]) -> None:
+        for number in numbers:
+            trial, old = self.entries[number]
+            if number in self.open:
+                pseudo = self._pseudo(trial)
+                if pseudo is None:
+                    self._close(number)
+                    continue
+                target = self._of(pseudo)
+            else:
+                target = self._target_now(trial)
+            if target != old:
+                self._revise(trial, target)
+
+    def _answered(self) -> dict[int, tuple[Trial, float]]:
+        return {
+            number: (trial, target)
+            for number, (trial, target) in self.entries.items()
+            if target is not None and self.is_answer(number)
+        }
+
+    def _answers_alone(self) -> AnswersAlone:
+        if self._answers is None:
+            belief = self.engine.fresh(self.in_use, self.ridge, apart=False, drift=None)
+            self._answers = AnswersAlone(self.engine, belief, self.units, self.policy.sides)
+            self._answers.take(self._answered())
+        return self._answers
+
+    def counts(self, number: int) -> bool:
+        """Whether a trial is among the data, as whatever: not where it has failed, been forgotten, or is ignored."""
+        return number in self.entries or number in self.open
+
+    def is_answer(self, number: int) -> bool:
+        """Whether a trial counts by its own reward."""
+        return number not in self.open and number not in self.dropped
+
+    def lowest(self) -> float:
+        """The smallest reward there is, as far as is known: what a failed trial counts as, where it does."""
+        return self._pending.lowest(self.least, self.policy.prior_mean)
+
+    def value(self, trial: Trial) -> float:
+        """What a trial counts as, reward units; where it counts for the variance alone, the posterior mean."""
+        value = self._objective.target(trial, self.multipliers) if self.is_answer(trial.number) else None
+        if value is None:
+            value = self.lowest() if trial.state == "failed" else self._stood_for(trial)
+        return float(self.means([trial])[0]) if value is None else value
+
+    def _stood_for(self, trial: Trial) -> float | None:
+        pseudo = self._pseudo(trial)
+        return None if pseudo is None else pseudo.value
+
+    def means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of what is learned, at trials, reward units, `(n,)`."""
+        return self.engine.means(self.belief, trials) * self.units.unit + self.units.center
+
+    def predictions(self, trial: Trial) -> Prediction:
+        """What is believed of f at a trial, reward units; what stands in for its answer is no part of it."""
+        belief, cell = self.belief, self.engine.cell(trial)
+        if trial.number in self.entries:
+            belief = belief.copy()
+            self.engine.drop(belief, cell, self.entries[trial.number].target)
+        mean, std = belief.predict(np.array([cell]))
+        return Prediction(float(mean[0]) * self.units.unit + self.units.center, float(std[0]) * self.units.unit)
+
+    def _target(self, trial: Trial) -> float | None:
+        """What an answered trial counts as, in the belief's units; None where it teaches nothing."""
+        value = self._objective.target(trial, self.multipliers)
+        return None if value is None else self._scaled(value)
+
+    def _target_now(self, trial: Trial) -> float | None:
+        if self.is_answer(trial.number):
+            return self._target(trial)
+        if trial.state == "failed":
+            return self._scaled(self.lowest())
+        pseudo = self._pseudo(trial)
+        return None if pseudo is None else self._of(pseudo)
+
+    def _pseudo(self, trial: Trial) -> Pseudo | None:
+        known = Known(
+            self.lowest(),
+            self.policy.prior_mean,
+            lambda: self._asked_since(trial),
+            lambda: float(self.means([trial])[0]),
+            self._answers_alone,
+        )
+        return self._pending.count_as(trial, known)
+
+    def _of(self, pseudo: Pseudo) -> float | None:
+        if pseudo.value is None and not self._pending.hallucinates:
+            name = type(self._pending).__name__
+            raise InvalidInput(
+                f"`{name}` counts a trial for the variance alone (`Pseudo(None)`) and does not say that it ever "
+                "does: set "
+                f"`hallucinates = True` in the class, or return None where a trial is to count as nothing."
+            )
+        return None if pseudo.value is None else self._scaled(pseudo.value)
+
+    def _scaled(self, value: float) -> float:
+        center, unit = self.units
+        return (value - center) / unit
+
+
+def _key_of(context: Array | None) -> bytes:
+    return b"" if context is None else context.tobytes()

@@ -1,0 +1,202 @@
+"""A policy: a frozen description of how to decide, parts in fixed slots."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, final
+
+import numpy as np
+
+from .. import serialize
+from ..change import PowerLaw
+from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, number, shown
+from ..domain import Arms, Domain, check_domain, enclosing_box, sides
+from ..errors import InvalidInput
+from ..kernels import Kernel, check_kernel
+from ..search.boxes import PointSearch
+from ..slots.check import SLOTS, check_part
+from ..slots.envelope import Confidence, Window
+from ..slots.explore import Explore, NoExploration, UniformExploration
+from ..slots.memory import Forever, Memory, RestartOnChange
+from ..slots.objective import Objective, RewardAlone
+from ..slots.pending import Ignored, Pending
+from ..slots.refit import Refit
+from ..slots.scores import Score
+from .engines import Decision
+
+__all__ = ["Decision", "Policy"]
+
+LARGEST_PRIOR = 1e120  # variance: its square must not overflow
+
+
+@final
+@serialize.described
+@dataclass(frozen=True, kw_only=True)
+class Policy:
+    """How to decide: parts in fixed slots. Made by the functions of `noregret.algorithms`, one for each theorem.
+
+    Attributes:
+        algorithm: name of the function that filled the slots.
+        domain: what may be played.
+        context: where contexts come from, or None.
+        kernel: how the rewards of two points relate; of two (context, point) rows where there are contexts.
+        noise: standard deviation (or sub-Gaussian constant) of the reward noise, reward units.
+        regularization: lambda, added to the kernel matrix, reward units squared.
+        prior_mean: what a reward is expected to be before anything is seen, reward units.
+        memory: which trials count.
+        explore: which rounds are forced: uniform ones, or initial uncertainty sampling.
+        pending: what a trial counts as before its answer is known.
+        objective: which number is learned, the reward or one that charges for violated constraints.
+        confidence: which bounds hold for f.
+        score: what makes a point attractive.
+        search: how a continuous domain is searched for the best score; arms are searched whole.
+        refit: when the kernel is learned from the record; None for a kernel that is given.
+    """
+
+    algorithm: str
+    domain: Domain
+    context: Domain | None = None
+    kernel: Kernel
+    noise: float
+    regularization: float
+    prior_mean: float = 0.0
+    memory: Memory = field(default_factory=Forever)
+    explore: Explore = field(default_factory=NoExploration)
+    pending: Pending = field(default_factory=Ignored)
+    objective: Objective = field(default_factory=RewardAlone)
+    confidence: Confidence
+    score: Score
+    search: PointSearch = field(default_factory=PointSearch)
+    refit: Refit | None = None
+
+    def __post_init__(self) -> None:
+        check_model(self.domain, self.context, self.kernel)
+        for name in SLOTS:
+            check_part(name, getattr(self, name))
+        for kernel in self.objective.kernels:
+            check_model(self.domain, self.context, kernel)
+        for part in (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score):
+            part.check(self)
+        why = "It is a standard deviation, in the units of the reward."
+        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
+        prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        object.__setattr__(self, "prior_mean", prior_mean)
+        why = "With noise = 0 give `regularization` yourself, such as 1e-6 of the prior variance."
+        if not isinstance(self.algorithm, str):
+            raise InvalidInput(f"`algorithm` is {shown(self.algorithm)}: it must be the name of a function.")
+        ridge = number("regularization", self.regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True, why=why)
+        object.__setattr__(self, "regularization", ridge)
+        if self.refit is not None:
+            self.kernel.rescaled(1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
+
+    @property
+    def valid_for(self) -> str:
+        """What the bounds are proved for (see `Envelope`).
+
+        Nothing where kernel, memory or f itself moves (a restart spends delta anew), or where unanswered trials count
+        as something: the theorems are for rewards. Only the width for censored rewards is for those, and the inflated
+        one for a hallucinated variance. Under constraints,
+        "f" is what is learned: the reward less what the multipliers of the epoch charge.
+        """
+        whole = self.refit is None and self.memory.keeps_all and self.objective.proved
+        return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
+
+    @property
+    def constraints(self) -> int:
+        """m, how many constraint values the policy wants with each reward."""
+        return self.objective.constraints
+
+    @property
+    def window(self) -> Window | None:
+        """The trials whose std the width depends on, if any."""
+        return self.confidence.recent
+
+    @property
+    def by_round(self) -> bool:
+        """Whether something may be due before a decision although no outcome has come in."""
+        return not self.memory.keeps_all or self.objective.revises
+
+    @property
+    def plain(self) -> bool:
+        """Whether every answer counts, and nothing else does."""
+        return self.memory.keeps_all and not self.pending.revises and not self.objective.revises
+
+    def using(self, **parts: Any) -> Policy:
+        """This policy with other parts, and the whole checked again: `policy.using(memory=nr.SlidingWindow(200))`.
+
+        Args:
+            parts: by slot, any of the attributes above but `algorithm`.
+        """
+        known = [item.name for item in fields(self) if item.name != "algorithm"]
+        unknown = sorted(parts.keys() - set(known))
+        if unknown:
+            raise InvalidInput(
+                f"A policy has no slot {', '.join(map(repr, unknown))}; its slots are {', '.join(known)}."
+            )
+        return replace(self, **parts)
+
+    def detecting_changes(
+        self,
+        *,
+        exploration: float = 3**0.5,
+        threshold: float | PowerLaw | None = None,
+        ridge: float | PowerLaw | None = None,
+        distance: str = "average",
+    ) -> Policy:
+        """This policy with forced uniform rounds, a test for changes on them and a restart at each (Avanesov, Alg. 2).
+
+        Args:
+            exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|).
+            threshold: of the detector, as of `detect_change`.
+            ridge: likewise.
+            distance: likewise.
+        """
+        explore = UniformExploration(number("exploration", exploration, low=0.0, open_low=True))
+        memory = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)
+        return replace(self, memory=memory, explore=explore)
+
+    @property
+    def sides(self) -> Array:
+        """Sides of the smallest box around contexts and points, `(c + d,)`."""
+        return sides(self.domain, self.context)
+
+    def to_json(self) -> str:
+        """The description as one line of JSON; equal policies give equal text."""
+        return serialize.dumps(self)
+
+    @staticmethod
+    def from_json(text: str) -> Policy:
+        """The policy behind `to_json`."""
+        policy = serialize.loads(text)
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"This JSON describes a {type(policy).__name__}, not a Policy.")
+        return policy
+
+
+def check_model(domain: Domain, context: Domain | None, kernel: Kernel) -> None:
+    """Refuse what is no domain or kernel, and a kernel that does not fit the rows it will see."""
+    check_domain("domain", domain)
+    if context is not None:
+        check_domain("context", context)
+    check_kernel("kernel", kernel)
+    if isinstance(domain, Arms) and context is None:
+        corners = np.concatenate([domain.points.argmin(axis=0), domain.points.argmax(axis=0)])
+        with np.errstate(all="ignore"):
+            K, variances = kernel.between_arms(domain.points, corners, corners), kernel.arm_variances(domain.points)
+    else:
+        row = np.zeros((1, domain.dimension + (0 if context is None else context.dimension)))
+        kernel.input_gradient(row, row, np.ones((1, 1)))  # continuous domains are searched by gradients
+        ends = enclosing_box(domain, context)
+        with np.errstate(all="ignore"):
+            K = kernel(*[np.stack([ends.lower, ends.upper])] * 2)
+        variances = K.diagonal()
+    if not np.isfinite(K).all():
+        raise InvalidInput(
+            "The kernel is not finite between the ends of the domain: its lengthscales or scales and the coordinates "
+            "are too many powers of ten apart for floats. Use other units for the coordinates, or other lengthscales."
+        )
+    if not float(variances.max()) <= LARGEST_PRIOR:
+        raise InvalidInput(
+            f"The prior variance reaches {float(variances.max()):g} on this domain, beyond {LARGEST_PRIOR:g}, where "
+            "its square may overflow: change the unit of the rewards, or (of a linear kernel) of the points."
+        )

@@ -1,0 +1,429 @@
+"""What a policy knows after a record: the only place where the parts of a policy meet.
+
+A `State` is a cache, rebuilt by replay and never stored: a pure function of (policy, seed, events so far).
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+from operator import attrgetter
+from typing import Any
+
+import numpy as np
+
+from ..checks import Array
+from ..errors import NoRegretError
+from ..kernels import Kernel
+from ..randomness import Randomness
+from ..record import Event, Trial
+from ..slots.envelope import Bounds, Envelope, Progress, Window
+from ..slots.memory import Prediction, Restart, Seen, Watch, World
+from ..slots.objective import Change
+from ..slots.refit import Refitted
+from ..theory.information import GreedyDesign
+from .availability import Available
+from .engines import Decision, Engine, Question, make_engine, row_of, table
+from .ledger import Ledger
+from .policy import Policy
+
+_number = attrgetter("number")
+
+
+class State:
+    """A policy after some events of a record.
+
+    Outcomes that arrive between two decisions wait until the next one and are then taken in by trial number, so that
+    the order of their arrival leaves no trace, and replaying the events repeats the same arithmetic bit for bit.
+    """
+
+    def __init__(self, policy: Policy, *, seed: int) -> None:
+        self.policy = policy
+        self._seed = seed
+        self._rounds = 0  # trials so far
+        self._since = 0  # the first trial that counts
+        self._last: Array | None = None  # the point asked for most recently
+        self._waiting: list[Trial] = []  # outcomes since the last decision
+        self._added: list[int] = []  # trials told without having been asked for, in ascending order
+        self._asked: deque[Trial] = deque()  # the last trials asked for, where the width depends on them
+        self._uniform: list[int] = []  # forced uniform rounds that count
+        self._shown = -1  # the latest uniform round that the detector has seen
+        self._restarts: list[Restart] = []
+        self._ticked = 0  # rounds that have passed in a posterior that drifts
+        self._fits: dict[
+            tuple[tuple[int, ...], bytes], Refitted
+        ] = {}  # shared by copies: each is a pure function of its key
+        self._fitted = 0  # fits that were due so far, since the last restart
+        self._left = 0  # what fits would have seen and no longer counts, since the last restart
+        self._last_fit = math.inf  # fits before this one are not made: another follows in the same replay
+        # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
+        self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
+        self._weighs, self._explores = policy.objective.revises, policy.explore.ever
+        self._recent, self._valid_for = policy.confidence.recent, policy.valid_for
+        self._quiet = not (policy.by_round or policy.refit)  # whether only what comes in makes anything due
+        self._design: GreedyDesign | None = None
+        self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, seed=seed)
+        self._ledger = Ledger(policy, self._engine, self._asked_since)
+        # What parts know besides their description.
+        self._guess = policy.confidence.guess()
+        self._charges = policy.objective.begin()
+        self._ledger.multipliers = self._charges.values
+        self._watch = policy.memory.watch(self._world())
+
+    def _world(self) -> World:
+        policy, engine = self.policy, self._engine
+        return World(
+            policy.domain, policy.context, policy.kernel, policy.regularization, engine.cell,
+            lambda: engine.fresh(policy.kernel, policy.regularization, apart=False, drift=None),
+        )  # fmt: skip
+
+    # -- what happens --------------------------------------------------------------------------------------------
+
+    def receive(self, events: Iterable[Event]) -> None:
+        """Take in what happened, in order."""
+        if self.policy.refit is not None:
+            events = list(events)
+            self._plan_fits(events)
+        for order, kind, trial in events:
+            if kind == "asked":
+                self._settle()
+                self._note(trial)
+            else:
+                self._waiting.append(trial)
+                if trial.asked_order == order:
+                    self._added.append(trial.number)
+            if trial.number >= self._rounds:
+                self._rounds = trial.number + 1
+        self._last_fit = 0
+
+    def _note(self, trial: Trial) -> None:
+        """A trial has been asked for."""
+        self._last = trial.point
+        window = self._recent
+        if trial.explored:
+            self._uniform.append(trial.number)
+        if window is not None:
+            self._asked.append(trial)
+            while self._asked and self._is_past(window, trial):
+                self._asked.popleft()
+        self._ledger.ask(trial)
+
+    def _is_past(self, window: Window, latest: Trial) -> bool:
+        """Whether the first of the trials kept is in no window from now on."""
+        if window.in_time:
+            return self._asked[0].asked_at < latest.asked_at - window.length
+        return len(self._asked) > window.length
+
+    def _settle(self) -> None:
+        """Take in the outcomes that wait, and whatever else is due before a decision."""
+        if self._waiting or self._ledger.fresh or not self._quiet:
+            waiting, self._waiting = self._waiting, []
+            if len(waiting) > 1:
+                waiting.sort(key=_number)
+            self._take_stock(waiting)
+
+    def _take_stock(self, waiting: list[Trial]) -> None:
+        if self._forgets and (due := self.policy.memory.cut(self._since, self._rounds)) is not None:
+            self._cut(due)
+        if waiting:
+            self._take_in(waiting)
+        elif self._ledger.fresh:
+            self._ledger.take([])
+        if self._forgets and (first := self._first_counted()) > self._since:
+            self._forget_before(first)
+        if self._drifts:
+            self._tick(self._rounds)
+        if self._weighs:
+            self._weigh(waiting)
+        if self._guess is not None and waiting:
+            self._guess.check(self._rounds, self._ledger.belief.answered)
+        if self.policy.refit is not None:
+            self._fit()
+
+    def _first_counted(self) -> int:
+        return (
+            max(self.policy.memory.first_counted(self._since, self._rounds), self._since)
+            if self._forgets
+            else self._since
+        )
+
+    # -- outcomes ------------------------------------------------------------------------------------------------
+
+    def _take_in(self, waiting: list[Trial]) -> None:
+        """Those of the outcomes that count, by number, and what the memory's watch makes of them."""
+        first = self._first_counted()
+        counted = waiting if not first else [trial for trial in waiting if trial.number >= first]
+        if not self._forgets:
+            self._ledger.take(counted)
+            return
+        if self._watch is not None and self._watch.predicts:
+            for trial in counted:
+                self._take_singly(trial)
+            if self._ledger.fresh:  # none of the answers counted any more
+                self._ledger.take([])
+            return
+        if self._drifts:  # each in its own round, or as if it were of this one
+            for trial in counted:
+                self._tick(trial.number)  # no tick where the answer is late: then f is taken as it has become
+                self._ledger.take([trial])
+        else:
+            self._ledger.take(counted)
+        if self._watch is not None:
+            for trial in waiting:
+                if trial.number >= self._since:
+                    self._show(self._watch, trial, None)
+
+    def _take_singly(self, trial: Trial) -> None:
+        """Prediction, learning, and then a look: an e-value needs what was believed before."""
+        if trial.number < self._since or self._watch is None:  # a cut on the way
+            return
+        before = self._ledger.predictions(trial)
+        if self._drifts:
+            self._tick(trial.number)
+        self._ledger.take([trial])
+        if trial.reward is not None:
+            self._show(self._watch, trial, before)
+
+    def _show(self, watch: Watch, trial: Trial, before: Prediction | None) -> None:
+        """An answer, and the cut that follows from it."""
+        if trial.reward is not None:
+            cut = watch.see(Seen(trial, trial.reward - self.policy.prior_mean, before))
+            if cut is not None:
+                self._cut(cut)
+
+    def _cut(self, cut: Restart) -> None:
+        """A restart that the memory calls for."""
+        if not self._since < cut.round <= self._rounds:
+            name = type(self.policy.memory).__name__
+            raise NoRegretError(
+                f"`{name}` cuts the memory at round {cut.round}, which is not after the last cut (round {self._since}) "
+                f"and by the round to come ({self._rounds}): usually it forgets to compare with `since`, or a watch "
+                "counts rounds of its own. A trial's round is `trial.number`."
+            )
+        self._restart(cut)
+
+    def _asked_since(self, trial: Trial) -> int:
+        """How many questions have been asked after that of a trial; points told without one are none."""
+        return self._rounds - trial.number - 1 - len(self._added) + bisect_right(self._added, trial.number)
+
+    # -- memory --------------------------------------------------------------------------------------------------
+
+    def _restart(self, restart: Restart) -> None:
+        """Nothing before this round counts any more."""
+        self._since = restart.round
+        self._restarts.append(restart)
+        self._uniform = [number for number in self._uniform if number >= restart.round]
+        self._asked = deque(trial for trial in self._asked if trial.number >= restart.round)
+        self._fitted = self._left = 0
+        if self._watch is not None:
+            self._watch.reset()
+        self._ledger.restart(restart.round)
+
+    def _forget_before(self, first: int) -> None:
+        self._left += sum(number < first and self._seen_by_fits(number) for number in self._ledger.entries)
+        self._ledger.forget_before(first)
+        self._uniform = [number for number in self._uniform if number >= first]
+
+    def _tick(self, round_: int) -> None:
+        """Let time pass until a round."""
+        for _ in range(round_ - self._ticked):
+            self._ledger.belief.tick()
+        self._ticked = max(round_, self._ticked)
+
+    # -- objective -----------------------------------------------------------------------------------------------
+
+    def _weigh(self, waiting: list[Trial]) -> None:
+        """What is charged in a new epoch, and what trials count as then."""
+        charges, ledger = self._charges, self._ledger
+        for trial in waiting:
+            charges.hear(trial)
+        change = charges.advance(self._rounds)
+        ledger.multipliers = charges.values
+        kernel = self.policy.kernel if charges.kernel is None else charges.kernel
+        other, ledger.kernel = kernel is not ledger.kernel and kernel != ledger.kernel, kernel
+        if change is Change.RESTART and charges.began > self._since:  # a memory that was cut later stays cut there
+            self._restart(Restart(charges.began, "a new epoch"))
+        elif other:
+            ledger.begin_own(self._since)
+        elif change is not Change.NOTHING:
+            ledger.retarget()
+
+    @property
+    def multipliers(self) -> Array:
+        """Of the constraints, in the next round, `(m,)`; none without constraints."""
+        return self._ledger.multipliers
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a multiplier or a penalty has been cut off."""
+        return self._charges.saturated
+
+    # -- fits ----------------------------------------------------------------------------------------------------
+
+    def _plan_fits(self, events: list[Event]) -> None:
+        """Where a replay makes several fits due, only the last one is made: each starts from the policy's kernel."""
+        refit = self.policy.refit
+        self._last_fit = 0
+        if refit is None or len(events) < 2 or self._forgets:
+            return
+        last = max((i for i, event in enumerate(events) if event.kind == "asked"), default=-1)
+        told = [event for event in events[:last] if event.kind == "told" and event.trial.reward is not None]
+        waiting = [trial for trial in self._waiting if trial.reward is not None]
+        if self.policy.plain:  # otherwise it is not known beforehand which answers will count
+            self._last_fit = (len(self._ledger.entries) + len(waiting) + len(told)) // refit.every
+
+    def _fit(self) -> None:
+        """The fit that is due, if one is: of the first k * `every` answers that count."""
+        refit = self.policy.refit
+        if refit is None:
+            return
+        ledger = self._ledger
+        seen = [entry.trial for number, entry in ledger.entries.items() if self._seen_by_fits(number)]
+        if refit.outputs == "own":
+            everything = {number: entry.trial for number, entry in ledger.entries.items()} | ledger.open
+            seen = [everything[number] for number in sorted(everything)]
+        due = (self._left + len(seen)) // refit.every
+        if due <= self._fitted:
+            return
+        self._fitted = due
+        first = seen[: max(due * refit.every - self._left, 0)]
+        if due < self._last_fit or not first:
+            return
+        key = (tuple(trial.number for trial in first), ledger.multipliers.tobytes())
+        if refit.outputs == "own" or key not in self._fits:
+            self._fits[key] = refit(
+                self.policy.kernel,
+                np.array([row_of(trial) for trial in first]),
+                np.array([ledger.value(trial) for trial in first]),
+                self.policy.sides,
+                noise=math.sqrt(self.policy.regularization),
+                seed=self._seed,
+                prior_mean=self.policy.prior_mean,
+            )
+        ledger.begin(*self._fits[key])
+
+    def _seen_by_fits(self, number: int) -> bool:
+        refit = self.policy.refit
+        return refit is not None and (refit.outputs == "own" or self._ledger.is_answer(number))
+
+    # -- decisions -----------------------------------------------------------------------------------------------
+
+    def decide(
+        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None
+    ) -> Decision:
+        """The next point; the same one however often it is asked for.
+
+        Args:
+            context: known before, or None.
+            now: Unix seconds, where the width depends on how long ago questions were asked.
+            available: what may be played this time; None for everything.
+        """
+        self._settle()
+        policy, ledger = self.policy, self._ledger
+        randomness, score = Randomness(self._seed, self._rounds), policy.score
+        if self._explores and policy.explore.due(len(self._uniform), self._rounds - self._first_counted(), randomness):
+            if policy.explore.score is None:
+                return self._engine.anywhere(randomness, available)
+            score = policy.explore.score
+        question = Question(
+            self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
+            ledger.best_reward if available is None else partial(ledger.best_reward_at, available.points),
+            randomness, score, 1.0 if self._guess is None else self._guess.growth,
+        )  # fmt: skip
+        return self._engine.choose(ledger.belief, question, available)
+
+    def bounds(self, *, now: float = math.inf) -> Bounds:
+        """The bounds of f in the next round."""
+        belief = self._ledger.belief
+        progress = Progress(
+            belief.asked,
+            None if self._guess is None else self._guess.bound,
+            self._greedy_design,
+            self._charges.noise_factor,
+            None if self._recent is None else lambda: self._recent_deviations(now),
+            belief.answered,
+        )
+        # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
+        return self.policy.confidence.bounds(self._rounds - self._since + 1, progress)
+
+    @property
+    def valid_for(self) -> str:
+        """What the bounds of the next round are proved for (see `Envelope`)."""
+        spoilt = self._ledger.failed and self.policy.pending.failed == "worst"
+        return "none" if spoilt else self._valid_for
+
+    def _recent_deviations(self, now: float) -> Array:
+        """Posterior std, reward units, at the last trials asked for, within the window of the width.
+
+        Of those that are data: eq. (5) in the proof of Verma et al.'s Theorem 1 sums what censoring takes from B_t, and
+        trials that have failed, or left the memory, are no part of it.
+        """
+        window, ledger = self._recent, self._ledger
+        trials = [trial for trial in self._asked if ledger.counts(trial.number)]
+        if window is not None and window.in_time:
+            trials = [trial for trial in trials if trial.asked_at >= now - window.length]
+        return ledger.units.unit * self._engine.deviations(ledger.belief, trials) if trials else np.zeros(0)
+
+    def _greedy_design(self) -> GreedyDesign:
+        """Made once; it depends on nothing that happens."""
+        if self._design is None:
+            policy = self.policy
+            self._design = GreedyDesign(policy.kernel, table(policy.domain, policy.context), policy.regularization)
+        return self._design
+
+    # -- looking -------------------------------------------------------------------------------------------------
+
+    def settled(self) -> State:
+        """A state that has taken in every outcome; a copy where something is due, so that looking changes nothing."""
+        if not self._waiting and not self.policy.by_round and not self._ledger.fresh:
+            return self
+        other = State.__new__(State)
+        other.__dict__.update(self.__dict__)
+        other._engine = self._engine.copy()
+        other._ledger = self._ledger.copy(other._engine, other._asked_since)
+        for name in ("_asked", "_uniform", "_restarts", "_waiting"):
+            setattr(other, name, getattr(self, name).copy())
+        other._charges = self._charges.copy()
+        other._guess = None if self._guess is None else self._guess.copy()
+        other._watch = None if self._watch is None else self._watch.copy()
+        other._settle()
+        return other
+
+    def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:
+        """The bounds of f that hold in the next round, at all arms or at points of the domain."""
+        ledger = self._ledger
+        envelope = self._engine.envelope(ledger.belief, self.bounds(now=now), ledger.units, points, context)
+        envelope.valid_for = self.valid_for
+        return envelope
+
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of f at answered trials, `(n,)`; under constraints what is charged for them is put back."""
+        return self._ledger.means(trials) + self._charges.put_back(trials)
+
+    @property
+    def norm_bounds(self) -> list[tuple[int, float]]:
+        """(rounds so far, guess of the norm bound): the first and every one that replaced another; empty if given."""
+        return [] if self._guess is None else list(self._guess.history)
+
+    @property
+    def restarts(self) -> list[Restart]:
+        """Every cut of the memory so far."""
+        return list(self._restarts)
+
+    @property
+    def minimum(self) -> float | None:
+        """What unanswered trials count as, reward units; None where they are not censored."""
+        return self.policy.pending.stand_in(self._ledger.lowest())
+
+    @property
+    def information_gain(self) -> float:
+        """Realised information gain of what counts, nats."""
+        return float(self._ledger.belief.asked.information_gain)
+
+    @property
+    def kernel(self) -> Kernel:
+        """The kernel in use: the policy's, or the last one fitted (then on standardised rewards)."""
+        return self._ledger.in_use

@@ -1,0 +1,1 @@
+"""Which point of a domain has the best score."""

@@ -1,0 +1,98 @@
+"""What parts of one's own derive from: the slots of a policy, and what goes in and out of them.
+
+A part is a frozen dataclass that derives from the abstract class of its slot and is decorated with
+`noregret.serialize.described`; `policy.using(memory=...)` puts it into a policy. `noregret.testing.check_policy` tries
+whether the whole keeps its promises. What is not overridden is sound and proves nothing. Worked examples are in
+docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKernel`.
+
+| slot | class | must have | may have |
+|---|---|---|---|
+| `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeps_all` |
+| | `Watch` | `see`, `reset`, `copy` | `predicts` |
+| `explore` | `Explore` | `due` | `score`, `ever` |
+| `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
+| | | | `check_reward`, `proves` |
+| `objective` | `Objective` | `target` | `begin`, `constraints`, `kernels`, `revises`, `proved` |
+| | `Charges` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
+| `confidence` | `Width` | `width` | `valid_for`, `guess`, `recent`, `hallucinated` |
+| | `Confidence` | `bounds` | likewise |
+| | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
+| | `Guess` | `check`, `copy` | |
+| `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
+| | `Score` | `on_table`, `on_points` | `draws`, `in_rewards`, `placed` |
+
+Every part may have `check(policy)`, which refuses policies that it does not suit, and calls `super().check(policy)`.
+The others are what these methods are given or return: `Seen` (an answer, shown to a watch), `Prediction` (what was
+believed before it), `World` (what a watch may build its own picture from), `Restart` (a cut); `Pseudo` (what an
+unanswered trial counts as), `Known` and `Answers` (what that may be made of); `Change` (what new charges ask for);
+`Envelope` (bounds at points), `Symmetric` (mean +- width * std), `Progress` (what a width may depend on), `Window`
+(trials it depends on); `View`, `TableView` and `PointView` (a round as a score sees it), `Surface` (what is maximised).
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .base import Part
+    from .envelope import Bounds, Confidence, Envelope, Guess, Progress, Symmetric, Width, Window
+    from .explore import Explore
+    from .memory import Memory, Prediction, Restart, Seen, Watch, World
+    from .objective import Change, Charges, Objective
+    from .pending import Answers, Known, Pending, Pseudo
+    from .scores import PointwiseScore, Score
+    from .view import PointView, Surface, TableView, View
+
+_HOME = {
+    "base": "Part",
+    "envelope": "Bounds Confidence Envelope Guess Progress Symmetric Width Window",
+    "explore": "Explore",
+    "memory": "Memory Prediction Restart Seen Watch World",
+    "objective": "Change Charges Objective",
+    "pending": "Answers Known Pending Pseudo",
+    "scores": "PointwiseScore Score",
+    "view": "PointView Surface TableView View",
+}
+_MODULE = {name: module for module, names in _HOME.items() for name in names.split()}
+
+__all__ = [
+    "Answers",
+    "Bounds",
+    "Change",
+    "Charges",
+    "Confidence",
+    "Envelope",
+    "Explore",
+    "Guess",
+    "Known",
+    "Memory",
+    "Objective",
+    "Part",
+    "Pending",
+    "PointView",
+    "PointwiseScore",
+    "Prediction",
+    "Progress",
+    "Pseudo",
+    "Restart",
+    "Score",
+    "Seen",
+    "Surface",
+    "Symmetric",
+    "TableView",
+    "View",
+    "Watch",
+    "Width",
+    "Window",
+    "World",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # When first used: the rooms of this package import each other and those beside it, and would meet themselves here.
+    if name not in _MODULE:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f".{_MODULE[name]}", __name__), name)
+    globals()[name] = value
+    return value

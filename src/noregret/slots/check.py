@@ -1,0 +1,46 @@
+"""What every slot wants."""
+
+from __future__ import annotations
+
+from ..checks import shown
+from ..errors import InvalidInput
+from ..search.boxes import PointSearch
+from ..serialize import is_described
+from .envelope import Confidence
+from .explore import Explore
+from .memory import Memory
+from .objective import Objective
+from .pending import Pending
+from .refit import Refit
+from .scores import Score
+
+SLOTS: dict[str, tuple[type, str]] = {
+    "memory": (Memory, "a part of `noregret.slots.memory`, such as `nr.SlidingWindow(200)`"),
+    "explore": (Explore, "a part of `noregret.slots.explore`"),
+    "pending": (Pending, "a part of `noregret.slots.pending`"),
+    "objective": (Objective, "a part of `noregret.slots.objective`"),
+    "confidence": (
+        Confidence,
+        "a part of `noregret.slots.envelope` or its neighbours, such as `ConstantWidth(value=2.0)`",
+    ),
+    "score": (Score, "a part of `noregret.slots.scores`"),
+    "search": (PointSearch, "made by `nr.PointSearch(...)`"),
+    "refit": (Refit, "made by `nr.Refit(...)`, or None"),
+}
+
+
+def check_part(slot: str, part: object) -> None:
+    """Refuse what does not belong into a slot, and what could not be read back from a storage."""
+    kind, what = SLOTS[slot]
+    if part is None and slot == "refit":
+        return
+    if not isinstance(part, kind):
+        raise InvalidInput(
+            f"`{slot}` is {shown(part)}: it must be {what}. One of your own derives from `{kind.__name__}`."
+        )
+    if not is_described(part):
+        raise InvalidInput(
+            f"`{slot}` is a {type(part).__name__}, which could not be stored and read back. Make it a frozen dataclass "
+            "and decorate it with `noregret.serialize.described`; what it remembers during a run goes elsewhere "
+            "(see docs/extending.md)."
+        )

@@ -1,0 +1,334 @@
+"""Which trials still count: the world may have changed since the others.
+
+Rounds are numbered from 0, as trials are. Cutting the memory at round r means that trials from r on count, and no
+earlier one, whenever its answer comes; the round t of every schedule is counted from r.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self, final
+
+import numpy as np
+
+from ..change import ChangeDetector, PowerLaw, checked_schedule
+from ..checks import flag, integer, number, one_of, settle, shown
+from ..domain import Arms, Domain
+from ..errors import InvalidInput
+from ..kernels import Kernel
+from ..posterior import Belief
+from ..record import Trial
+from ..serialize import described
+from .base import Combination, Part
+
+FAR = 10**9  # a round that no run reaches
+
+
+class Restart(NamedTuple):
+    """A cut of the memory."""
+
+    round: int  # the first trial that counts from now on
+    reason: str
+
+
+class Prediction(NamedTuple):
+    """What was believed of f at a trial just before its answer was learned, reward units."""
+
+    mean: float
+    std: float
+
+
+class Seen(NamedTuple):
+    """An answered trial that counts, as a watch is shown it.
+
+    Attributes:
+        trial: with its reward, and the constraint values told with it.
+        value: what it counts as less the prior mean, reward units.
+        before: what was predicted; None unless the watch asks for it (`Watch.predicts`).
+    """
+
+    trial: Trial
+    value: float
+    before: Prediction | None
+
+
+class World(NamedTuple):
+    """What a watch may build its own picture from.
+
+    Attributes:
+        domain: what may be played.
+        context: where contexts come from, or None.
+        kernel: of the policy.
+        regularization: lambda, reward units squared.
+        cell: where a belief finds a trial.
+        fresh: makes a belief that has learned nothing; `put(cell(trial), value)` teaches it.
+    """
+
+    domain: Domain
+    context: Domain | None
+    kernel: Kernel
+    regularization: float
+    cell: Callable[[Trial], Any]
+    fresh: Callable[[], Belief[Any]]
+
+
+class Watch(ABC):
+    """Looks at answers, and says when what was learned before is no longer true. A function of what it has seen."""
+
+    predicts: ClassVar[bool] = False  # whether it wants the prediction before each answer; then they are learned singly
+
+    @abstractmethod
+    def see(self, seen: Seen) -> Restart | None:
+        """One answered trial, by number among those that came in together; the cut that it calls for, or None."""
+
+    @abstractmethod
+    def reset(self) -> None:
+        """The memory was cut, for whatever reason: what was seen before counts no more."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent one in the same state."""
+
+
+class Memory(Part):
+    """Which trials count. One that overrides nothing counts them all and proves nothing."""
+
+    keeps_all: ClassVar[bool] = False  # whether every answer counts for good: the theorems are for that
+
+    def check(self, policy: Combination) -> None:
+        """Where f drifts, an observation cannot be taken back: finitely many arms, and nothing that would have to."""
+        if self.drift() is None:
+            return
+        name = type(self).__name__
+        if not isinstance(policy.domain, Arms) or not isinstance(policy.context, Arms | None):
+            raise InvalidInput(
+                f"`{name}` forgets exactly on finitely many arms (and contexts). Elsewhere give the time as a context "
+                "and multiply the kernel by `Matern(0.5, ...)` on it; see `noregret.slots.memory.Discount`."
+            )
+        if policy.pending.revises or policy.objective.revises or policy.refit or self.first_counted(0, FAR) > 0:
+            raise InvalidInput(
+                f"`{name}` keeps no single observations, so nothing can be revised: use `SlidingWindow` or restarts "
+                "where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
+            )
+
+    def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round
+        """The last cut that is due after `since` and by this round, or None."""
+        return None
+
+    def regularization(self, since: int, given: float) -> float:  # noqa: ARG002 - most leave it as it is
+        """Lambda from a cut on, of a policy with this one."""
+        return given
+
+    def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002 - most count all since the last cut
+        """The first trial that counts in this round, when the last cut was at `since`; never goes back."""
+        return since
+
+    def drift(self) -> float | None:
+        """The share of f that is new in each round, where f drifts; on finitely many arms only."""
+        return None
+
+    def watch(self, world: World) -> Watch | None:  # noqa: ARG002 - most look at no answer
+        """A fresh watch for changes, if this memory has one."""
+        return None
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Forever(Memory):
+    """All of them."""
+
+    keeps_all: ClassVar[bool] = True
+
+
+@final
+@described
+@dataclass(frozen=True)
+class RestartAt(Memory):
+    """Those since the last of these rounds: the oracle that knows the change points (Avanesov, section 5)."""
+
+    rounds: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        why = "They are rounds, counted from 0, at which another function begins."
+        if not isinstance(self.rounds, Sequence | np.ndarray) or isinstance(self.rounds, str | bytes):
+            raise InvalidInput(f"`change_points` is {shown(self.rounds)}: it must be a list of rounds. {why}")
+        rounds = tuple(integer("change_points", round_, low=1, why=why) for round_ in self.rounds)
+        if list(rounds) != sorted(set(rounds)):
+            raise InvalidInput(
+                f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once."
+            )
+        object.__setattr__(self, "rounds", rounds)
+
+    def cut(self, since: int, round_: int) -> Restart | None:
+        """The last of the rounds that has come."""
+        due = [at for at in self.rounds if since < at <= round_]
+        return Restart(due[-1], "a known change point") if due else None
+
+
+@final
+@described
+@dataclass(frozen=True)
+class RestartEvery(Memory):
+    """Those since the last multiple of a period (R-GP-UCB, Bogunovic, Scarlett & Cevher 2016, Algorithm 1)."""
+
+    rounds: int
+
+    def __post_init__(self) -> None:
+        settle(
+            self, rounds=integer("rounds", self.rounds, low=1, why="It is the number of rounds between two restarts.")
+        )
+
+    def cut(self, since: int, round_: int) -> Restart | None:
+        """The last multiple."""
+        last = round_ - round_ % self.rounds
+        return Restart(last, f"every {self.rounds} rounds") if last > since else None
+
+
+@final
+@described
+@dataclass(frozen=True)
+class RestartDoubling(Memory):
+    """Those since the last restart, at rounds n, 2n, 4n, ...: the doubling trick for an unknown horizon.
+
+    Besson & Kaufmann 2018, as Verma, Dai & Low 2022 propose in footnote 7 of their appendix: a policy for T rounds runs
+    for each period afresh, its T the length of the period (n, n, 2n, 4n, ...).
+
+    Attributes:
+        first: n, rounds.
+        ridge: whether lambda is 1 + 2/T of each period, in place of the policy's.
+    """
+
+    first: int
+    ridge: bool = False
+
+    def __post_init__(self) -> None:
+        why = "It is the length of the first period, in rounds."
+        object.__setattr__(self, "first", integer("first", self.first, low=1, why=why))
+        object.__setattr__(self, "ridge", flag("ridge", self.ridge, why="Is lambda 1 + 2/T of each period?"))
+
+    def cut(self, since: int, round_: int) -> Restart | None:
+        """The last of n, 2n, 4n, ..."""
+        if round_ < self.first:
+            return None
+        last = self.first * 2 ** ((round_ // self.first).bit_length() - 1)
+        return Restart(last, "a horizon doubled") if last > since else None
+
+    def regularization(self, since: int, given: float) -> float:
+        """1 + 2/T, T = max(since, n)."""
+        return 1.0 + 2.0 / max(since, self.first) if self.ridge else given
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class RestartOnChange(Memory):
+    """Those since a change was detected on the forced uniform rounds (Avanesov, Algorithms 1 and 2).
+
+    Attributes:
+        threshold: theta_n, a number or a `PowerLaw`; None for the default (see `detect_change`).
+        ridge: n rho_n, likewise.
+        distance: "average" or "integral".
+    """
+
+    threshold: float | PowerLaw | None = None
+    ridge: float | PowerLaw | None = None
+    distance: str = "average"
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            threshold=checked_schedule("threshold", self.threshold),
+            ridge=checked_schedule("ridge", self.ridge),
+            distance=one_of("distance", self.distance, ["average", "integral"]),
+        )
+
+    def check(self, policy: Combination) -> None:
+        """No contexts, and forced uniform rounds."""
+        super().check(policy)
+        if policy.context is not None:
+            raise InvalidInput("Changes are detected without contexts: the paper has none, and neither has the test.")
+        if not policy.explore.uniform:
+            raise InvalidInput(
+                "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both; to "
+                "any other policy `policy.detecting_changes()` adds both.)"
+            )
+        self.detector(policy.domain, policy.kernel)  # has it all that it needs?
+
+    def detector(self, domain: Domain, kernel: Kernel) -> ChangeDetector:
+        """A fresh detector."""
+        return ChangeDetector(kernel, domain=domain, threshold=self.threshold, ridge=self.ridge, distance=self.distance)
+
+    def watch(self, world: World) -> UniformRounds:
+        """The detector, on forced uniform rounds."""
+        return UniformRounds(self.detector(world.domain, world.kernel))
+
+
+@final
+class UniformRounds(Watch):
+    """Shows a detector the uniform rounds that were answered, in the order in which the answers came in."""
+
+    def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
+        self._detector, self._latest = detector, latest
+
+    def see(self, seen: Seen) -> Restart | None:
+        """Lines 10-18 of Algorithm 2."""
+        trial = seen.trial
+        if not trial.explored or trial.reward is None:
+            return None
+        found = self._detector.add(trial.point, seen.value)
+        self._latest = max(trial.number, self._latest)
+        # After the latest round of the test, which is not this one where this answer came late.
+        return (
+            Restart(self._latest + 1, f"a change detected on the last {2 * found.half} uniform rounds")
+            if found
+            else None
+        )
+
+    def reset(self) -> None:
+        """Forget all pairs."""
+        self._detector.reset()
+
+    def copy(self) -> UniformRounds:
+        """An independent one."""
+        return UniformRounds(self._detector.copy(), self._latest)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class SlidingWindow(Memory):
+    """The last so many trials, answered or not (SW-GP-UCB, Zhou & Shroff 2021)."""
+
+    rounds: int
+
+    def __post_init__(self) -> None:
+        settle(self, rounds=integer("rounds", self.rounds, low=1, why="It is the number of trials that count."))
+
+    def first_counted(self, since: int, round_: int) -> int:
+        """The oldest in the window."""
+        return max(since, round_ - self.rounds)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Discount(Memory):
+    """All of them, the older the less (TV-GP-UCB, Bogunovic, Scarlett & Cevher 2016, section 4).
+
+    f changes at every round: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g_t independent samples of the
+    same Gaussian process. On arms whose kernel has low rank this is exact at a cost that does not grow with t. On
+    other domains give the time as a context and multiply the kernel with `Matern(0.5, -2 / log(1 - rate))` on it.
+    """
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        why = "It is the share of f that is new in each round."
+        object.__setattr__(self, "rate", number("rate", self.rate, low=0.0, high=1.0, why=why))
+
+    def drift(self) -> float | None:
+        """The rate; None where it is 0, for then nothing drifts."""
+        return self.rate or None

@@ -1,0 +1,94 @@
+"""What is maximised over a domain, and what it is made from: how a score sees a round."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+from ..checks import Array
+from ..domain import Domain
+from ..randomness import Randomness
+from .envelope import Envelope
+
+
+class Surface(NamedTuple):
+    """What is maximised over a domain; points are rows in the domain's (encoded) coordinates."""
+
+    values: Callable[[Array], Array]  # (m, d) -> (m,)
+    slopes: Callable[[Array], tuple[Array, Array]]  # (m, d) -> values (m,) and gradients (m, d)
+
+
+class Pointwise(Protocol):
+    """A score of the envelope at one point, with its derivatives in mean and standard deviation where it knows them."""
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
+        """Scores `(n,)`."""
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:
+        """Derivatives, each `(n,)`, or None."""
+
+
+class View(ABC):
+    """One round as a score sees it, under the context of the question. Rewards are in the user's units.
+
+    Attributes:
+        round: t, from 1, since the last restart.
+        width: multiplier of the standard deviation; None where the bounds are no such multiple.
+        randomness: of the trial; `randomness.generator` is made when it is first asked for.
+        norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
+    """
+
+    norm_growth: float
+    round: int
+    width: float | None
+    randomness: Randomness
+
+    @abstractmethod
+    def best_mean(self) -> float:
+        """The highest posterior mean over what may be played, as far as is known; before any answer the prior mean."""
+
+    @abstractmethod
+    def best_reward(self) -> float:
+        """The highest reward told under this very context; the prior mean before any."""
+
+
+class TableView(View):
+    """A round on finitely many arms."""
+
+    @abstractmethod
+    def envelope(self) -> Envelope:
+        """Of every arm that may be played, fresh arrays `(n,)`."""
+
+    @abstractmethod
+    def draw(self) -> Array:
+        """A function drawn from GP(mu, width^2 cov), at each of them, `(n,)`."""
+
+
+class PointView(View):
+    """A round on a continuous domain, or under contexts of a continuous one.
+
+    Attributes:
+        domain: what may be played.
+        points: the arms, or the candidates that the search begins with, `(n, d)`; of these a surface's values cost
+            little.
+    """
+
+    domain: Domain
+    points: Array
+
+    @abstractmethod
+    def envelope(self, points: Array) -> Envelope:
+        """At points `(m, d)`, fresh arrays `(m,)`."""
+
+    @abstractmethod
+    def surface(self, score: Pointwise, incumbent: float | None) -> Surface:
+        """A score that depends on mean and standard deviation alone, with its gradients."""
+
+    @abstractmethod
+    def path(self) -> Surface:
+        """A function drawn from GP(mu, width^2 cov), with its gradients."""
+
+    @abstractmethod
+    def without_slopes(self, values: Callable[[Array], Array]) -> Surface:
+        """Any function `(m, d)` -> `(m,)`, with gradients by differences: d + 1 evaluations a point."""

@@ -1,0 +1,311 @@
+"""What a stored study must be before a study goes on with it: nothing in a file is believed unseen.
+
+A file may be damaged, edited by hand, or made to harm. A study replays its record, so a row that could not have come
+about would silently change what is asked next: every row is checked once, when it is first read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from ..baselines.scripted import ScriptedPolicy
+from ..checks import LARGEST_REWARD, Array, shown
+from ..domain import Arms, Domain, Space
+from ..errors import InvalidInput, StorageError
+from ..parameters import Float, Parameter
+from ..policy.policy import Policy
+from ..record import Record, Trial
+from ..serialize import plain_loads
+
+AnyPolicy = Policy | ScriptedPolicy
+SHORT = 60  # characters of a value that an error still shows
+SAME = 1e-9  # how far a coordinate or parameter may be from what it must be, as a share of its extent
+
+
+def settings_at(domain: Domain, point: Array) -> tuple[tuple[str, Any], ...] | None:
+    """The named parameters of a point, where its domain has them."""
+    space = _space_of(domain)
+    return None if space is None else tuple(space.decode(point).items())
+
+
+def _space_of(domain: Domain) -> Space | None:
+    if isinstance(domain, Arms):
+        return domain.space
+    return domain if isinstance(domain, Space) else None
+
+
+_Settings = tuple[tuple[str, Any], ...] | None
+
+
+class Auditor:
+    """Checks the stored trials of one study.
+
+    Args:
+        policy: of the study.
+        where: the study in words, for errors.
+    """
+
+    def __init__(self, policy: AnyPolicy, where: str) -> None:
+        self._policy = policy
+        self._where = where
+        self._explores = isinstance(policy, Policy) and policy.explore.ever
+        self._timed = policy.pending.in_time
+
+    def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:
+        """Those of the stored trials that the record does not know yet, their parameters decoded from their points.
+
+        Args:
+            stored: by number, every trial that had a part in the last event known or in a later one.
+            known: the record so far, checked before.
+        """
+        fresh: list[Trial] = []
+        reached = known.order == 0  # whether the last event known is still in the storage
+        expected, before = len(known), known[-1] if len(known) else None
+        for trial in stored:
+            if trial.number in range(len(known)):
+                changed = self._compare(trial, known[trial.number])
+                reached = reached or known.order in (trial.asked_order, trial.told_order)
+                if not changed:
+                    continue
+            else:
+                if trial.number != expected:
+                    self._refuse(trial, f"trial {expected} is missing")
+                expected += 1
+                self._check_question(trial, before)
+                before = trial
+            self._check_outcome(trial)
+            fresh.append(trial)
+        if not reached:
+            self._fail(f"no longer holds event {known.order} of its record: the file has been replaced by another")
+        self._check_orders(fresh, known.order)
+        return self._decoded(fresh)
+
+    # -- one trial -----------------------------------------------------------------------------------------------
+
+    def _compare(self, trial: Trial, old: Trial) -> bool:
+        """Whether a trial known as pending has been answered since; nothing else may change."""
+        if trial == old:
+            return False
+        question = old if trial.told_order is None else old._replace(
+            state=trial.state, reward=trial.reward, reason=trial.reason, told_order=trial.told_order,
+            told_at=trial.told_at, constraints=trial.constraints,
+        )  # fmt: skip
+        if old.state != "pending" or trial != question:
+            self._refuse(trial, "it is not what it was when it was read before")
+        return True
+
+    def _check_question(self, trial: Trial, before: Trial | None) -> None:
+        domain, contexts = self._policy.domain, self._policy.context
+        if before is not None and trial.asked_order <= before.asked_order:
+            self._refuse(trial, f"it was asked (event {trial.asked_order}) before trial {before.number}")
+        if (trial.context is None) != (contexts is None):
+            self._refuse(trial, f"it has {'no' if contexts else 'a'} context")
+        if contexts is not None and trial.context is not None and not _inside(contexts, trial.context):
+            self._refuse(trial, f"its context {trial.context.tolist()} is not in the domain of contexts")
+        if isinstance(domain, Arms):
+            placed = trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
+        else:
+            placed = trial.arm is None and _inside(domain, trial.point)
+        if not placed:
+            self._refuse(trial, f"arm {trial.arm}, {trial.point.tolist()} is not in the domain of its policy")
+        if trial.explored and (not self._explores or trial.asked_order == trial.told_order):
+            self._refuse(trial, "it is marked as a forced uniform round, and was none")
+        if not math.isfinite(trial.asked_at) or (
+            self._timed and before is not None and trial.asked_at < before.asked_at
+        ):
+            self._refuse(trial, f"it was asked at {trial.asked_at}")
+
+    def _check_outcome(self, trial: Trial) -> None:
+        ended = {"pending": (False, False), "observed": (True, False), "failed": (False, True)}.get(trial.state)
+        if (trial.reward is not None, trial.reason is not None) != ended:
+            self._refuse(
+                trial, f"state {shown(trial.state)} with reward {trial.reward!r} and reason {shown(trial.reason)}"
+            )
+        told = (trial.told_order is not None, trial.told_at is not None)
+        if told != ((trial.state != "pending"),) * 2:
+            self._refuse(trial, f"state {trial.state!r} with told_order {trial.told_order}, told_at {trial.told_at}")
+        if trial.constraints is not None:
+            self._check_constraints(trial, trial.constraints)
+        if trial.told_order is None or trial.told_at is None:
+            return
+        added = trial.told_order == trial.asked_order
+        if trial.told_order < trial.asked_order or (
+            added and (trial.reward is None or trial.told_at != trial.asked_at)
+        ):
+            self._refuse(trial, f"it was told in event {trial.told_order} and asked in event {trial.asked_order}")
+        if not math.isfinite(trial.told_at) or (self._timed and trial.told_at < trial.asked_at):
+            self._refuse(trial, f"it was told at {trial.told_at}")
+        if trial.reward is not None:
+            self._check_reward(trial, trial.reward)
+        elif not (trial.reason or "").strip():
+            self._refuse(trial, "it failed without a reason")
+
+    def _check_reward(self, trial: Trial, reward: float) -> None:
+        if not abs(reward) <= LARGEST_REWARD:
+            self._refuse(trial, f"its reward is {reward}")
+        if isinstance(self._policy, Policy):
+            try:
+                self._policy.pending.check_reward(reward, self._policy.noise)
+            except InvalidInput as error:
+                self._refuse(trial, str(error))
+
+    def _check_constraints(self, trial: Trial, g: Array) -> None:
+        wanted = self._policy.constraints
+        if trial.state != "observed" or (wanted and len(g) != wanted) or np.abs(g).max(initial=0.0) > LARGEST_REWARD:
+            self._refuse(trial, f"it is {trial.state} with {len(g)} constraint values; the policy has {wanted}")
+
+    # -- together ------------------------------------------------------------------------------------------------
+
+    def _check_orders(self, fresh: list[Trial], order: int) -> None:
+        """Events are numbered 1, 2, ... without gaps or repeats."""
+        events: list[tuple[int, Trial]] = []
+        for trial in fresh:
+            known = trial.asked_order <= order  # an answer to a question known before
+            events += [] if known else [(trial.asked_order, trial)]
+            if trial.told_order is not None and (known or trial.told_order != trial.asked_order):
+                events.append((trial.told_order, trial))
+        events.sort(key=lambda event: event[0])
+        for expected, (found, trial) in enumerate(events, start=order + 1):
+            if found != expected:
+                self._refuse(trial, f"it is in event {found}, where event {expected} is due")
+
+    def _decoded(self, trials: list[Trial]) -> list[Trial]:
+        """With the parameters of the points, which must be the ones that were stored beside them."""
+        result = []
+        for trial in trials:
+            settings = settings_at(self._policy.domain, trial.point)
+            if not _agree(_space_of(self._policy.domain), trial.settings, settings):
+                self._refuse(
+                    trial, f"its parameters {shown(trial.settings)} are not those of its point, {shown(settings)}"
+                )
+            result.append(self._named(trial, settings))
+        return result
+
+    def _named(self, trial: Trial, settings: _Settings) -> Trial:
+        contexts = self._policy.context
+        under = None if contexts is None or trial.context is None else settings_at(contexts, trial.context)
+        if settings is None and under is None:
+            return trial
+        return trial._replace(settings=settings, context_settings=under)
+
+    def _refuse(self, trial: Trial, why: str) -> NoReturn:
+        raise StorageError(f"Trial {trial.number} of {self._where} has been damaged: {why}. Restore a copy.")
+
+    def _fail(self, why: str) -> NoReturn:
+        raise StorageError(f"The storage of {self._where} {why}. Nothing was written; open the study anew.")
+
+
+def _inside(domain: Domain, point: Array) -> bool:
+    """Whether a point is in a domain, and stands for itself there."""
+    if len(point) != domain.dimension:
+        return False
+    try:
+        (inside,) = domain.inside("point", point[None])
+    except InvalidInput:
+        return False
+    return bool((np.abs(inside - point) <= SAME * np.maximum(1.0, np.abs(inside))).all())
+
+
+def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:
+    """Whether two settings are the same; processors and libraries may round a float differently in the last digit."""
+    if stored is None or decoded is None or space is None:
+        return stored is decoded
+    old, new = dict(stored), dict(decoded)
+    return old.keys() == new.keys() and all(_same(space.parameters[name], old[name], new[name]) for name in new)
+
+
+def _same(parameter: Parameter, old: object, new: object) -> bool:
+    if type(old) is not type(new):
+        return False
+    if isinstance(parameter, Float) and isinstance(old, float) and isinstance(new, float):
+        margin = 0.0 if parameter.log else SAME * (parameter.high - parameter.low)
+        return math.isclose(old, new, rel_tol=SAME, abs_tol=margin)
+    return old == new
+
+
+def check_facts(about: object) -> dict[str, Any]:
+    """Facts about a study as they come back from a storage, or an error that says why they would not."""
+    try:
+        text = json.dumps(dict(about or {}), sort_keys=True, allow_nan=False)  # type: ignore[call-overload]
+        facts: dict[str, Any] = plain_loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"`about` must be a dict of facts that JSON can hold, such as {{'units': 'kg'}}: {error}."
+        ) from error
+    return facts
+
+
+def stored_facts(text: str, where: str) -> dict[str, Any]:
+    """The facts in a storage."""
+    try:
+        facts = plain_loads(text)
+    except InvalidInput as error:
+        raise StorageError(f"{where} has been damaged: {error} Restore a copy.") from error
+    if not isinstance(facts, dict):
+        raise StorageError(f"{where} has been damaged: its facts are {shown(facts)}. Restore a copy.")
+    return facts
+
+
+class _Stored(Protocol):
+    """What is compared of a study in a storage."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def policy(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def about(self) -> str: ...
+
+
+def check_same(stored: _Stored, policy: str, seed: int, about: str, url: str) -> None:
+    """A resumed study continues the same decisions or none; policies and facts are JSON."""
+    where = f"Study {stored.name!r} in {url}"
+    differing = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
+    differing += _differing({"seed": stored.seed}, {"seed": seed})
+    differing += _differing(stored_facts(stored.about, where), json.loads(about))
+    if differing:
+        raise InvalidInput(
+            f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
+            "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
+            f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
+        )
+
+
+def _as_of_now(policy: str) -> str:
+    """The JSON of a policy that an older version may have written, with what it did not know of filled in."""
+    try:
+        return Policy.from_json(policy).to_json()
+    except InvalidInput:
+        return policy
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
+    """What differs, with both values where they are short."""
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
+            found += _differing(before, after, f"{inside}{name}.")
+        else:
+            values = [json.dumps(value) for value in (before, after)]
+            short = all(len(value) <= SHORT for value in values)
+            found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
+    return found
+
+
+def storable(text: str) -> bool:
+    """Whether a text can be written as UTF-8: one with lone surrogates cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -1,0 +1,193 @@
+"""Widths for functions of bounded norm in the kernel's reproducing kernel Hilbert space.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| B | `norm_bound` | bound on ||f||_k, of f - prior_mean, reward units | scalar |
+| R | `noise` | sub-Gaussian constant of the noise, reward units | scalar |
+| gamma_t | `gain` | information gain after t observations, nats | scalar |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import final
+
+from ..checks import LARGEST_REWARD, flag, integer, number, settle
+from ..posterior import Posterior
+from ..serialize import described
+from ..slots.envelope import Guess, Progress, Width, checked_delta, checked_scale
+from .gains import Gain, RealisedGain, checked_gain
+
+
+def _checked_bound(value: object) -> float:
+    why = "It bounds the norm of f in the kernel's RKHS, in the units of the reward."
+    return number("norm_bound", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class SelfNormalized(Width):
+    """Chowdhury & Gopalan 2017, Theorem 2: B + R sqrt(2 (gamma_{t-1} + 1 + ln(parts / delta))).
+
+    IGP-UCB has `parts` = 1. GP-TS has 2: half of delta is left to the samples drawn (its section 4.2, v_t). Holds at
+    all points and rounds with probability at least 1 - delta (delta / parts), for noise that is R-sub-Gaussian and
+    lambda >= 1: the paper takes lambda = 1 + 2/T. With a smaller lambda (its experiments use R^2) nothing is proved.
+
+    Attributes:
+        guessed: `norm_bound` is only the first guess, doubled whenever the data contradict it (`NormGuess`); nothing
+            is proved before the guess has grown beyond the truth.
+    """
+
+    norm_bound: float  # B
+    noise: float  # R
+    gain: Gain = field(default_factory=RealisedGain)
+    parts: int = 1
+    delta: float = 0.1
+    ridge_large: bool = True  # lambda >= 1
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
+        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
+        settle(
+            self,
+            gain=checked_gain(self.gain),
+            parts=integer("parts", self.parts, low=1),
+            delta=checked_delta(self.delta),
+            ridge_large=flag("ridge_large", self.ridge_large),
+            guessed=flag("guessed", self.guessed),
+        )
+
+    def guess(self) -> NormGuess | None:
+        """Of the norm bound."""
+        return NormGuess(self) if self.guessed else None
+
+    @property
+    def valid_for(self) -> str:
+        """Valid for f where every assumption is known to hold."""
+        return "f" if self.gain.proved and self.ridge_large and not self.guessed else "none"
+
+    def width(self, t: int, progress: Progress) -> float:
+        """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
+        bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
+        gamma = self.gain(t - 1, progress)
+        noise = progress.noise_factor * self.noise
+        return bound + noise * math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class BoundedNoise(Width):
+    """Srinivas et al. 2010, Theorem 3: beta_t = scale * (2 B^2 + 300 gamma_t log^3(t / delta)); width its root.
+
+    For noise bounded by sigma, lambda = sigma^2, and gamma_t the maximum information gain or a bound on it. The paper
+    writes ||f||_k^2 <= B; here B bounds the norm itself, hence its square.
+
+    Attributes:
+        guessed: see `SelfNormalized`.
+        noise: sigma, which the test of a guess needs; noise bounded by sigma is sigma-sub-Gaussian (Hoeffding's lemma).
+    """
+
+    norm_bound: float  # B
+    gain: Gain
+    delta: float = 0.1
+    scale: float = 1.0
+    noise_matched: bool = True  # whether lambda is sigma^2
+    guessed: bool = False
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
+        settle(
+            self,
+            gain=checked_gain(self.gain),
+            delta=checked_delta(self.delta),
+            scale=checked_scale(self.scale),
+            noise=number("noise", self.noise, low=0.0, high=LARGEST_REWARD),
+            guessed=flag("guessed", self.guessed),
+            noise_matched=flag("noise_matched", self.noise_matched),
+        )
+
+    def guess(self) -> NormGuess | None:
+        """Of the norm bound."""
+        return NormGuess(self) if self.guessed else None
+
+    @property
+    def valid_for(self) -> str:
+        """Valid for f with a bound on gamma_t; the gain realised is none (the proof needs a number known before)."""
+        bounded = self.gain.proved and not isinstance(self.gain, RealisedGain) and not self.guessed
+        return "f" if bounded and self.scale >= 1.0 and self.noise_matched else "none"
+
+    def width(self, t: int, progress: Progress) -> float:
+        """beta_t^{1/2} of Theorem 3."""
+        gamma = self.gain(t, progress)
+        bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
+        beta = 2.0 * bound**2 + 300.0 * gamma * math.log(t / self.delta) ** 3
+        return math.sqrt(self.scale * beta)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class KernelUcb(Width):
+    """Valko et al. 2013: eta / sqrt(lambda), the same in every round (Chowdhury & Gopalan 2017, section 3.1).
+
+    Their bounds hold for one point given observations that do not depend on each other, not along a run.
+    """
+
+    eta: float
+    regularization: float  # lambda
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "eta", number("eta", self.eta, low=0.0, high=LARGEST_REWARD))
+        ridge = number("regularization", self.regularization, low=0.0, open_low=True)
+        object.__setattr__(self, "regularization", ridge)
+        object.__setattr__(self, "delta", checked_delta(self.delta))
+
+    @property
+    def valid_for(self) -> str:
+        """Nothing holds along a run."""
+        return "none"
+
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
+        """Eta / sqrt(lambda)."""
+        return self.eta / math.sqrt(self.regularization)
+
+
+@final
+class NormGuess(Guess):
+    """Guess and doubling for an unknown norm bound (Srinivas et al. 2010, after Theorem 3, leave the test open).
+
+    The test used here: with V = Phi^T Phi + lambda I, the posterior mean is V^{-1} Phi^T (Phi f + eps), so that
+    ||mu||_k <= ||f||_k + ||Phi^T eps||_{V^{-1}} / sqrt(lambda), and by Chowdhury & Gopalan 2017, Theorem 1, the last
+    term is at most (R / sqrt(lambda)) sqrt(2 (gain + 1 + ln(1 / delta))) in all rounds with probability 1 - delta.
+    A mean of larger norm than a guess of ||f||_k allows contradicts the guess, which is then doubled until it does not.
+
+    Attributes:
+        bound: the guess in force.
+        history: (round, guess): the first, and every one that replaced another.
+    """
+
+    def __init__(self, confidence: SelfNormalized | BoundedNoise) -> None:
+        self._confidence = confidence
+        self.bound = confidence.norm_bound
+        self.history: list[tuple[int, float]] = [(0, self.bound)]
+
+    def check(self, rounds: int, posterior: Posterior) -> None:
+        """Double the guess while the posterior mean, after that many rounds, contradicts it."""
+        noise = self._confidence.noise / math.sqrt(posterior.regularization)
+        spread = 2.0 * (posterior.information_gain + 1.0 + math.log(1.0 / self._confidence.delta))
+        excess = posterior.mean_norm - noise * math.sqrt(spread)
+        if excess > self.bound:
+            self.bound *= 2.0 ** math.ceil(math.log2(excess / self.bound))
+            self.history.append((rounds, self.bound))
+
+    def copy(self) -> NormGuess:
+        """An independent copy."""
+        other = NormGuess(self._confidence)
+        other.bound, other.history = self.bound, self.history.copy()
+        return other
