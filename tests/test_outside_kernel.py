@@ -484,12 +484,12 @@ def test_noregret_tune_takes_a_kernel_of_ones_own(folder):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        ("own_module.NoKernel", "no kernel that a study could store"),
+        ("own_module.NoKernel", "must be a class that derives from `Kernel`"),
         ("own_module.Missing", "Missing"),
         ("no_such_module_here.Kernel", "beside the TOML file"),
-        (".Kernel", "module.Class"),
-        ("own_module.", "module.Class"),
-        ("os.system", "no kernel that a study could store"),
+        (".Kernel", "Empty module name"),
+        ("own_module.", "has no attribute"),
+        ("os.system", "must be a class that derives from `Kernel`"),
     ],
 )
 def test_a_kernel_that_is_none_is_refused(folder, kind, message):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
 from importlib import import_module
@@ -141,11 +141,6 @@ def entries(data: Mapping[str, Any], **kinds: type | UnionType) -> list[Any]:
 def is_described(value: object) -> bool:
     """Whether a value can be written and read back by its own fields: its class, not one that it derives from."""
     return type(value) in _ENCODERS
-
-
-def described_types() -> Container[type]:
-    """The classes whose objects can be written and read back."""
-    return _ENCODERS.keys()
 
 
 def to_plain(value: Any) -> Any:
