@@ -166,7 +166,7 @@ ORDER = [
     "papers.run",
     "tuning.schema",
     "tuning.config",
-    "tuning.objective",
+    "tuning.evaluation",
     "tuning.run",
     "tuning.report",
     "cli",

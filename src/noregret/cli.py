@@ -52,7 +52,7 @@ def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None)
             except KeyboardInterrupt:
                 reporter.interrupted(study)
                 raise SystemExit(130) from None
-            click.echo(report.table(job, study))
+            click.echo(report.summary(job, study))
             if all(trial.reward is None for trial in study.trials):
                 raise InvalidInput("No trial gave a reward; the reasons are above.")
             _picture(job, study)
@@ -122,7 +122,7 @@ def _stop_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, stop)
 
 
-def _picture(job: config.Job, study: Study) -> None:
+def _picture(job: config.TuningFile, study: Study) -> None:
     from . import plots
 
     try:

@@ -46,7 +46,7 @@ class _Choice(_Table, tag="choice", frozen=True):
     options: list[str | int | float | bool]
 
 
-class Objective(_Table, frozen=True):
+class Evaluation(_Table, frozen=True):
     """What is evaluated: a Python function or a shell command, exactly one of them."""
 
     function: str | None = None  # "module:function", called with the parameters as keyword arguments
@@ -59,7 +59,7 @@ class _File(_Table, frozen=True):
     trials: Positive
     parameters: dict[str, dict[str, Any]]
     policy: dict[str, Any]
-    objective: Objective
+    objective: Evaluation
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
     name: str | None = None
@@ -68,7 +68,7 @@ class _File(_Table, frozen=True):
 
 
 @dataclass(frozen=True)
-class Job:
+class TuningFile:
     """A checked tuning file.
 
     Attributes:
@@ -89,7 +89,7 @@ class Job:
     storage: str
     plot: Path
     policy: Policy
-    objective: Objective
+    objective: Evaluation
 
     @property
     def sign(self) -> float:
@@ -106,7 +106,7 @@ class Job:
         return space
 
 
-def load(path: Path) -> Job:
+def load(path: Path) -> TuningFile:
     """Read and check a tuning file; every error names the file and the field."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -142,7 +142,7 @@ def check_picture(path: Path) -> Path:
     return path
 
 
-def _job(file: _File, path: Path) -> Job:
+def _job(file: _File, path: Path) -> TuningFile:
     _check_objective(file.objective)
     folder = path.resolve().parent
     if not file.parameters:
@@ -152,7 +152,7 @@ def _job(file: _File, path: Path) -> Job:
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
-    return Job(
+    return TuningFile(
         name=name,
         folder=folder,
         trials=file.trials,
@@ -164,7 +164,7 @@ def _job(file: _File, path: Path) -> Job:
     )
 
 
-def _check_objective(objective: Objective) -> None:
+def _check_objective(objective: Evaluation) -> None:
     if (objective.function is None) == (objective.command is None):
         raise InvalidInput("[objective] needs either `function` or `command`, and not both.")
     if objective.timeout is None:

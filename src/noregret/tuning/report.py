@@ -13,7 +13,7 @@ from tqdm import tqdm
 from ..domain import Arms
 from ..record import Trial
 from ..study.study import Study
-from .config import Job
+from .config import TuningFile
 
 TOP = 5  # rows of the final table
 
@@ -29,7 +29,7 @@ def _parameters(trial: Trial) -> str:
 class Live:
     """One line a trial, under which a terminal shows how far it is and the best value so far."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: TuningFile) -> None:
         self._job = job
         self._best: float | None = None
         self._bar = tqdm(
@@ -94,7 +94,7 @@ class Live:
         sys.stdout.flush()
 
 
-def table(job: Job, study: Study) -> str:
+def summary(job: TuningFile, study: Study) -> str:
     """The best parameter combinations by posterior mean, and where the study is."""
     answered: dict[Any, list[Trial]] = {}
     for trial in study.trials:
@@ -108,7 +108,7 @@ def table(job: Job, study: Study) -> str:
     return f"{_best_table(job, study, list(answered.values()))}\n{end}" if answered else end
 
 
-def _best_table(job: Job, study: Study, answered: list[list[Trial]]) -> str:
+def _best_table(job: TuningFile, study: Study, answered: list[list[Trial]]) -> str:
     mean, std = study.predict(np.array([trials[0].point for trials in answered]))
     rows = []
     for position in sorted(range(len(answered)), key=lambda i: -mean[i])[:TOP]:

@@ -10,8 +10,8 @@ from typing import Protocol
 from ..errors import StorageError
 from ..record import Trial
 from ..study.study import Study
-from .config import Job
-from .objective import Evaluate, ObjectiveError, evaluator
+from .config import TuningFile
+from .evaluation import Evaluate, ObjectiveError, evaluator
 
 
 class Reporter(Protocol):
@@ -25,7 +25,7 @@ class Reporter(Protocol):
 
 
 @contextmanager
-def opened(job: Job) -> Iterator[tuple[Study, Evaluate]]:
+def opened(job: TuningFile) -> Iterator[tuple[Study, Evaluate]]:
     """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
 
     One tuner at a time: a second one could not tell a trial that is being evaluated from one that a crash left behind.
@@ -42,7 +42,7 @@ def opened(job: Job) -> Iterator[tuple[Study, Evaluate]]:
         yield study, evaluate
 
 
-def finished(job: Job, study: Study) -> bool:
+def finished(job: TuningFile, study: Study) -> bool:
     """Whether there is nothing left to evaluate."""
     return len(study.trials) >= job.trials and all(trial.state != "pending" for trial in study.trials)
 
@@ -72,7 +72,7 @@ def _lock(storage: str) -> sqlite3.Connection:
     return lock
 
 
-def run(job: Job, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
+def run(job: TuningFile, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
     """Evaluate trials until there are as many as the job says."""
     reporter.begun(study)
     # A run that was killed left its trial pending: the same point is evaluated now, under the same number.
@@ -82,7 +82,7 @@ def run(job: Job, study: Study, evaluate: Evaluate, reporter: Reporter) -> None:
         reporter.ended(study, _evaluate(job, study, evaluate, study.ask()))
 
 
-def _evaluate(job: Job, study: Study, evaluate: Evaluate, trial: Trial) -> Trial:
+def _evaluate(job: TuningFile, study: Study, evaluate: Evaluate, trial: Trial) -> Trial:
     try:
         value = evaluate(trial.parameters or {})
     except ObjectiveError as error:

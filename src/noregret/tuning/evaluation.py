@@ -17,7 +17,7 @@ from ..domain import Space
 from ..errors import InvalidInput
 from ..parameters import Choice
 from . import shell
-from .config import Job, Objective
+from .config import Evaluation, TuningFile
 from .outside import SHOWN, exception_text, imported, one_line
 from .template import filled
 
@@ -28,7 +28,7 @@ class ObjectiveError(Exception):
     """The objective gave no usable number; the message says why."""
 
 
-def evaluator(job: Job) -> Evaluate:
+def evaluator(job: TuningFile) -> Evaluate:
     """The function from parameters to the objective's number; what can be checked beforehand is."""
     if job.objective.function is not None:
         return _function(job.objective.function, job.folder, list(job.space.parameters))
@@ -60,7 +60,7 @@ def _function(reference: str, folder: Path, names: Iterable[str]) -> Evaluate:
     return evaluate
 
 
-def _command(objective: Objective, folder: Path, space: Space) -> Evaluate:
+def _command(objective: Evaluation, folder: Path, space: Space) -> Evaluate:
     choices = [p.options for p in space.parameters.values() if isinstance(p, Choice)]
     texts = [option for options in choices for option in options if isinstance(option, str)]
     command = filled(objective.command or "", space.parameters, options=texts)
