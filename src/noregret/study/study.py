@@ -8,7 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from .integrity import Auditor, check_facts, check_same, settings_at, storable, 
 if TYPE_CHECKING:
     from ..storage import SqlStorage, StoredStudy
 
+P = ParamSpec("P")
 AnyPolicy = Policy | ScriptedPolicy
 AnyState = State | ScriptedState
 
@@ -181,8 +182,8 @@ class Study:
         whole = among is None and exclude is None
         offered = None if whole else available(self.policy.domain, among, exclude)
         wanted = 1 if count is None else integer("count", count, low=1, high=MOST_AT_ONCE)
-        trials = [self._write(lambda: self._next(seen, offered)) for _ in range(wanted)]
-        if self.saturated:
+        trials = [self._write(self._next, seen, offered) for _ in range(wanted)]
+        if self._state.saturated:
             self._warn({"saturated": SATURATED}, stacklevel=3)
         return trials[0] if count is None else trials
 
@@ -195,16 +196,17 @@ class Study:
             constraints: constraint values g `(m,)`, satisfied when <= 0. Where the policy has constraints a trial told
                 without them is recorded and teaches nothing.
         """
-        value, g = self._reward(reward), self._constraints(constraints)
-
-        def make() -> Trial:
-            order = self._record.order + 1
-            return self._record.pending(trial).answered(reward=value, constraints=g, order=order, time=self._now())
-
-        answered = self._write(make)
+        g = None if constraints is None else self._constraints(constraints)
+        answered = self._write(self._answered, trial, self._reward(reward), g)
         if len(self._record) >= self._look_at:
             self._look_for_wrong_scales()
         return answered
+
+    def _answered(self, trial: Trial | int, reward: float, constraints: Array | None) -> Trial:
+        record = self._record
+        return record.pending(trial).answered(
+            reward=reward, constraints=constraints, order=record.order + 1, time=self._now()
+        )
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Record that a trial will never have a reward; a point that has only failed is not asked for again.
@@ -412,17 +414,17 @@ class Study:
             raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
         return frozen(rows[0].copy())
 
-    def _write(self, make: Callable[[], Trial]) -> Trial:
+    def _write(self, make: Callable[P, Trial], *args: P.args, **more: P.kwargs) -> Trial:
         """Make a trial from the record as it is now, save it, and only then take it in."""
         with self._lock:
             if not self._whole:
                 self._rebuild()
             if self._storage is None:
-                trial = make()
+                trial = make(*args, **more)
             else:
                 with self._storage.writing(self._stored) as writer:
                     self._apply(self._auditor.news(writer.changes(since=self._record.order), self._record))
-                    trial = make()
+                    trial = make(*args, **more)
                     writer.save(trial)
             self._whole = False  # until record and state agree again
             self._state.receive((self._record.take(trial),))
