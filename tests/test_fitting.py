@@ -9,8 +9,9 @@ from sklearn.gaussian_process import kernels as sk
 
 import noregret as nr
 from noregret import fitting, likelihood, serialize
+from noregret.testing.base import central_differences
 
-from .conformance.test_kernels import KERNELS, central_differences
+from .conformance.test_kernels import KERNELS
 from .reference import Dense
 
 
