@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from ..change import PowerLaw, smoothness, ucb_regularization
 from ..change.schedules import BETA_CONSTANT
-from ..checks import integer, number, one_of
+from ..checks import integer, number, one_of, shown
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -20,7 +20,7 @@ from ..parts.refit import Refit
 from ..parts.scores import UpperConfidenceBound
 from ..parts.search import PointSearch
 from ..policy import Policy, check_model
-from .common import build, checked_noise, chosen_gain
+from .common import build, check_gain, checked_noise, chosen_gain
 
 DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")
@@ -83,6 +83,7 @@ def gp_ucb_cpd(
     check_model(domain, context, kernel)
     one_of("detector", detector, DETECTORS)
     one_of("width", width, WIDTHS)
+    check_gain(information_gain)
     matched = regularization is None
     if regularization is None:
         regularization = ucb_regularization(noise=noise, horizon=horizon)
@@ -143,8 +144,8 @@ def _power_width(
         alpha = smoothness(kernel)
     if alpha is None:
         raise InvalidInput(
-            f"{kernel!r} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of a "
-            "Matern kernel it is nu) and, for the detector, `threshold`."
+            f"{shown(kernel)} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of "
+            "a Matern kernel it is nu) and, for the detector, `threshold`."
         )
     infinite = isinstance(alpha, float) and alpha == math.inf
     return DriftBayes(

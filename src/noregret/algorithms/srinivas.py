@@ -28,6 +28,7 @@ from .common import (
     bayes_width,
     bounds_without_theorem,
     build,
+    check_gain,
     checked_noise,
     chosen_gain,
     norm_bound_or_guess,
@@ -97,6 +98,7 @@ def gp_ucb(
     matched = ridge == noise**2
     check_model(domain, context, kernel)
     flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
+    check_gain(information_gain)
     confidence: Confidence
     if isinstance(width, str) and width == "rkhs":
         if norm_bound is None and not guess_norm:

@@ -199,7 +199,7 @@ def gp_bucb(
     policy = _batch("gp_bucb", domain, kernel, score, "hallucinate", noise, beta, context, delta, regularization,
                     prior_mean=prior_mean, memory=memory, search=search, refit=refit)  # fmt: skip
     if inflation is not None:
-        least = 0.0 if inflation == "realised" else inflation
+        least = 0.0 if isinstance(inflation, str) and inflation == "realised" else inflation
         if isinstance(least, str):
             raise InvalidInput(f"`inflation` is {shown(inflation)}: it must be 'realised', a number of nats, or None.")
         policy = replace(policy, confidence=Inflated(base=policy.confidence, least=least))
