@@ -17,7 +17,7 @@ import numpy.typing as npt
 from . import metrics
 from .blas import one_thread
 from .cautions import NOISE, UNWANTED
-from .checks import Array, LARGEST_SEED, integer, listed, shown
+from .checks import LARGEST_SEED, Array, integer, listed, shown
 from .environments import Environment
 from .errors import InvalidInput, NoRegretWarning
 from .randomness import simulation_generator
