@@ -492,7 +492,7 @@ def test_gradients_of_the_score_are_those_of_its_values_after_a_refit():
         study.add(point, 300.0 + 50.0 * float(np.sin(5 * point[0])) + 10.0 * point[1])
     state = study._state.settled()
     question = Question(21, state.bounds(), None, None, None, Randomness(0, 20))
-    surface = state._engine._surface(question)
+    surface = state._engine._score_surface(study.policy.score, question, None)
     points = np.array([[0.3, 0.4], [0.8, -0.7]])
     values, gradients = surface.slopes(points)
     np.testing.assert_allclose(values, surface.values(points))
@@ -640,7 +640,7 @@ def test_simulated_contexts():
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, search=3), "`search`"),
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, refit=True), "`refit`"),
         (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e200), noise=0.1), "out of all proportion"),
-        (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e-200), noise=0.1), "out of all proportion"),
+        (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e-200), noise=0.1), "`lengthscale` is 1e-200"),
         (lambda: SPACE.encode(None), "Parameters are a dict"),
         (lambda: SPACE.decode("abc"), "not an array of numbers"),
         (lambda: SPACE.decode([[1], [2, 3]]), "not an array of numbers"),
@@ -673,7 +673,7 @@ def test_points_outside_and_wrong_contexts_are_explained():
     for call in (study.ask, lambda: study.predict([[0.1, 0.1]]), lambda: study.add([0.1, 0.1], 1.0)):
         with pytest.raises(nr.InvalidInput, match="pass `context=`"):
             call()
-    with pytest.raises(nr.InvalidInput, match="one context; 2 were given"):
+    with pytest.raises(nr.InvalidInput, match="one point at a time; 2 were given"):
         study.ask([0.1, 0.2])
     with pytest.raises(nr.InvalidInput, match="outside the box"):
         study.ask([3.0])

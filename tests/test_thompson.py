@@ -120,7 +120,7 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
             state._settle()
             question = Question(t, state.bounds(), None, None, None, Randomness(seed, t - 1))
             trial = study.ask()
-            path = state._engine._surface(question)
+            path = state._engine._path_surface(question)
             points = decision_set(box, per_side)
             assert path.values(trial.point[None])[0] == pytest.approx(path.values(points).max(), rel=1e-9)
             study.tell(trial, float(np.sin(3 * trial.point[0]) - trial.point[1]))
