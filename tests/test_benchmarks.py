@@ -30,6 +30,7 @@ SMALL = {
         "1",
     ],
     "attack_sequences.py": ["--sequences", "2"],
+    "attack_fuzz.py": ["--calls", "150"],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -43,6 +44,7 @@ PRINTED = {
     "changing.py": "GP-UCB-CPD",
     "tuning.py": "mean regret",
     "attack_sequences.py": " 0 mismatches, 0 foreign exceptions",
+    "attack_fuzz.py": " 0 wrong in all",
     "information.py": "same: yes",
 }
 

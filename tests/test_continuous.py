@@ -643,7 +643,7 @@ def test_simulated_contexts():
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, search=3), "`search`"),
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, refit=True), "`refit`"),
         (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e200), noise=0.1), "out of all proportion"),
-        (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e-200), noise=0.1), "out of all proportion"),
+        (lambda: nr.gp_ucb(BOX, nr.SquaredExponential(1e-200), noise=0.1), "`lengthscale` is 1e-200"),
         (lambda: SPACE.encode(None), "Parameters are a dict"),
         (lambda: SPACE.decode("abc"), "not an array of numbers"),
         (lambda: SPACE.decode([[1], [2, 3]]), "not an array of numbers"),
@@ -676,7 +676,7 @@ def test_points_outside_and_wrong_contexts_are_explained():
     for call in (study.ask, lambda: study.predict([[0.1, 0.1]]), lambda: study.add([0.1, 0.1], 1.0)):
         with pytest.raises(nr.InvalidInput, match="pass `context=`"):
             call()
-    with pytest.raises(nr.InvalidInput, match="one context; 2 were given"):
+    with pytest.raises(nr.InvalidInput, match="one point at a time; 2 were given"):
         study.ask([0.1, 0.2])
     with pytest.raises(nr.InvalidInput, match="outside the box"):
         study.ask([3.0])

@@ -312,11 +312,11 @@ REFUSED = [
     (lambda: metrics.violation([1.0, 2.0]), r"must be \(..., T, m\)"),
     (lambda: metrics.strong_violation("no"), "not an array of numbers"),
     (lambda: metrics.recent_violation([[1.0]], rounds=0), "`rounds` is 0"),
-    (lambda: metrics.detections(5, [3], 9), "must be a list of rounds"),
+    (lambda: metrics.detections(5, [3], 9), "must be a list. They are rounds"),
     (lambda: metrics.detections([1.5], [3], 9), "`restarts` must be a whole number"),
     (lambda: metrics.detections([1], [3], "9"), "`rounds` must be a whole number"),
-    (lambda: metrics.regret_by_period([1.0, 2.0], "1"), "must be a list of rounds"),
-    (lambda: nr.replicate(lambda: POLICY, lambda: POLICY, 3, seeds={1, 2}), "`seeds` must be"),
+    (lambda: metrics.regret_by_period([1.0, 2.0], "1"), "must be a list. They are rounds"),
+    (lambda: nr.replicate(lambda: POLICY, lambda: POLICY, 3, seeds={1, 2}), "`seeds` is .1, 2.: it must be a list"),
     (lambda: nr.replicate(lambda: POLICY, lambda: POLICY, 3, seeds=[0.5]), "`seeds` must be a whole number"),
 ]
 
@@ -540,3 +540,23 @@ def test_functions_of_single_points_and_contexts():
     run = nr.simulate(nr.gp_ucb(ARMS, KERNEL.on(1), noise=0.1, context=env.contexts), env, 5)
     assert np.isfinite(run.regret).all()
     assert (run.regret >= 0.0).all()
+
+
+def test_paths_of_tiny_width_are_climbed():
+    """Squares of their slopes vanish: the search scales them up, by a power of two."""
+    space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
+    policy = nr.gp_ts(space, KERNEL, noise=0.1, v=1e-300, search=nr.PointSearch(candidates=8, around=2, starts=1))
+    study = nr.Study(policy)
+    for _ in range(3):
+        study.tell(study.ask(), 0.0)
+    assert len(study.trials) == 3
+
+
+def test_delays_too_long_for_a_whole_number_never_end():
+    delay = nr.environments.delays.HeavyTailedDelay(1e300, tail=1e-3)
+    waits = [delay.draw(np.random.default_rng(seed), np.zeros(1), 0.0) for seed in range(9)]
+    assert math.inf in waits
+
+
+def test_rewards_all_but_equal_have_a_scale_of_one():
+    assert nr.Standardization.of([1e-250, 2e-250, 3e-250]).std == 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
@@ -227,6 +227,14 @@ def settle(description: object, **values: object) -> None:
     """Give fields of a frozen description their checked values: Python's own numbers, whatever kind was given."""
     for name, value in values.items():
         object.__setattr__(description, name, value)
+
+
+def listed(name: str, value: Any, *, why: str = "") -> list[Any]:
+    """The entries of a list, tuple, range or array of one dimension, or an error; text is no list."""
+    several = isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview)
+    if not several and not (isinstance(value, np.ndarray) and value.ndim == 1):
+        raise InvalidInput(f"`{name}` is {shown(value)}: it must be a list. {why}".rstrip())
+    return list(value)
 
 
 def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "") -> str:

@@ -19,13 +19,25 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from .checks import LARGEST_REWARD, LARGEST_SEED, Array, finite_array, flag, integer, number, one_of, shown
+from .checks import (
+    LARGEST_REWARD,
+    LARGEST_SEED,
+    Array,
+    finite_array,
+    flag,
+    integer,
+    number,
+    one_of,
+    settle,
+    shown,
+)
 from .errors import InvalidInput, NoRegretWarning
 from .kernels import Hyperparameter, Kernel, check_kernel
 from .likelihood import LOG_2PI, Data, Evaluated, checked, evaluate, merged
 from .serialize import described
 
 MOST_RESTARTS = 1000
+LEAST_STD = 1e-200  # of rewards that are told apart: numbers divided by it must not overflow
 FEWEST = 3  # distinct points below which nothing can be said about a lengthscale
 PART = 125  # distinct points beyond which the starts are compared on a random part of the points
 TOLERANCE = 1e-8  # relative rise of an iteration that ends a climb
@@ -45,16 +57,19 @@ class Standardization:
     std: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", number("mean", self.mean))
-        object.__setattr__(self, "std", number("std", self.std, low=0.0, open_low=True))
+        settle(self, mean=number("mean", self.mean, low=-LARGEST_REWARD, high=LARGEST_REWARD))
+        settle(self, std=number("std", self.std, low=LEAST_STD, high=LARGEST_REWARD))
 
     @classmethod
     def of(cls, y: npt.ArrayLike) -> Standardization:
         """That of these rewards `(n,)`. The std is 1 where they are all equal, the mean is 0 where there are none."""
         rewards = finite_array("y", y)
+        if rewards.ndim != 1:
+            raise InvalidInput(f"`y` has shape {rewards.shape}: it must be (n,), one reward for each trial.")
         if rewards.size == 0:
             return cls(0.0, 1.0)
-        return cls(float(rewards.mean()), 1.0 if _constant(rewards) else float(rewards.std()))
+        mean, std = float(rewards.mean()), float(rewards.std())
+        return cls(mean, 1.0 if _constant(rewards) or std < LEAST_STD else std)
 
     def to(self, y: npt.ArrayLike) -> Array:
         """Rewards on the standard scale."""

@@ -22,8 +22,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, finite_array, integer, shown
+from .checks import Array, finite_array, integer, listed, shown
 from .errors import InvalidInput
+
+ROUNDS = "They are rounds, counted from 0."
 
 
 def cumulative_regret(regret: npt.ArrayLike) -> Array:
@@ -57,10 +59,7 @@ def simple_regret(
             raise InvalidInput("`answered_by` holds rounds: whole numbers from 0.")
         return _known_minimum(values, known)
     if answered is not None:
-        flags = np.asarray(answered)
-        if flags.dtype.kind != "b":
-            raise InvalidInput(f"`answered` is {shown(answered)}: it must be True or False for each round.")
-        values = np.where(_like("answered", flags, values), values, np.inf)
+        values = np.where(_like("answered", _flags("answered", answered), values), values, np.inf)
     return np.asarray(np.minimum.accumulate(values, axis=-1))
 
 
@@ -133,7 +132,9 @@ def detections(restarts: Sequence[int], change_points: Sequence[int], rounds: in
     """
     rounds = integer("rounds", rounds, low=1)
     changes = _changes(change_points, rounds)
-    cuts = np.sort(np.array([integer("restarts", cut, low=0) for cut in _listed("restarts", restarts)], dtype=np.int64))
+    cuts = np.sort(
+        np.array([integer("restarts", cut, low=0) for cut in listed("restarts", restarts, why=ROUNDS)], dtype=np.int64)
+    )
     delays = np.full(len(changes), np.inf)
     for i, (start, end) in enumerate(itertools.pairwise([*changes, rounds + 1])):
         own = cuts[(cuts >= start) & (cuts < end)]
@@ -160,22 +161,28 @@ def _constraint_values(constraints: npt.ArrayLike) -> Array:
     return result
 
 
+def _flags(name: str, values: npt.ArrayLike) -> npt.NDArray[np.bool_]:
+    try:
+        result = np.asarray(values)
+    except ValueError:  # lists of different lengths
+        result = np.zeros(0)
+    if result.dtype.kind != "b":
+        raise InvalidInput(f"`{name}` is {shown(values)}: it must be True or False for each round.")
+    return result
+
+
 def _like(name: str, values: npt.NDArray[Any], regret: Array) -> npt.NDArray[Any]:
     if values.shape != regret.shape:
         raise InvalidInput(f"`{name}` has shape {values.shape} and `regret` {regret.shape}: they must be the same.")
     return values
 
 
-def _listed(name: str, values: Any) -> list[Any]:
-    if not isinstance(values, Sequence | np.ndarray) or isinstance(values, str | bytes) or np.ndim(values) != 1:
-        raise InvalidInput(f"`{name}` is {shown(values)}: it must be a list of rounds.")
-    return list(values)
-
-
 def _changes(change_points: Sequence[int], rounds: int) -> list[int]:
     """Change points of a run, or a clear error."""
-    why = "They are rounds, counted from 0."
-    changes = [integer("change_points", change, low=1, why=why) for change in _listed("change_points", change_points)]
+    why = ROUNDS
+    changes = [
+        integer("change_points", change, low=1, why=why) for change in listed("change_points", change_points, why=why)
+    ]
     if changes != sorted(set(changes)):
         raise InvalidInput(f"`change_points` are {shown(changes)}: they must be in ascending order, each once.")
     if changes and changes[-1] >= rounds:

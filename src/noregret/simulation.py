@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from . import metrics
 from .blas import one_thread
-from .checks import LARGEST_SEED, Array, integer, shown
+from .checks import LARGEST_SEED, Array, integer, listed, shown
 from .environments import Environment
 from .errors import InvalidInput, NoRegretWarning
 from .randomness import simulation_generator
@@ -24,6 +24,7 @@ from .study.cautions import NOISE, UNWANTED
 from .study.study import AnyPolicy, Study, check_policy
 
 T = TypeVar("T")
+SEEDS = "They are one for each replicate, such as range(30)."
 MOST_JOBS = 1000
 MOST_ROUNDS = 10_000_000  # of a run, whose record is in memory
 
@@ -238,9 +239,9 @@ def replicate(
             done in this process, where it is over before others would have started; those that were started are kept
             for half a minute, for the next call.
     """
-    if not isinstance(seeds, Sequence | np.ndarray) or isinstance(seeds, str | bytes) or len(seeds) == 0:
-        raise InvalidInput(f"`seeds` must be a non-empty sequence such as range(30), not {shown(seeds)}.")
-    seeds = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in seeds]
+    seeds = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in listed("seeds", seeds, why=SEEDS)]
+    if not seeds:
+        raise InvalidInput(f"`seeds` is empty. {SEEDS}")
     jobs = integer("jobs", jobs, low=-1, high=MOST_JOBS, why="It is a number of processes, or -1 for all processors.")
     if jobs == 0:
         raise InvalidInput("`jobs` is 0: it must be a number of processes, or -1 for all processors.")

@@ -8,7 +8,7 @@ from typing import Unpack
 
 from ..change import PowerLaw, smoothness, ucb_regularization
 from ..change.schedules import BETA_CONSTANT
-from ..checks import integer, number, one_of
+from ..checks import integer, number, one_of, shown
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -18,7 +18,7 @@ from ..slots.explore import NoExploration, UniformExploration
 from ..slots.memory import Forever, Memory, RestartAt, RestartOnChange
 from ..slots.scores import UpperConfidenceBound
 from ..widths.periods import PeriodRkhs
-from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width
+from .common import Slots, algorithm, build, check_gain, checked_noise, chosen_gain, chosen_width
 
 DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")
@@ -79,6 +79,7 @@ def gp_ucb_cpd(
     context = slots.get("context")
     check_model(domain, context, kernel)
     one_of("detector", detector, DETECTORS)
+    check_gain(information_gain)
     matched = regularization is None
     if regularization is None:
         regularization = ucb_regularization(noise=noise, horizon=horizon)
@@ -158,8 +159,8 @@ def _power_width(
         alpha = smoothness(kernel)
     if alpha is None:
         raise InvalidInput(
-            f"{kernel!r} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of a "
-            "Matern kernel it is nu) and, for the detector, `threshold`."
+            f"{shown(kernel)} states no smoothness alpha, on which the schedules of eq. 3.4-3.7 hang: give `alpha` (of "
+            "a Matern kernel it is nu) and, for the detector, `threshold`."
         )
     infinite = isinstance(alpha, float) and alpha == math.inf
     return DriftBayes(

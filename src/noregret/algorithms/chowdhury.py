@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from ..change import PowerLaw
-from ..checks import LARGEST_REWARD, number, one_of
+from ..checks import LARGEST_REWARD, flag, number, one_of
 from ..domain import Box, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -187,8 +187,10 @@ def _width(
 ) -> Confidence:
     """beta_t or v_t of Theorem 2, or a v of the user's own."""
     if v is not None:
-        if guess_norm:
+        if flag("guess_norm", guess_norm):
             raise InvalidInput("`guess_norm` is for the width of the theorem, and `v` replaces that width: give one.")
+        if norm_bound is not None:  # which D_t may need
+            number("norm_bound", norm_bound, low=0.0, high=LARGEST_REWARD, open_low=True)
         if not isinstance(v, PowerLaw):
             v = PowerLaw(number("v", v, low=0.0, open_low=True, why="It multiplies the standard deviation."))
         return ScheduledWidth(schedule=v, delta=delta)

@@ -212,10 +212,10 @@ def chosen_series(series: object) -> Series | None:
     if series is None or isinstance(series, Series):
         return series
     if isinstance(series, int | float | np.integer | np.floating):
-        return PowerSeries(float(series))
+        return PowerSeries(series)  # type: ignore[arg-type]  # numpy's numbers become plain there
     raise InvalidInput(
-        f"`series` is {series!r}: it must be a power of t above 1, or a part such as `nr.EvenSeries(1000)`. It says "
-        "how delta is shared out over the rounds (Lemma 5.1)."
+        f"`series` is {shown(series)}: it must be a power of t above 1, or a part such as `nr.EvenSeries(1000)`. It "
+        "says how delta is shared out over the rounds (Lemma 5.1)."
     )
 
 
@@ -234,7 +234,7 @@ def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Re
 def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
     """Whoever asks for Theorem 2 by name is refused where it does not hold; others are told."""
     what = (
-        f"The constants a and b of Theorem 2 cannot be derived for {kernel!r}: its samples must have continuous "
+        f"The constants a and b of Theorem 2 cannot be derived for {shown(kernel)}: its samples must have continuous "
         "derivatives, as those of a kernel that is four times differentiable (Matern with nu > 2), and a kernel of "
         "your own must say how large they are (`derivatives` or `moments`)."
     )
@@ -273,11 +273,19 @@ def count_of_arms(domain: Domain, context: Domain | None) -> int | None:
     return math.prod(sizes) if len(sizes) == len(parts) else None
 
 
+def check_gain(name: object) -> None:
+    """Refuse what says no information gain, also where none is needed."""
+    if isinstance(name, str):
+        one_of("information_gain", name, GAINS, why="A number is a constant gain, for which nothing is proved.")
+    else:
+        ConstantGain(value=name)  # type: ignore[arg-type]  # what is no number is refused there
+
+
 def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kernel: Kernel) -> Gain:
     """The information gain that a width is made of, by name; a number is a constant one."""
+    check_gain(name)
     if not isinstance(name, str):
         return ConstantGain(value=name)
-    one_of("information_gain", name, GAINS, why="A number is a constant gain, for which nothing is proved.")
     if name == "greedy":
         if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput(

@@ -136,7 +136,11 @@ def gp_ucb_noisy_constraints(
             the multipliers). `study.bounds`, which hold whatever is played, are the same for all.
         delta: failure probability, of which each epoch gets delta / (2 L).
     """
-    why = 'The width of "gp_ucb" knows no noise that grows with the multipliers.' if solver == "gp_ucb" else ""
+    why = (
+        'The width of "gp_ucb" knows no noise that grows with the multipliers.'
+        if isinstance(solver, str) and solver == "gp_ucb"
+        else ""
+    )
     one_of("solver", solver, [name for name in SCORES if name != "gp_ucb"], why=why)
     kernels = _each(kernel)
     fresh = _take_names_of_memory(slots)

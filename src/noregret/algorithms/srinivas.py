@@ -27,6 +27,7 @@ from .common import (
     bayes_width,
     bounds_without_theorem,
     build,
+    check_gain,
     checked_noise,
     chosen_gain,
     chosen_width,
@@ -104,6 +105,7 @@ def gp_ucb(
     context = slots.get("context")
     check_model(domain, context, kernel)
     flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
+    check_gain(information_gain)
     confidence: Confidence
     chosen = chosen_width(
         width, ["finite", "compact", "rkhs"], delta=delta, scale=scale != 1.0, a=a is not None, b=b is not None,

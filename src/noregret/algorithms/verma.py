@@ -213,7 +213,7 @@ def gp_bucb(
         regularization=regularization, **slots,
     )  # fmt: skip
     if inflation is not None:
-        least = 0.0 if inflation == "realised" else inflation
+        least = 0.0 if isinstance(inflation, str) and inflation == "realised" else inflation
         if isinstance(least, str):
             raise InvalidInput(f"`inflation` is {shown(inflation)}: it must be 'realised', a number of nats, or None.")
         policy = replace(policy, confidence=Inflated(base=policy.confidence, least=least))  # type: ignore[arg-type]  # a `Width`

@@ -95,7 +95,7 @@ def calibrate_threshold(
     check_domain("domain", domain)
     check_kernel("kernel", kernel)
     m = _count(count, horizon, exploration)
-    level = number("rate", rate, low=0.0, high=1.0, open_low=True, open_high=True)
+    level = number("rate", rate, low=1.0 / MOST_RUNS, high=1.0, open_high=True)
     noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.")
     runs, seed = integer("runs", runs, low=1, high=MOST_RUNS), integer("seed", seed, low=0, high=LARGEST_SEED)
     k = math.ceil((1.0 - level) * (runs + 1) - 1e-9)
@@ -126,6 +126,7 @@ def calibrate_threshold(
 
 
 def _count(count: int | None, horizon: int | None, exploration: float) -> int:
+    exploration = number("exploration", exploration, low=0.0)
     if (count is None) == (horizon is None):
         raise InvalidInput("Give either `count`, the uniform pairs of a run, or `horizon`, its rounds.")
     if horizon is not None:

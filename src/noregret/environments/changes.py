@@ -35,6 +35,7 @@ def random_changes(rounds: int, periods: int, *, seed: int | Sequence[int], shor
         shortest: length of the shortest period that is allowed, rounds.
     """
     rounds, periods = _fitting(rounds, periods, shortest=shortest)
+    shortest = integer("shortest", shortest, low=1)
     spare = rounds - periods * shortest
     # Bars among stars: every way to share out the spare rounds has the same probability.
     bars = np.sort(world_generator(seed, "changes").choice(spare + periods - 1, periods - 1, replace=False))
@@ -44,7 +45,7 @@ def random_changes(rounds: int, periods: int, *, seed: int | Sequence[int], shor
 
 def _fitting(rounds: int, periods: int, *, shortest: int) -> tuple[int, int]:
     rounds, periods = integer("rounds", rounds, low=1), integer("periods", periods, low=1, high=MOST_PERIODS)
-    integer("shortest", shortest, low=1, why="It is the length of a period in rounds.")
+    shortest = integer("shortest", shortest, low=1, why="It is the length of a period in rounds.")
     if periods * shortest > rounds:
         raise InvalidInput(
             f"{rounds} rounds cannot hold {periods} periods of at least {shortest} round{'s' * (shortest > 1)}: ask "

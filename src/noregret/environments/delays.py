@@ -22,6 +22,8 @@ import numpy.typing as npt
 from ..checks import Array, integer, number
 from ..errors import InvalidInput
 
+LONGEST = 1e15  # mean of delays that are drawn: of longer ones no answer is ever seen
+
 
 class Delay(ABC):
     """A distribution of delays; `in_time` where they are seconds and not rounds."""
@@ -64,7 +66,7 @@ class PoissonDelay(Delay):
     mean: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", number("mean", self.mean, low=0.0))
+        object.__setattr__(self, "mean", number("mean", self.mean, low=0.0, high=LONGEST))
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
         """A draw."""
@@ -85,7 +87,7 @@ class GeometricDelay(Delay):
     mean: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", number("mean", self.mean, low=0.0))
+        object.__setattr__(self, "mean", number("mean", self.mean, low=0.0, high=LONGEST))
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
         """A draw."""
@@ -110,7 +112,8 @@ class HeavyTailedDelay(Delay):
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
         """A draw."""
-        return math.floor(self.scale * rng.pareto(self.tail))
+        wait = self.scale * float(rng.pareto(self.tail))
+        return math.floor(wait) if wait < math.inf else wait
 
     def within(self, window: float) -> float:
         """1 - P(delay >= window + 1), the window rounded down."""

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, finite_array, frozen, integer, number, shown
+from ..checks import LARGEST_REWARD, Array, finite_array, frozen, integer, listed, number, shown
 from ..domain import Arms, Box, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..record import Trial
@@ -275,12 +275,9 @@ def _functions(reward: Any) -> list[Callable[..., npt.ArrayLike]]:
 
 
 def _checked_changes(change_points: Sequence[int] | None, *, periods: int) -> tuple[int, ...]:
-    if not isinstance(change_points, Sequence | np.ndarray | None) or isinstance(change_points, str | bytes):
-        raise InvalidInput(f"`change_points` is {shown(change_points)}: it must be a list of rounds, counted from 0.")
-    rounds = tuple(
-        integer("change_points", round_, low=1, why="They are rounds, counted from 0.")
-        for round_ in (() if change_points is None else change_points)
-    )
+    why = "They are rounds, counted from 0."
+    given = [] if change_points is None else listed("change_points", change_points, why=why)
+    rounds = tuple(integer("change_points", round_, low=1, why=why) for round_ in given)
     if list(rounds) != sorted(set(rounds)):
         raise InvalidInput(f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once.")
     if len(rounds) + 1 != periods:

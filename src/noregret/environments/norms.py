@@ -144,10 +144,12 @@ def rkhs_posterior_mean(kernel: Kernel, arms: Arms, *, seed: int | Sequence[int]
 def range_noise(values: npt.ArrayLike, *, share: float = 0.01) -> float:
     """The standard deviation R with R^2 = `share` of the range of the values (Chowdhury and Gopalan, section 6)."""
     given = finite_array("values", values)
+    if np.abs(given).max(initial=0.0) > LARGEST_REWARD:
+        raise InvalidInput(f"`values` has one beyond {LARGEST_REWARD:g}: change the unit.")
     spread = float(np.ptp(given)) if given.size else 0.0
     if spread == 0.0:
         raise InvalidInput("`values` are all the same: a share of their range is no noise.")
-    return math.sqrt(number("share", share, low=0.0, open_low=True) * spread)
+    return math.sqrt(number("share", share, low=0.0, high=LARGEST_REWARD, open_low=True) * spread)
 
 
 def literal_norm(kernel: Kernel, arms: Arms, values: npt.ArrayLike) -> float:

@@ -26,6 +26,7 @@ from ..slots.view import Surface
 from .ascent import ascend
 from .quadratic import climb, tops_of_parabolas
 
+MILD = (1e-100, 1e100)  # ranges of scores whose squares are harmless
 MOST_LOOKS = 2**20  # candidates, and whatever else is counted in a search
 DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
 PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
@@ -196,22 +197,24 @@ class PointSearch:
         """Take these starts uphill in the real columns, in place; how many points were looked at."""
         low, span = domain.lower[real], (domain.upper - domain.lower)[real]
         fixed = at[who].copy()
+        factor = _power_of_two(unit)
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
             points = fixed[which]
             points[:, real] = np.clip(low + u * span, low, low + span)
             found, gradients = surface.slopes(points)
-            return found, gradients[:, real] * span
+            return found * factor, gradients[:, real] * (span * factor)
 
         u, found, counted = ascend(
             slopes,
             np.clip((fixed[:, real] - low) / span, 0.0, 1.0),
             radius=0.5 * spacing,
             reach=REACH * spacing,
-            best=max(best, float(values.max())),
-            unit=unit,
+            best=max(best, float(values.max())) * factor,
+            unit=unit * factor,
             evaluations=MORE * self.evaluations,
         )
+        found = found / factor
         better = found > values[who]
         fixed[:, real] = np.clip(low + u * span, low, low + span)
         at[who[better]], values[who[better]] = fixed[better], found[better]
@@ -274,6 +277,14 @@ def coarse(scores: Array) -> Array:
     finite = scores[np.isfinite(scores)]
     unit = COARSE * float(np.ptp(finite))
     return np.asarray(np.round((scores - finite.max()) / unit)) if unit else scores
+
+
+def _power_of_two(unit: float) -> float:
+    """What scores of this range are multiplied with while they are climbed: squares must neither vanish nor overflow.
+
+    1 but for the extremes, and a power of two, which leaves every digit as it is.
+    """
+    return 1.0 if MILD[0] <= unit <= MILD[1] or not np.isfinite(unit) else float(2.0 ** -np.frexp(max(unit, 1e-300))[1])
 
 
 def _spacing(domain: Box | Space, count: int) -> float:

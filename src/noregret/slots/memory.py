@@ -7,14 +7,12 @@ earlier one, whenever its answer comes; the round t of every schedule is counted
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, final
 
-import numpy as np
-
 from ..change import ChangeDetector, PowerLaw, checked_schedule
-from ..checks import flag, integer, number, one_of, settle, shown
+from ..checks import flag, integer, listed, number, one_of, settle, shown
 from ..domain import Arms, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -153,9 +151,8 @@ class RestartAt(Memory):
 
     def __post_init__(self) -> None:
         why = "They are rounds, counted from 0, at which another function begins."
-        if not isinstance(self.rounds, Sequence | np.ndarray) or isinstance(self.rounds, str | bytes):
-            raise InvalidInput(f"`change_points` is {shown(self.rounds)}: it must be a list of rounds. {why}")
-        rounds = tuple(integer("change_points", round_, low=1, why=why) for round_ in self.rounds)
+        given = listed("change_points", self.rounds, why=why)
+        rounds = tuple(integer("change_points", round_, low=1, why=why) for round_ in given)
         if list(rounds) != sorted(set(rounds)):
             raise InvalidInput(
                 f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once."

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..checks import integer, number
+from ..checks import integer, number, shown
 from ..errors import InvalidInput
 from ..slots.penalties import PenaltyFunction
 from .regret_bounds import igp_ucb_regret_bound
@@ -87,7 +87,7 @@ def noiseless_constraints_bounds(
     cost = number("gap", gap, low=0.0, why="No feasible point is better than the best of all.")
     if not isinstance(penalty, PenaltyFunction):
         raise InvalidInput(
-            f"`penalty` is {penalty!r}: it must be a `PenaltyFunction`, such as `policy.objective.function` or "
+            f"`penalty` is {shown(penalty)}: it must be a `PenaltyFunction`, such as `policy.objective.function` or "
             "`nr.ExponentialPenalty(c)`."
         )
     inner = igp_ucb_regret_bound(S, width=width, information_gain=information_gain, regularization=regularization)

@@ -39,6 +39,7 @@ from ..kernels import ALL, Active, Kernel, Linear, check_kernel
 from ..posterior import posterior_on_arms
 from ..posterior.factorization import pivoted_cholesky, tolerance
 
+LEAST_RIDGE = 1e-150  # of a spectrum: eigenvalues divided by it must not overflow
 MOST_OBSERVATIONS = 10_000_000
 NEAR_GREEDY = 1.0 / (1.0 - math.exp(-1.0))  # gamma_T over the greedy gain, at most (Nemhauser et al. 1978)
 TIES = 1e-10  # relative; which arm is greedy must not hang on the rounding of one engine or machine
@@ -275,8 +276,12 @@ class Spectrum:
                 "matrix was not symmetric, or not a covariance."
             )
         self.eigenvalues = frozen(np.sort(np.maximum(values, 0.0))[::-1].copy())
-        self.regularization = number("regularization", regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
-        self.residual = number("residual", residual, low=0.0, high=LARGEST_VARIANCE)
+        if size > LARGEST_REWARD:
+            raise InvalidInput(
+                f"`eigenvalues` has {size:g}, beyond {LARGEST_REWARD:g}: change the unit of the rewards."
+            )
+        self.regularization = number("regularization", regularization, low=LEAST_RIDGE, high=LARGEST_VARIANCE)
+        self.residual = number("residual", residual, low=0.0, high=LARGEST_REWARD)
         # What the rest E of the kernel matrix can add for an observation: log det(I + A + E) <= log det(I + A) + tr E.
         self._left_out = 0.5 * self.residual / self.regularization
         # 1 / a_i with a_i = lambda_i / lambda; modes that could not be told from 0 have no use for an observation.

@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import Array
+from ..checks import Array, shown
 from ..errors import InvalidInput
 from ..kernels import Kernel
 
@@ -76,8 +76,8 @@ def lipschitz_constant(kernel: Kernel, lower: Array, upper: Array) -> float:
         L = math.sqrt(float(kernel.derivatives(lower, upper).first.max()))
     if not 0.0 < L < math.inf:
         raise InvalidInput(
-            f"No function of {kernel!r} has a Lipschitz constant that could be derived: its derivatives at coinciding "
-            "points are infinite, 0, or not said (`derivatives` of a kernel of your own). Use a Matern kernel of nu > "
+            f"No function of {shown(kernel)} has a Lipschitz constant that could be derived: its derivatives at "
+            "coinciding points are infinite, 0, or not said (`derivatives` of a kernel of your own). Use a Matern kernel of nu > "
             "1, or give `lipschitz` as a number."
         )
     return L
