@@ -77,8 +77,8 @@ def lipschitz_constant(kernel: Kernel, lower: Array, upper: Array) -> float:
     if not 0.0 < L < math.inf:
         raise InvalidInput(
             f"No function of {shown(kernel)} has a Lipschitz constant that could be derived: its derivatives at "
-            "coinciding points are infinite, 0, or not said (`derivatives` of a kernel of your own). Use a Matern kernel of nu > "
-            "1, or give `lipschitz` as a number."
+            "coinciding points are infinite, 0, or not said (`derivatives` of a kernel of your own). Use a Matern "
+            "kernel of nu > 1, or give `lipschitz` as a number."
         )
     return L
 
