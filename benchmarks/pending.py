@@ -47,7 +47,7 @@ class Runner:
         events = [Event(trial.asked_order, "asked", trial)]
         if len(self.waiting) > self.delay:
             due = self.waiting.popleft()
-            events.append(Event(self._next(), "told", replace(due, told_order=self.order)))
+            events.append(Event(self._next(), "told", due._replace(told_order=self.order)))
         start = time.perf_counter()
         for event in events:
             self.state.receive([event])

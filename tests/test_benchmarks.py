@@ -31,6 +31,7 @@ SMALL = {
     ],
     "attack_sequences.py": ["--sequences", "2"],
     "attack_fuzz.py": ["--calls", "150"],
+    "attack_hostile.py": ["--texts", "20", "--rows", "20"],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -45,6 +46,7 @@ PRINTED = {
     "tuning.py": "mean regret",
     "attack_sequences.py": " 0 mismatches, 0 foreign exceptions",
     "attack_fuzz.py": " 0 wrong in all",
+    "attack_hostile.py": " 0 executions, 0 foreign exceptions, 0 silent",
     "information.py": "same: yes",
 }
 

@@ -414,7 +414,7 @@ def drifting(seed, rate, rounds):
 
 # -- replay ------------------------------------------------------------------------------------------------------------
 
-CENSORED = {"pending": nr.parts.pending.Censored(minimum=None, window=4.0)}
+CENSORED = {"pending": nr.Censored(minimum=None, window=4.0)}
 COMBINED = {
     f"{memory}-{slot}": (part, slots)
     for (memory, part), (slot, slots) in itertools.product(

@@ -13,6 +13,7 @@ import noregret as nr
 from noregret import checks, metrics, serialize
 from noregret.baselines import Admmbo, BanditOco
 from noregret.environments import even_changes
+from noregret.kernels.wrapped import Multiplied, Stretched
 from noregret.policy import Policy
 from noregret.slots.envelope import (
     CompactBayes,
@@ -180,6 +181,8 @@ DESCRIBED = [
     nr.SquaredExponential(np.array([1, 2]), scale=np.float32(0.5)),
     nr.RationalQuadratic(W(1), [W(1), F(2)], scale=F(2)),
     nr.Periodic(W(24), F(1), scale=W(2)),
+    Multiplied(nr.Linear(), F(2)),
+    Stretched(nr.Linear(), [F(2), W(1)]),
     nr.Matern(F(2.5)) * W(2),
     nr.Linear(scale=W(2)),
     nr.Empirical(np.eye(2, dtype=np.int64)),

@@ -12,7 +12,7 @@ import noregret as nr
 from noregret import algorithms
 from noregret.algorithms import Slots
 from noregret.serialize import described
-from noregret.slots import SLOTS
+from noregret.slots.check import SLOTS
 from noregret.slots.envelope import ConstantWidth, ScheduledWidth, Width
 from noregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
 from noregret.slots.memory import Forever

@@ -241,7 +241,8 @@ def test_a_domain_about_which_nothing_can_be_learnt(kernel):
 @pytest.mark.parametrize("where", ["record", "state"])
 def test_interrupts_while_looking_or_asking_leave_the_record_whole(monkeypatch, tmp_path, where):
     """An interrupt between two changes that belong together, and another one during the repair."""
-    from noregret import record, state
+    from noregret import record
+    from noregret.policy import state
 
     url = f"sqlite:///{tmp_path}/a.db"
     for storage in (None, url):

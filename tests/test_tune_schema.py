@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
-from noregret.slots import SLOTS
+from noregret.slots.check import SLOTS
 from noregret.slots.envelope import ConstantWidth
 from noregret.slots.explore import UncertaintySampling, UniformExploration
 from noregret.tuning import schema

@@ -293,7 +293,7 @@ def test_theorem_1_is_for_late_answers_dropped_and_a_prior_mean_at_a_known_minim
     assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=5, minimum=0.5).valid_for == "rho_m f"
 
 
-@pytest.mark.parametrize("pending", [nr.parts.pending.Ignored(), nr.Censored.within(6, minimum=0.0)])
+@pytest.mark.parametrize("pending", [nr.Ignored(), nr.Censored.within(6, minimum=0.0)])
 def test_the_censored_width_is_for_the_censoring_of_its_window(pending):
     policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=5)
     assert dataclasses.replace(policy, pending=pending).valid_for == "none"

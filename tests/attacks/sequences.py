@@ -271,7 +271,7 @@ class Reference:
         X = np.array([row_of(t) for t, _ in known])
         y = np.array([target for _, target in known])
         K, k = kernel(X, X), kernel(X, rows)
-        if isinstance(self.policy.memory, Discount):
+        if isinstance(self.policy.memory, Discount) and self.policy.memory.rate:
             keep = 1.0 - self.policy.memory.rate
             times = np.array([self.time_of(t) for t, _ in known])
             K = K * keep ** (0.5 * np.abs(times[:, None] - times))
