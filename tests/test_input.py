@@ -303,6 +303,12 @@ REFUSED = [
     (lambda: nr.Box(-1e308, 1e308), "beyond 1e.100"),
     (lambda: nr.Arms([-1e200, 1e308]), "beyond 1e.100"),
     (lambda: nr.information_gain(KERNEL, ARMS, 0.1, count=10**15), "`count` is"),
+    (lambda: nr.Spectrum(np.eye(2), 0.1), "a number for each mode"),
+    (lambda: nr.RationalQuadratic(5e-324), "`alpha` is 4.9"),
+    (
+        lambda: nr.gp_ts(nr.Box(0, 1), KERNEL, noise=1, norm_bound=1, lipschitz=1.0, growth="x"),
+        "`growth` must be a number",
+    ),
     (lambda: nr.Sum(KERNEL, 1), "`right` must be a kernel"),
     (lambda: metrics.cumulative_regret([1.0, math.nan]), "not finite"),
     (lambda: metrics.average_regret(3.0), "a number for each round"),

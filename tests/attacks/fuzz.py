@@ -146,7 +146,7 @@ def ids(*groups):
 # What certainly is no value for a place of this kind.
 BAD = {
     "number": ids(TEXT, NO_NUMBERS, BOOLEANS, TOO_LARGE, INFINITE, NO_LISTS, LISTS, TIMES),
-    "schedule": ids(TEXT, NO_NUMBERS[:12], BOOLEANS, TOO_LARGE, NO_LISTS, LISTS, TIMES),
+    "schedule": ids(TEXT, NO_NUMBERS[:11], BOOLEANS, TOO_LARGE, NO_LISTS, LISTS, TIMES),
     "reward": ids(TEXT, NO_NUMBERS, TOO_LARGE, INFINITE, NO_LISTS, LISTS, TIMES),
     "whole": ids(TEXT, NO_NUMBERS, BOOLEANS, INFINITE, NO_LISTS, LISTS, FRACTIONAL, TIMES),
     "flag": ids(TEXT, NO_NUMBERS, TOO_LARGE, INFINITE, NO_LISTS, LISTS, NUMBERS, TIMES),

@@ -219,10 +219,11 @@ def _decision_sets(
     context: Domain | None,
 ) -> ThompsonSample:
     """D_t: of the theorem, of the user (footnote 7), or the domain itself."""
+    growth = number("growth", growth)
     if grid is not None and lipschitz is not None:
         raise InvalidInput("`lipschitz` makes the decision sets of the theorem and `grid` sets of your own: give one.")
     if lipschitz is None and grid is None:
-        if number("growth", growth) != 0.0:
+        if growth != 0.0:
             raise InvalidInput("`growth` is that of `grid`, which is missing.")
         return ThompsonSample()
     if not isinstance(domain, Box):

@@ -262,7 +262,7 @@ class RationalQuadratic(Stationary):
 
     def __post_init__(self) -> None:
         why = "The smaller it is, the more long lengthscales are in the mixture."
-        object.__setattr__(self, "alpha", number("alpha", self.alpha, low=0.0, high=1e100, open_low=True, why=why))
+        object.__setattr__(self, "alpha", number("alpha", self.alpha, low=1e-100, high=1e100, why=why))
         object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
         object.__setattr__(self, "scale", scale_number(self.scale))
 

@@ -268,7 +268,9 @@ class Spectrum:
     """
 
     def __init__(self, eigenvalues: npt.ArrayLike, regularization: float, *, residual: float = 0.0) -> None:
-        values = finite_array("eigenvalues", eigenvalues).reshape(-1)
+        values = np.atleast_1d(finite_array("eigenvalues", eigenvalues))
+        if values.ndim != 1:
+            raise InvalidInput(f"`eigenvalues` has shape {values.shape}: it must be (r,), a number for each mode.")
         size = float(np.abs(values).max(initial=0.0))
         if (values < -1e-8 * size).any():
             raise InvalidInput(
