@@ -273,6 +273,9 @@ GOOD = {
 }
 
 
+CONSTRAINED = ("gp_ucb_noiseless_constraints", "gp_ucb_noisy_constraints")
+
+
 def of_algorithm(name):
     """A named algorithm on arms, on a box and on a space, whose policy then decides a few times."""
     function = getattr(algorithms, name)
@@ -280,7 +283,7 @@ def of_algorithm(name):
         places = {}
         for parameter in inspect.signature(function).parameters.values():
             required = parameter.default is inspect.Parameter.empty
-            needed = parameter.name == "norm_bound" and name in ("igp_ucb", "gp_ts")
+            needed = parameter.name == "norm_bound" and name in ("igp_ucb", "gp_ts", *CONSTRAINED)
             if not required and parameter.name != "search" and not needed:
                 kind, good = NAMED.get(parameter.name, "any"), parameter.default
             else:
