@@ -174,6 +174,11 @@ class Confidence(Part):
         """See `Envelope.valid_for`; of bounds that nobody has proved, "none"."""
         return "none"
 
+    @property
+    def for_all_at_once(self) -> bool:
+        """Whether they hold for all functions of their class at once, and so for one that hangs on past noise, too."""
+        return False
+
     def guess(self) -> Guess | None:
         """A fresh guess of what the theorem takes for known, where one is made."""
         return None
@@ -393,7 +398,9 @@ class ScheduledWidth(Width):
 class DriftBayes(Width):
     """Avanesov, eq. 3.7: beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T; width its root. D is chosen by hand.
 
-    Nothing is proved for a given D: the theorem wants it large enough and does not say how large.
+    Nothing is proved for a given D: the theorem wants it large enough and does not say how large. t is that of the
+    round to come, as in Srinivas et al. 2010, Theorem 6, which the proof extends; line 21 of Algorithm 2 has
+    |history|, one less.
     """
 
     horizon: int  # T

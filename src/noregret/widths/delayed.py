@@ -135,6 +135,11 @@ class Inflated(Width):
         """What the other width is valid for; delays must have nothing to do with the rewards."""
         return self.base.valid_for
 
+    @property
+    def for_all_at_once(self) -> bool:
+        """As the other width."""
+        return self.base.for_all_at_once
+
     def width(self, t: int, progress: Progress) -> float:
         """exp(C) beta_t^{1/2}."""
         answers = progress.posterior if progress.answers is None else progress.answers

@@ -18,9 +18,10 @@ from .gains import Gain, RealisedGain, checked_gain
 class PeriodRkhs(Width):
     """Avanesov, eq. A.3: beta_t = D (2 F^2 + 300 eta_t log^3(t T^2)), t since the last restart; width its root.
 
-    Holds at all points and rounds of one stationary period with probability at least 1 - 2 / T^2 (Lemma B.5 with
+    Holds at all points and rounds of one stationary period with probability at least 1 - 3 / T^2 (Lemma B.5 with
     delta = T^{-2} and u = 2 log T) for g-sub-Gaussian noise, lambda = 6 g^2 log T, D >= 1, and eta_t the maximum
-    information gain (B.6) or a bound on it; so in all K <= T periods with probability at least 1 - 2 / T.
+    information gain (B.6) or a bound on it; so in all K <= T periods with probability at least 1 - 3 / T. The paper
+    has 2 in place of 3: its (B.14) drops the factor 2 of (B.13), two tails of the noise.
     """
 
     horizon: int  # T
@@ -41,8 +42,8 @@ class PeriodRkhs(Width):
 
     @property
     def delta(self) -> float:  # type: ignore[override]  # of others it is a field
-        """2 / T^2, the failure probability within a period; not for the user to choose."""
-        return 2.0 / self.horizon**2
+        """3 / T^2, the failure probability within a period; not for the user to choose."""
+        return 3.0 / self.horizon**2  # T^{-2} + 2 exp(-u), u = 2 log T
 
     @property
     def valid_for(self) -> str:

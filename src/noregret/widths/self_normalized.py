@@ -69,6 +69,11 @@ class SelfNormalized(Width):
         """Valid for f where every assumption is known to hold."""
         return "f" if self.gain.proved and self.ridge_large and not self.guessed else "none"
 
+    @property
+    def for_all_at_once(self) -> bool:
+        """Yes: Theorem 1 is about the noise alone, which is bounded once for all f with ||f||_k <= B."""
+        return True
+
     def width(self, t: int, progress: Progress) -> float:
         """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
         bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
