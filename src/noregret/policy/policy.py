@@ -101,7 +101,8 @@ class Policy:
         martingale of Srinivas et al.'s Theorem 6 is one for an f that was there before the noise.
         """
         about_f = not self.objective.looks_back or self.confidence.for_all_at_once
-        whole = self.refit is None and self.memory.keeps_all and self.objective.proved and about_f
+        about_f = about_f and self.objective.proved and self.confidence.suits(self)
+        whole = self.refit is None and self.memory.keeps_all and about_f
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
     @property

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from ..change import ucb_regularization
 from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..serialize import described
+from ..slots.base import Combination
 from ..slots.envelope import Progress, Width
 from .gains import Gain, RealisedGain, checked_gain
 
@@ -50,6 +52,12 @@ class PeriodRkhs(Width):
         """Valid for f within a period, with a bound on eta_t; the gain realised is none (as in `BoundedNoise`)."""
         bounded = self.gain.proved and not isinstance(self.gain, RealisedGain)
         return "f" if bounded and self.constant >= 1.0 and self.ridge_matched else "none"
+
+    def suits(self, policy: Combination) -> bool:
+        """Lambda = 6 g^2 log T, eq. A.1."""
+        return policy.noise > 0.0 and policy.regularization == ucb_regularization(
+            noise=policy.noise, horizon=self.horizon
+        )
 
     def width(self, t: int, progress: Progress) -> float:
         """The root of eq. A.3."""
