@@ -164,7 +164,9 @@ def test_what_is_proved_with_the_width_of_the_proof():
     for gain in ("realised", "rate", 3.0):
         assert proved(information_gain=gain) == "none"
     part = PeriodRkhs(horizon=50, norm_bound=1.0, gain=GreedyGain())
-    assert part.delta == pytest.approx(2 / 2500)  # Lemma B.5: T^-2 and exp(-u), u = 2 log T
+    # Lemma B.5: T^-2, and 2 exp(-u) by (B.13), x^2 = 2 g^2 (u + log T), u = 2 log T (B.14 drops the 2 of two tails).
+    tails = 2 * 50 * math.exp(-(2 * math.log(50) + math.log(50)))
+    assert part.delta == pytest.approx(50**-2 + tails)
     policy = nr.gp_ucb_cpd(ARMS, KERNEL, noise=0.1, horizon=50, width="rkhs", norm_bound=1.0)
     assert policy.valid_for == "none"  # restarts spend it anew
     assert nr.Policy.from_json(policy.to_json()) == policy

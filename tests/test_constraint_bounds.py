@@ -10,8 +10,14 @@ import pytest
 
 import noregret as nr
 from noregret.serialize import described
+from noregret.slots.envelope import FiniteBayes
 from noregret.slots.objective import MultiplicativePenalty
 from noregret.slots.penalties import CHECKED, LARGEST, check_assumption_2
+from noregret.slots.pending import Hallucinated
+from noregret.theory.information import GreedyDesign
+from noregret.widths.delayed import Inflated
+from noregret.widths.gains import GreedyGain
+from noregret.widths.self_normalized import SelfNormalized
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2)
 COMMON = {"noise": 0.1, "norm_bound": 1.0, "regularization": 0.01, "epoch": 5, "epochs": 4}
@@ -237,7 +243,6 @@ def test_gp_ucb_as_the_inner_bandit():
         ARMS, KERNEL, noise=0.1, norm_bound=1.5, epoch=6, epochs=5, solver="gp_ucb", information_gain="greedy"
     )
     assert policy.regularization == pytest.approx(0.01)
-    assert policy.valid_for == "f"
     constrained = nr.Study(policy, seed=3)
     inner = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="rkhs", norm_bound=1.5, delta=0.1 / 5, information_gain="greedy")
     plain = nr.Study(inner, seed=3)
@@ -251,6 +256,54 @@ def test_gp_ucb_as_the_inner_bandit():
     assert loose.valid_for == "none"  # the gain realised does not do for Theorem 3
     with pytest.raises(nr.InvalidInput, match="knows no noise that grows with the multipliers"):
         make("noisy", solver="gp_ucb")
+
+
+def test_bounds_for_one_f_are_not_for_data_weighed_anew():
+    """Theorem 6 of Srinivas et al. is for an f that was there before the noise; multipliers are made of what it did."""
+
+    def proved(**more):
+        rest = {"epochs": 5, "solver": "gp_ucb", "information_gain": "greedy", **more}
+        return nr.gp_ucb_noiseless_constraints(ARMS, KERNEL, noise=0.1, norm_bound=1.5, epoch=6, **rest).valid_for
+
+    assert proved() == "none"
+    assert proved(memory="fresh") == "f"  # each epoch has an f of its own before it begins
+    assert proved(epochs=1) == "f"
+    assert proved(solver="igp_ucb") == "f"  # Theorem 2 of Chowdhury & Gopalan: all f of the ball at once
+    sample = FiniteBayes(size=len(ARMS.points))
+    policy = nr.gp_ucb_noiseless_constraints(ARMS, KERNEL, noise=0.1, epoch=6, epochs=5, width=sample)
+    assert policy.valid_for == "none"
+    inflated = Inflated(base=SelfNormalized(norm_bound=1.5, noise=0.1))
+    waiting = policy.using(confidence=inflated, pending=Hallucinated())
+    assert waiting.valid_for == "f"
+
+
+@pytest.mark.parametrize("memory", ["kept", "fresh"])
+def test_the_gain_of_an_epoch_is_that_of_its_kernel(memory):
+    rough = nr.SquaredExponential(0.02)
+    width = SelfNormalized(norm_bound=1.5, noise=0.1, gain=GreedyGain())
+    policy = nr.gp_ucb_noiseless_constraints(
+        ARMS, [KERNEL, rough], noise=0.1, epoch=4, epochs=2, width=width, memory=memory
+    )
+    study = nr.Study(policy, seed=0)
+    for t in range(1, 9):
+        kernel, count = (KERNEL, t - 1) if t <= 4 else (rough, t - 1 if memory == "kept" else t - 5)
+        gamma = GreedyDesign(kernel, ARMS, policy.regularization).bound(count)
+        beta = 1.5 + 0.1 * math.sqrt(2 * (gamma + 1 + math.log(1 / 0.1)))
+        assert study.width == pytest.approx(beta, rel=1e-9)
+        study.tell(study.ask(), 0.2, constraints=-0.5)
+
+
+def test_the_gain_of_a_period_is_for_its_lambda():
+    """Lambda = 1 + 2/T of the doubling periods; 9 is what the policy would have without them."""
+    width = SelfNormalized(norm_bound=1.5, noise=0.1, gain=GreedyGain())
+    memory = nr.RestartDoubling(3, ridge=True)
+    policy = nr.igp_ucb(ARMS, KERNEL, noise=0.1, width=width, regularization=9.0, memory=memory)
+    study = nr.Study(policy, seed=0)
+    for t, period in [(1, 3), (2, 3), (3, 3), (1, 3), (2, 3), (3, 3), (1, 6), (2, 6)]:
+        gamma = GreedyDesign(KERNEL, ARMS, 1 + 2 / period).bound(t - 1)
+        beta = 1.5 + 0.1 * math.sqrt(2 * (gamma + 1 + math.log(1 / 0.1)))
+        assert study.width == pytest.approx(beta, rel=1e-9)
+        study.tell(study.ask(), 0.2)
 
 
 @pytest.mark.parametrize("domain", [ARMS, nr.Box([0.0], [1.0])], ids=["arms", "box"])

@@ -72,7 +72,7 @@ def gp_ucb_cpd(
         information_gain: eta_t of eq. A.3: "greedy", an upper bound (arms); "realised", "rate" or a number, for which
             nothing is proved.
         alpha: smoothness of the kernel: nu of a Matern kernel, infinite for a squared exponential one unless given.
-        delta: not used; eq. 3.7 has no failure probability of its own, and that of eq. A.3 is 2 / T^2 a period.
+        delta: not used; eq. 3.7 has no failure probability of its own, and that of eq. A.3 is 3 / T^2 a period.
         regularization: lambda; sigma^2 = 6 g^2 log T, eq. 3.4, unless given.
     """
     noise, horizon = checked_noise(noise), integer("horizon", horizon, low=2, why="It is the number of rounds T.")

@@ -66,8 +66,8 @@ def gp_ucb_noiseless_constraints(
         c: see `penalty`, per unit of g.
         n: see `penalty`, at least 1.
         solver: the bandit of an epoch; Remark 1 allows any that has sublinear regret: "igp_ucb", "gp_ts", or "gp_ucb"
-            (Srinivas et al. 2010, Theorem 3: noise bounded by `noise`, lambda = noise^2 unless given). With
-            "expected_improvement" no regret is proved.
+            (Srinivas et al. 2010, Theorem 3: noise bounded by `noise`, lambda = noise^2 unless given; with data kept it
+            is not proved, as its f must not hang on past noise). With "expected_improvement" no regret is proved.
         width: a part of your own, in place of the solver's bounds; `delta` is then the part's, and for one epoch.
         information_gain: see `igp_ucb`; for "gp_ucb" a bound such as "greedy", or nothing is proved. With several
             kernels "realised" or a number.

@@ -78,10 +78,11 @@ def gp_ucb_cpd_regret_bound(
     constant: float = 1.0,
     largest_regret: float | None = None,
 ) -> float:
-    """The bound (A.7) on R_T, with probability at least 1 - 6/T.
+    """The bound (A.7) on R_T, with probability at least 1 - 7/T (the paper's 6 comes of the slip in `PeriodRkhs`).
 
     sqrt(8 D log^3 T / log(1 + sigma^{-2})) sum_i T_i^e + l (xi + 2 n* (2/xi + 1/xi^2)) sum_i sqrt(T_i), with sigma^2 of
-    eq. 3.4, e = `regret_exponent` and l the most that a round may lose. k(x, x) <= 1 is assumed.
+    eq. 3.4, e = `regret_exponent` and l the most that a round may lose. k(x, x) <= 1 is assumed. As printed: line 6 of
+    Algorithm 2 may play one more uniform round in a period than xi sqrt(T_i), which is another l for each.
 
     Args:
         periods: T_1, ..., T_K. An error where (A.6) does not hold, n* (2/xi + 1/xi^2) sqrt(2 max T_i) <= min T_i: then

@@ -96,9 +96,13 @@ class Policy:
         Nothing where kernel, memory or f itself moves (a restart spends delta anew), or where unanswered trials count
         as something: the theorems are for rewards. Only the width for censored rewards is for those, and the inflated
         one for a hallucinated variance. Under constraints,
-        "f" is what is learned: the reward less what the multipliers of the epoch charge.
+        "f" is what is learned: the reward less what the multipliers of the epoch charge. Where data are kept that f
+        hangs on the noise in them, and the theorem must be for all f at once: Chowdhury & Gopalan's is, while the
+        martingale of Srinivas et al.'s Theorem 6 is one for an f that was there before the noise.
         """
-        whole = self.refit is None and self.memory.keeps_all and self.objective.proved
+        about_f = not self.objective.looks_back or self.confidence.for_all_at_once
+        about_f = about_f and self.objective.proved and self.confidence.suits(self)
+        whole = self.refit is None and self.memory.keeps_all and about_f
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
     @property

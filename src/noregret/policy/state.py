@@ -65,6 +65,7 @@ class State:
         self._recent, self._valid_for = policy.confidence.recent, policy.valid_for
         self._quiet = not (policy.by_round or policy.refit)  # whether only what comes in makes anything due
         self._design: GreedyDesign | None = None
+        self._design_kernel: Kernel = policy.kernel
         self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, seed=seed)
         self._ledger = Ledger(policy, self._engine, self._asked_since)
         # What parts know besides their description.
@@ -368,10 +369,12 @@ class State:
         return ledger.units.unit * self._engine.deviations(ledger.belief, trials) if trials else np.zeros(0)
 
     def _greedy_design(self) -> GreedyDesign:
-        """Made once; it depends on nothing that happens."""
-        if self._design is None:
-            policy = self.policy
-            self._design = GreedyDesign(policy.kernel, table(policy.domain, policy.context), policy.regularization)
+        """Made once for the kernel and lambda in force; of nothing else that happens is it a function."""
+        policy, kernel = self.policy, self._ledger.kernel
+        ridge = policy.memory.regularization(self._since, policy.regularization)
+        if self._design is None or self._design_kernel is not kernel or self._design.regularization != ridge:
+            self._design = GreedyDesign(kernel, table(policy.domain, policy.context), ridge)
+            self._design_kernel = kernel
         return self._design
 
     # -- looking -------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | `explore` | `Explore` | `due` | `score`, `ever` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
 | | | | `check_reward`, `proves` |
-| `objective` | `Objective` | `target` | `begin`, `constraints`, `kernels`, `revises`, `proved` |
+| `objective` | `Objective` | `target` | `begin`, `constraints`, `kernels`, `revises`, `proved`, `looks_back` |
 | | `Charges` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
-| `confidence` | `Width` | `width` | `valid_for`, `guess`, `recent`, `hallucinated` |
+| `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
 | | `Confidence` | `bounds` | likewise |
 | | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
 | | `Guess` | `check`, `copy` | |

@@ -25,6 +25,14 @@ class Combination(Protocol):
         """See `Policy`."""
 
     @property
+    def noise(self) -> float:
+        """See `Policy`."""
+
+    @property
+    def regularization(self) -> float:
+        """See `Policy`."""
+
+    @property
     def prior_mean(self) -> float:
         """See `Policy`."""
 

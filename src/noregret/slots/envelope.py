@@ -18,12 +18,13 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 
 from ..change import PowerLaw, ucb_beta
 from ..checks import LARGEST_REWARD, LEAST_DELTA, Array, flag, integer, number, settle, shown
+from ..domain import count_of_points
 from ..errors import InvalidInput
 from ..posterior import Posterior
 from ..serialize import described
 from ..theory.information import GreedyDesign
 from ..widths.series import Series
-from .base import Part
+from .base import Combination, Part
 
 LEAST_TAIL = 1e-300  # probabilities below it are taken for it
 MANY_POINTS = 1e60  # |D| beyond which its logarithm is taken by itself
@@ -174,6 +175,15 @@ class Confidence(Part):
         """See `Envelope.valid_for`; of bounds that nobody has proved, "none"."""
         return "none"
 
+    @property
+    def for_all_at_once(self) -> bool:
+        """Whether they hold for all functions of their class at once, and so for one that hangs on past noise, too."""
+        return False
+
+    def suits(self, policy: Combination) -> bool:  # noqa: ARG002 - of most that are proved by nothing
+        """Whether lambda, noise and domain of a policy are as the proof wants them; if not, nothing is valid there."""
+        return True
+
     def guess(self) -> Guess | None:
         """A fresh guess of what the theorem takes for known, where one is made."""
         return None
@@ -196,6 +206,11 @@ class Width(Confidence):
     def bounds(self, t: int, progress: Progress) -> Symmetric:
         """Mean +- width * std."""
         return Symmetric(self.width(t, progress))
+
+
+def is_matched(policy: Combination) -> bool:
+    """Whether lambda is the noise variance sigma^2: Srinivas et al. 2010, eq. 1."""
+    return policy.regularization == policy.noise**2
 
 
 def checked_delta(value: object) -> float:
@@ -248,6 +263,12 @@ class FiniteBayes(Width):
         """Valid for f unless beta_t was scaled down or lambda is not the noise variance."""
         return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
+    def suits(self, policy: Combination) -> bool:
+        """Lambda = sigma^2, and |D| no more than said."""
+        counts = [count_of_points(part) for part in (policy.domain, policy.context) if part is not None]
+        finite = [count for count in counts if count is not None]
+        return is_matched(policy) and len(finite) == len(counts) and math.prod(finite) <= self.size
+
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
         if self.series is not None:
@@ -299,6 +320,10 @@ class CompactBayes(Width):
     def valid_for(self) -> str:
         """Valid where points are played, unless beta_t was scaled down, lambda is another, or a and b are assumed."""
         return "played" if self.scale >= 1.0 and self.noise_matched and not self.assumed else "none"
+
+    def suits(self, policy: Combination) -> bool:
+        """Lambda = sigma^2."""
+        return is_matched(policy)
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """beta_t^{1/2} of Theorem 2."""
@@ -393,7 +418,9 @@ class ScheduledWidth(Width):
 class DriftBayes(Width):
     """Avanesov, eq. 3.7: beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T; width its root. D is chosen by hand.
 
-    Nothing is proved for a given D: the theorem wants it large enough and does not say how large.
+    Nothing is proved for a given D: the theorem wants it large enough and does not say how large. t is that of the
+    round to come, as in Srinivas et al. 2010, Theorem 6, which the proof extends; line 21 of Algorithm 2 has
+    |history|, one less.
     """
 
     horizon: int  # T

@@ -121,6 +121,11 @@ class Objective(Part):
         """Whether the bandit's bounds hold for what is learned, its own assumptions granted."""
         return False
 
+    @property
+    def looks_back(self) -> bool:
+        """Whether what is learned of old data may hang on their noise; then only some bounds are for it."""
+        return self.revises
+
     @abstractmethod
     def target(self, trial: Trial, charges: Array) -> float | None:
         """What an answered trial counts as under these charges `(m,)`, reward units; None where it teaches nothing."""
@@ -184,6 +189,11 @@ class Constrained(Objective):
             raise InvalidInput(
                 "With a kernel for each epoch the policy's own is that of the first, and none of them is refitted."
             )
+
+    @property
+    def looks_back(self) -> bool:
+        """Where data are kept: multipliers come of points that were chosen by noisy rewards, which they weigh anew."""
+        return not self.fresh and self.epochs > 1
 
     def begin(self) -> Multipliers:
         """The multipliers of the first epoch."""
@@ -276,7 +286,7 @@ class MultiplicativePenalty(Constrained):
 
     @property
     def proved(self) -> bool:
-        """Yes: all that is uncertain is the reward's noise, which the multipliers do not touch, kept or not."""
+        """Yes: all that is uncertain is the reward's noise, which the multipliers do not touch (see `looks_back`)."""
         return True
 
     def first(self) -> Array:

@@ -50,7 +50,8 @@ def gp_ucb_regret_bound(
 
     Args:
         rounds: T.
-        width: beta_T^{1/2} of the theorem.
+        width: beta_T^{1/2} of the theorem; the largest of the T rounds where it does not grow (`EvenSeries` after its
+            own rounds).
         information_gain: gamma_T, or an upper bound of it.
         noise: sigma, the standard deviation of the noise; lambda is sigma^2 in this theorem.
         compact: for Theorem 2, which adds 2 for what the discretisation leaves out.

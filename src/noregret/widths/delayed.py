@@ -19,6 +19,7 @@ from typing import ClassVar, final
 from ..checks import LARGEST_REWARD, flag, integer, number, settle, shown
 from ..errors import InvalidInput
 from ..serialize import described
+from ..slots.base import Combination
 from ..slots.envelope import Progress, Width, Window, checked_delta
 from .gains import Gain, RealisedGain, checked_gain
 
@@ -84,6 +85,10 @@ class CensoredWidth(Width):
         ridge_known = self.ridge_large or self.ridge < 1.0
         return "rho_m f" if self.beta is None and self.gain.proved and ridge_known else "none"
 
+    def suits(self, policy: Combination) -> bool:
+        """Lambda >= `ridge`, and noise no larger than R."""
+        return policy.regularization >= self.ridge and policy.noise <= self.noise
+
     def width(self, t: int, progress: Progress) -> float:
         """nu_t of eq. 2 (or 3)."""
         missing = 0.0 if progress.recent is None else self.reward_bound * float(progress.recent().sum())
@@ -134,6 +139,15 @@ class Inflated(Width):
     def valid_for(self) -> str:
         """What the other width is valid for; delays must have nothing to do with the rewards."""
         return self.base.valid_for
+
+    def suits(self, policy: Combination) -> bool:
+        """As the other width."""
+        return self.base.suits(policy)
+
+    @property
+    def for_all_at_once(self) -> bool:
+        """As the other width."""
+        return self.base.for_all_at_once
 
     def width(self, t: int, progress: Progress) -> float:
         """exp(C) beta_t^{1/2}."""

@@ -6,8 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import final
 
+from ..change import ucb_regularization
 from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..serialize import described
+from ..slots.base import Combination
 from ..slots.envelope import Progress, Width
 from .gains import Gain, RealisedGain, checked_gain
 
@@ -18,9 +20,10 @@ from .gains import Gain, RealisedGain, checked_gain
 class PeriodRkhs(Width):
     """Avanesov, eq. A.3: beta_t = D (2 F^2 + 300 eta_t log^3(t T^2)), t since the last restart; width its root.
 
-    Holds at all points and rounds of one stationary period with probability at least 1 - 2 / T^2 (Lemma B.5 with
+    Holds at all points and rounds of one stationary period with probability at least 1 - 3 / T^2 (Lemma B.5 with
     delta = T^{-2} and u = 2 log T) for g-sub-Gaussian noise, lambda = 6 g^2 log T, D >= 1, and eta_t the maximum
-    information gain (B.6) or a bound on it; so in all K <= T periods with probability at least 1 - 2 / T.
+    information gain (B.6) or a bound on it; so in all K <= T periods with probability at least 1 - 3 / T. The paper
+    has 2 in place of 3: its (B.14) drops the factor 2 of (B.13), two tails of the noise.
     """
 
     horizon: int  # T
@@ -41,14 +44,20 @@ class PeriodRkhs(Width):
 
     @property
     def delta(self) -> float:  # type: ignore[override]  # of others it is a field
-        """2 / T^2, the failure probability within a period; not for the user to choose."""
-        return 2.0 / self.horizon**2
+        """3 / T^2, the failure probability within a period; not for the user to choose."""
+        return 3.0 / self.horizon**2  # T^{-2} + 2 exp(-u), u = 2 log T
 
     @property
     def valid_for(self) -> str:
         """Valid for f within a period, with a bound on eta_t; the gain realised is none (as in `BoundedNoise`)."""
         bounded = self.gain.proved and not isinstance(self.gain, RealisedGain)
         return "f" if bounded and self.constant >= 1.0 and self.ridge_matched else "none"
+
+    def suits(self, policy: Combination) -> bool:
+        """Lambda = 6 g^2 log T, eq. A.1."""
+        return policy.noise > 0.0 and policy.regularization == ucb_regularization(
+            noise=policy.noise, horizon=self.horizon
+        )
 
     def width(self, t: int, progress: Progress) -> float:
         """The root of eq. A.3."""

@@ -16,7 +16,8 @@ from typing import final
 from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..posterior import Posterior
 from ..serialize import described
-from ..slots.envelope import Guess, Progress, Width, checked_delta, checked_scale
+from ..slots.base import Combination
+from ..slots.envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched
 from .gains import Gain, RealisedGain, checked_gain
 
 
@@ -69,6 +70,15 @@ class SelfNormalized(Width):
         """Valid for f where every assumption is known to hold."""
         return "f" if self.gain.proved and self.ridge_large and not self.guessed else "none"
 
+    def suits(self, policy: Combination) -> bool:
+        """Lambda >= 1, and noise no larger than R."""
+        return policy.regularization >= 1.0 and policy.noise <= self.noise
+
+    @property
+    def for_all_at_once(self) -> bool:
+        """Yes: Theorem 1 is about the noise alone, which is bounded once for all f with ||f||_k <= B."""
+        return True
+
     def width(self, t: int, progress: Progress) -> float:
         """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
         bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
@@ -120,6 +130,10 @@ class BoundedNoise(Width):
         """Valid for f with a bound on gamma_t; the gain realised is none (the proof needs a number known before)."""
         bounded = self.gain.proved and not isinstance(self.gain, RealisedGain) and not self.guessed
         return "f" if bounded and self.scale >= 1.0 and self.noise_matched else "none"
+
+    def suits(self, policy: Combination) -> bool:
+        """Lambda = sigma^2."""
+        return is_matched(policy)
 
     def width(self, t: int, progress: Progress) -> float:
         """beta_t^{1/2} of Theorem 3."""
