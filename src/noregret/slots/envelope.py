@@ -195,7 +195,11 @@ class Width(Confidence):
     @final
     def bounds(self, t: int, progress: Progress) -> Symmetric:
         """Mean +- width * std."""
-        return Symmetric(self.width(t, progress))
+        width = self.width(t, progress)
+        if not isinstance(width, float) or not 0.0 <= width < math.inf:
+            why = f"It is what `{type(self).__name__}.width` returned, and multiplies the standard deviation."
+            width = number("width", width, low=0.0, why=why)
+        return Symmetric(width)
 
 
 def checked_delta(value: object) -> float:
