@@ -22,7 +22,7 @@ SPACE = nr.Space(rate=nr.Float(1e-4, 1.0, log=True), depth=nr.Int(1, 5), kind=nr
 @described
 @dataclass(frozen=True)
 class Entropy(Score):
-    """Information about the maximum, whose values are guessed from the candidates' bounds: a number made of them all."""
+    """Information about the maximum, which is guessed from all candidates' bounds together."""
 
     guesses: int = 4
 
@@ -44,31 +44,6 @@ class Entropy(Score):
 
 def test_what_a_score_makes_of_all_candidates_is_the_same_in_a_study_that_was_opened_again():
     check_policy(BOX.using(score=Entropy()))
-
-
-@described
-@dataclass(frozen=True)
-class LargerDraw(Score):
-    draws = True
-
-    def on_table(self, view):
-        return np.maximum(view.draw(), view.draw())
-
-    def on_points(self, view):
-        first, second = view.path(), view.path()
-        return view.without_slopes(lambda x: np.maximum(first.values(x), second.values(x)))
-
-
-def test_draws_without_slopes_go_on_next_to_a_failure():
-    policy = nr.gp_ucb(nr.Box(0.0, 1.0), KERNEL, noise=0.1).using(
-        score=LargerDraw(), search=nr.PointSearch(candidates=16, around=8, starts=8, evaluations=20)
-    )
-    wide = nr.gp_ucb(nr.Box([0.0] * 4, [1.0] * 4), nr.Matern(2.5, 1.0), noise=0.1).using(score=LargerDraw())
-    for one in (policy, wide):
-        study = nr.Study(one, seed=1)
-        for _ in range(8):
-            study.fail(study.ask(), "no")
-        assert len(study.trials) == 8
 
 
 def test_slopes_next_to_a_failure_are_numbers():

@@ -51,7 +51,7 @@ def checked_scores(scores: object, count: int) -> Array:
     if given.shape == (count,) and given.dtype.kind in "fiu":
         return given.astype(np.float64)
     raise InvalidInput(
-        f"A score returned {shown(scores)} for {count} candidates: it must be an array of floats of shape ({count},), a "
-        "number for each. Usually bounds or a score of one's own give one number for all of them, or a column: "
+        f"A score returned {shown(scores)} for {count} candidates: it must be an array of floats of shape ({count},), "
+        "one for each. Usually bounds or a score of one's own give one number for all of them, or a column: "
         "see `noregret.testing.check_policy`."
     )
