@@ -196,9 +196,9 @@ class Width(Confidence):
     def bounds(self, t: int, progress: Progress) -> Symmetric:
         """Mean +- width * std."""
         width = self.width(t, progress)
-        if not isinstance(width, float) or not 0.0 <= width < math.inf:
+        if not isinstance(width, float) or not math.isfinite(width):
             why = f"It is what `{type(self).__name__}.width` returned, and multiplies the standard deviation."
-            width = number("width", width, low=0.0, why=why)
+            width = number("width", width, why=why)
         return Symmetric(width)
 
 
