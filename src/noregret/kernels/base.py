@@ -273,6 +273,13 @@ def check_kernel(name: str, value: object) -> None:
     """Refuse what is no kernel."""
     if not isinstance(value, Kernel):
         raise InvalidInput(f"`{name}` must be a kernel such as Matern(2.5, lengthscale=0.2), not {shown(value)}.")
+    try:
+        hash(value)
+    except TypeError as error:
+        raise InvalidInput(
+            f"`{name}` is {shown(value)}, which cannot be told from others ({error}). A kernel of your own is a frozen "
+            "dataclass of numbers and tuples: make tuples of lists and arrays in its `__post_init__`."
+        ) from error
 
 
 def scale_number(value: object) -> float:

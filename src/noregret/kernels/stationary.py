@@ -101,6 +101,10 @@ class Stationary(Spectral):
 
     lengthscale: float | tuple[float, ...]
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
+        object.__setattr__(self, "scale", scale_number(self.scale))
+
     @property
     def moments(self) -> tuple[float, float]:
         """E omega_j^2 and E omega_i^2 omega_j^2 (i != j) for lengthscale 1; infinite where there are none, or unknown.

@@ -60,7 +60,8 @@ def _points(domain: Domain, among: Some | None, exclude: Some | None) -> Availab
             "`exclude` is for arms: a box or a space has infinitely many points, or too many to list. Pass those that "
             "may be played now, `among=` an array (n, d) or a list of dicts of parameters."
         )
-    listed = list(among) if isinstance(among, Collection) and not isinstance(among, Mapping | np.ndarray) else among
+    whole = isinstance(among, Mapping | np.ndarray) or hasattr(among, "to_numpy")  # a table's elements are its columns
+    listed = list(among) if isinstance(among, Collection) and not whole else among
     if isinstance(listed, list) and not listed:
         raise _none_given()
     points = domain.inside("among", listed)  # type: ignore[arg-type]  # whatever it is, `inside` says what is wrong

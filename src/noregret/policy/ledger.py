@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import Array
+from ..checks import Array, shown
 from ..errors import InvalidInput
 from ..fitting import Standardization
 from ..kernels import Kernel
@@ -365,6 +365,11 @@ class Ledger:
         return self._pending.count_as(trial, known)
 
     def _of(self, pseudo: Pseudo) -> float | None:
+        if not isinstance(pseudo, Pseudo):
+            raise InvalidInput(
+                f"`{type(self._pending).__name__}.count_as` returned {shown(pseudo)}: it must be a `Pseudo(value)`, "
+                "`Pseudo(None)` for the variance alone, or None for nothing."
+            )
         if pseudo.value is None and not self._pending.hallucinates:
             name = type(self._pending).__name__
             raise InvalidInput(

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import Array
-from ..errors import NoRegretError
+from ..checks import Array, shown
+from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..randomness import Randomness
 from ..record import Event, Trial
@@ -197,6 +197,11 @@ class State:
 
     def _cut(self, cut: Restart) -> None:
         """A restart that the memory calls for."""
+        if not isinstance(cut, Restart):
+            raise InvalidInput(
+                f"`{type(self.policy.memory).__name__}` cuts the memory by {shown(cut)}: it must be a `Restart(round, "
+                "reason)`, or None for no cut."
+            )
         if not self._since < cut.round <= self._rounds:
             name = type(self.policy.memory).__name__
             raise NoRegretError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import Array
+from ..checks import Array, shown
 from ..errors import InvalidInput
 from ..randomness import Randomness
 
@@ -26,10 +26,11 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     """
     best = int(scores.argmax())
     top = scores.item(best)
-    if top != top:  # NaN, which argmax finds
+    if not top < np.inf:  # or NaN, which argmax finds
         raise InvalidInput(
-            "The score of an arm is NaN. Usually a score of one's own divides by a standard deviation of 0, or takes "
-            "the logarithm of a negative number: see `noregret.testing.check_policy`."
+            f"The score of an arm is {'infinite' if top == top else 'NaN'}. Usually a score of one's own divides by a "
+            "standard deviation of 0, or takes the logarithm of a negative number, or a width of one's own is no "
+            "finite number: see `noregret.testing.check_policy`."
         )
     least = top - (TIE * size + ROUNDING * abs(top))
     scores[best] = -np.inf
@@ -37,3 +38,20 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
         return best
     scores[best] = top
     return int(randomness.generator.choice(np.flatnonzero(scores >= least)))
+
+
+def checked_scores(scores: object, count: int) -> Array:
+    """What a score returned, or an error where it is no fresh array of one float for each candidate, `(n,)`."""
+    if isinstance(scores, np.ndarray) and scores.shape == (count,) and scores.dtype == np.float64:
+        return scores
+    try:
+        given = np.asarray(scores)
+    except ValueError:  # a list of lists of different lengths
+        given = np.zeros(0, dtype=object)
+    if given.shape == (count,) and given.dtype.kind in "fiu":
+        return given.astype(np.float64)
+    raise InvalidInput(
+        f"A score returned {shown(scores)} for {count} candidates: it must be an array of floats of shape ({count},), "
+        "one for each. Usually bounds or a score of one's own give one number for all of them, or a column: "
+        "see `noregret.testing.check_policy`."
+    )

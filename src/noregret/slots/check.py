@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import is_dataclass
+
 from ..checks import shown
 from ..errors import InvalidInput
 from ..search.boxes import PointSearch
 from ..serialize import is_described
+from .base import Part
 from .envelope import Confidence
 from .explore import Explore
 from .memory import Memory
@@ -36,9 +39,10 @@ def check_part(slot: str, part: object) -> None:
         return
     if not isinstance(part, kind):
         raise InvalidInput(
-            f"`{slot}` is {shown(part)}: it must be {what}. One of your own derives from `{kind.__name__}`."
+            f"`{slot}` is {shown(part)}: it must be {what}."
+            + (f" One of your own derives from `{kind.__name__}`." if issubclass(kind, Part) else "")
         )
-    if not is_described(part):
+    if not is_described(part) or not is_dataclass(part):
         raise InvalidInput(
             f"`{slot}` is a {type(part).__name__}, which could not be stored and read back. Make it a frozen dataclass "
             "and decorate it with `noregret.serialize.described`; what it remembers during a run goes elsewhere "

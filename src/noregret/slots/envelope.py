@@ -205,7 +205,11 @@ class Width(Confidence):
     @final
     def bounds(self, t: int, progress: Progress) -> Symmetric:
         """Mean +- width * std."""
-        return Symmetric(self.width(t, progress))
+        width = self.width(t, progress)
+        if not isinstance(width, float) or not math.isfinite(width):
+            why = f"It is what `{type(self).__name__}.width` returned, and multiplies the standard deviation."
+            width = number("width", width, why=why)
+        return Symmetric(width)
 
 
 def is_matched(policy: Combination) -> bool:

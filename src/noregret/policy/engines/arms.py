@@ -14,7 +14,7 @@ from ...kernels import Kernel
 from ...posterior import ArmPosterior, DriftingPosterior, TableBelief, posterior_on_arms
 from ...randomness import Randomness
 from ...record import Trial
-from ...search.arms import best_arm
+from ...search.arms import best_arm, checked_scores
 from ...slots.envelope import Bounds, Envelope
 from ...slots.view import TableView
 from ..availability import Available
@@ -117,7 +117,8 @@ class ArmEngine(Engine[TableBelief]):
         """The best arm, ties broken at random."""
         question = question.centred()
         arms = None if available is None else available.arms
-        scores = question.score.on_table(_Table(self, belief, question, arms))
+        count = len(self.domain) if arms is None else len(arms)
+        scores = checked_scores(question.score.on_table(_Table(self, belief, question, arms)), count)
         size = belief.answered.prior.size * question.units.unit if question.score.in_rewards else 1.0
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)

@@ -16,7 +16,7 @@ from ...kernels import Kernel
 from ...posterior import PointBelief, PointPosterior, Standing
 from ...randomness import Randomness
 from ...record import Trial
-from ...search.arms import best_arm
+from ...search.arms import best_arm, checked_scores
 from ...search.boxes import Found, PointSearch, coarse, real_columns
 from ...slots.envelope import Bounds, Envelope
 from ...slots.view import PointView, Pointwise, Surface
@@ -118,7 +118,7 @@ class PointEngine(Engine[PointBelief]):
         points = self._standing_points(domain)
         view = _Round(self, belief, question, points)
         surface = score.on_points(view)
-        scores = surface.values(points)
+        scores = checked_scores(view.of_candidates(surface), len(points))
         none_left(bool(np.isneginf(scores).all()))
         self.found = self.search.maximize(
             surface,
@@ -136,7 +136,8 @@ class PointEngine(Engine[PointBelief]):
         """The best of finitely many points, ties broken at random."""
         domain, score = self.domain, question.score
         points = available.points if available is not None else domain.points  # type: ignore[union-attr]  # of arms
-        scores = score.on_points(_Round(self, belief, question, points, alone=True)).values(points)
+        surface = score.on_points(_Round(self, belief, question, points, alone=True))
+        scores = checked_scores(surface.values(points), len(points))
         prior = float(np.sqrt(belief.answered.kernel.diagonal(rows_of(question.context, points)).max()))
         size = prior * question.units.unit if score.in_rewards else 1.0
         if available is not None:
@@ -237,6 +238,15 @@ class _Round(PointView):
         self.domain, self.points, self.norm_growth = engine.domain, points, question.norm_growth
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self._known: tuple[Array, Array] | None = None
+        self._coarse = False
+
+    def of_candidates(self, surface: Surface) -> Array:
+        """The scores that the search begins with, `(n,)`."""
+        self._coarse = True
+        try:
+            return surface.values(self.points)
+        finally:
+            self._coarse = False
 
     def _moments(self, points: Array) -> tuple[Array, Array]:
         """Mean and std, in the belief's units, fresh arrays; those of the candidates are worked out once."""
@@ -252,7 +262,10 @@ class _Round(PointView):
     def envelope(self, points: Array) -> Envelope:
         question = self._question
         rows = rows_of(question.context, points)
-        return question.bounds(*question.units.rewards(*self._moments(points)), rows)
+        # What is kept up to date for the candidates rounds otherwise in a study that was opened again. Where a search
+        # begins that makes no difference; what a score makes of it (a maximum, say) would carry it everywhere.
+        moments = self._moments(points) if self._coarse else self._belief.predict(rows)
+        return question.bounds(*question.units.rewards(*moments), rows)
 
     def best_mean(self) -> float:
         return self._question.units.center + self._question.units.unit * self._best_mean()
@@ -334,6 +347,9 @@ class _Round(PointView):
             moved = points[:, None, :] + (signs * steps)[:, None, :] * np.eye(points.shape[1])
             around = values(moved.reshape(-1, points.shape[1])).reshape(len(points), -1)
             here = values(points)
-            return self._engine.without_failed(points, here), (around - here[:, None]) / (signs * steps)
+            with np.errstate(invalid="ignore"):  # a path is -inf where a trial has failed
+                rises = around - here[:, None]
+            slopes_here = np.where(np.isfinite(rises), rises, 0.0) / (signs * steps)
+            return self._engine.without_failed(points, here), slopes_here
 
         return Surface(kept, slopes)
