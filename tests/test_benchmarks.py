@@ -55,6 +55,7 @@ def test_table_is_complete():
     assert {path.name for path in BENCHMARKS.glob("*.py")} == set(SMALL) | NEEDS_PEER
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_it_runs(name):
     command = [sys.executable, str(BENCHMARKS / name), *SMALL[name]]

@@ -132,6 +132,7 @@ def test_the_last_line_counts_all_three():
     assert [line.strip() for line in words.splitlines()].count("open") == 2
 
 
+@pytest.mark.slow
 def test_true_sentences_come_out_in_a_quick_run(tmp_path):
     """Of 40 trials of the quick run's rounds; the seed is fixed."""
     figure = FIGURES["srinivas-5a"]

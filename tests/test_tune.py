@@ -319,6 +319,7 @@ def score(x, kind):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="signals need a POSIX system")
 def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_trial(folder):
     (folder / "objective.py").write_text(STOPPING)

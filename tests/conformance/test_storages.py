@@ -98,6 +98,7 @@ WORKER = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="kill -9 needs a POSIX system")
 def test_killed_processes_continue_the_identical_run(url, tmp_path):
     def work(where, die_at):
