@@ -174,12 +174,12 @@ class Lorentz(Stationary):
         return value, lambda: value**2
 
 
-def test_lengthscales_of_a_kernel_of_ones_own_may_be_a_list():
+def test_lengthscales_of_a_kernel_of_ones_own_may_be_a_list(tmp_path):
     space = nr.gp_ucb(nr.Arms(np.random.default_rng(0).random((9, 2))), Lorentz([0.3, 0.5]), noise=0.1)
     assert space.kernel == Lorentz((0.3, 0.5)) == Lorentz(np.array([0.3, 0.5]))
-    study = nr.Study(space, storage="sqlite:///lists.db")
+    study = nr.Study(space, storage=f"sqlite:///{tmp_path}/lists.db")
     study.tell(study.ask(), 0.5)
-    assert nr.Study.open(storage="sqlite:///lists.db").policy == space
+    assert nr.Study.open(storage=f"sqlite:///{tmp_path}/lists.db").policy == space
 
 
 @pytest.mark.parametrize("lengthscale", [0.0, -1.0, "a", None, [], [0.1, np.nan]])
