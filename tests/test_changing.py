@@ -297,9 +297,9 @@ def test_fits_go_on_in_a_window():
     study.ask()
     assert study._state.kernel != kernel
     state = study._state
-    assert state._fitted == 7
-    assert max(max(numbers) for numbers, _ in state._fits) == 35  # 35 answers of 36 trials, one of them pending
-    assert all(len(numbers) <= 12 for numbers, _ in state._fits)
+    assert state._fits.count == 7
+    assert max(max(numbers) for numbers, _ in state._fits.made) == 35  # 35 answers of 36 trials, one of them pending
+    assert all(len(numbers) <= 12 for numbers, _ in state._fits.made)
 
 
 def test_forced_rounds_are_a_share_of_the_window():

@@ -126,6 +126,7 @@ ORDER = [
     "slots.check",
     "policy.policy",
     "policy.ledger",
+    "policy.fits",
     "policy.state",
     "policy",
     "algorithms.common",

@@ -626,7 +626,7 @@ def test_own_outputs_are_what_a_fit_sees():
         trials = study.ask(count=4)
         study.tell(trials[0], 1.0)
         state = study._state.settled()
-        (fitted,) = state._fits.values()
+        (fitted,) = state._fits.made.values()
         seen[name] = fitted
         others = [-1.0] * 3
         if name == "hallucinated":

@@ -23,10 +23,10 @@ from ..record import Event, Trial
 from ..slots.envelope import Bounds, Envelope, Progress, Window
 from ..slots.memory import Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
-from ..slots.refit import Refitted
 from ..theory.information import GreedyDesign
 from .availability import Available
-from .engines import Decision, Engine, Question, make_engine, row_of, table
+from .engines import Decision, Engine, Question, make_engine, table
+from .fits import Fits
 from .ledger import Ledger
 from .policy import Policy
 
@@ -50,15 +50,9 @@ class State:
         self._added: list[int] = []  # trials told without having been asked for, in ascending order
         self._asked: deque[Trial] = deque()  # the last trials asked for, where the width depends on them
         self._uniform: list[int] = []  # forced uniform rounds that count
-        self._shown = -1  # the latest uniform round that the detector has seen
         self._restarts: list[Restart] = []
         self._ticked = 0  # rounds that have passed in a posterior that drifts
-        self._fits: dict[
-            tuple[tuple[int, ...], bytes], Refitted
-        ] = {}  # shared by copies: each is a pure function of its key
-        self._fitted = 0  # fits that were due so far, since the last restart
-        self._left = 0  # what fits would have seen and no longer counts, since the last restart
-        self._last_fit = math.inf  # fits before this one are not made: another follows in the same replay
+        self._fits = None if policy.refit is None else Fits(policy, policy.refit, seed=seed)
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
         self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
         self._weighs, self._explores = policy.objective.revises, policy.explore.ever
@@ -85,9 +79,9 @@ class State:
 
     def receive(self, events: Iterable[Event]) -> None:
         """Take in what happened, in order."""
-        if self.policy.refit is not None:
+        if self._fits is not None:
             events = list(events)
-            self._plan_fits(events)
+            self._fits.plan(events, self._ledger, self._waiting)
         for order, kind, trial in events:
             if kind == "asked":
                 self._settle()
@@ -98,7 +92,8 @@ class State:
                     self._added.append(trial.number)
             if trial.number >= self._rounds:
                 self._rounds = trial.number + 1
-        self._last_fit = 0
+        if self._fits is not None:
+            self._fits.planned()
 
     def _note(self, trial: Trial) -> None:
         """A trial has been asked for."""
@@ -141,8 +136,8 @@ class State:
             self._weigh(waiting)
         if self._guess is not None and waiting:
             self._guess.check(self._rounds, self._ledger.belief.answered)
-        if self.policy.refit is not None:
-            self._fit()
+        if self._fits is not None:
+            self._fits.settle(self._ledger)
 
     def _first_counted(self) -> int:
         return (
@@ -223,13 +218,15 @@ class State:
         self._restarts.append(restart)
         self._uniform = [number for number in self._uniform if number >= restart.round]
         self._asked = deque(trial for trial in self._asked if trial.number >= restart.round)
-        self._fitted = self._left = 0
+        if self._fits is not None:
+            self._fits.restart()
         if self._watch is not None:
             self._watch.reset()
         self._ledger.restart(restart.round)
 
     def _forget_before(self, first: int) -> None:
-        self._left += sum(number < first and self._seen_by_fits(number) for number in self._ledger.entries)
+        if self._fits is not None:
+            self._fits.forget_before(first, self._ledger)
         self._ledger.forget_before(first)
         self._uniform = [number for number in self._uniform if number >= first]
 
@@ -266,54 +263,6 @@ class State:
     def saturated(self) -> bool:
         """Whether a multiplier or a penalty has been cut off."""
         return self._charges.saturated
-
-    # -- fits ----------------------------------------------------------------------------------------------------
-
-    def _plan_fits(self, events: list[Event]) -> None:
-        """Where a replay makes several fits due, only the last one is made: each starts from the policy's kernel."""
-        refit = self.policy.refit
-        self._last_fit = 0
-        if refit is None or len(events) < 2 or self._forgets:
-            return
-        last = max((i for i, event in enumerate(events) if event.kind == "asked"), default=-1)
-        told = [event for event in events[:last] if event.kind == "told" and event.trial.reward is not None]
-        waiting = [trial for trial in self._waiting if trial.reward is not None]
-        if self.policy.plain:  # otherwise it is not known beforehand which answers will count
-            self._last_fit = (len(self._ledger.entries) + len(waiting) + len(told)) // refit.every
-
-    def _fit(self) -> None:
-        """The fit that is due, if one is: of the first k * `every` answers that count."""
-        refit = self.policy.refit
-        if refit is None:
-            return
-        ledger = self._ledger
-        seen = [entry.trial for number, entry in ledger.entries.items() if self._seen_by_fits(number)]
-        if refit.outputs == "own":
-            everything = {number: entry.trial for number, entry in ledger.entries.items()} | ledger.open
-            seen = [everything[number] for number in sorted(everything)]
-        due = (self._left + len(seen)) // refit.every
-        if due <= self._fitted:
-            return
-        self._fitted = due
-        first = seen[: max(due * refit.every - self._left, 0)]
-        if due < self._last_fit or not first:
-            return
-        key = (tuple(trial.number for trial in first), ledger.multipliers.tobytes())
-        if refit.outputs == "own" or key not in self._fits:
-            self._fits[key] = refit(
-                self.policy.kernel,
-                np.array([row_of(trial) for trial in first]),
-                np.array([ledger.value(trial) for trial in first]),
-                self.policy.sides,
-                noise=math.sqrt(self.policy.regularization),
-                seed=self._seed,
-                prior_mean=self.policy.prior_mean,
-            )
-        ledger.begin(*self._fits[key])
-
-    def _seen_by_fits(self, number: int) -> bool:
-        refit = self.policy.refit
-        return refit is not None and (refit.outputs == "own" or self._ledger.is_answer(number))
 
     # -- decisions -----------------------------------------------------------------------------------------------
 
@@ -394,6 +343,7 @@ class State:
         other._ledger = self._ledger.copy(other._engine, other._asked_since)
         for name in ("_asked", "_uniform", "_restarts", "_waiting"):
             setattr(other, name, getattr(self, name).copy())
+        other._fits = None if self._fits is None else self._fits.copy()
         other._charges = self._charges.copy()
         other._guess = None if self._guess is None else self._guess.copy()
         other._watch = None if self._watch is None else self._watch.copy()

@@ -1,0 +1,90 @@
+"""Which fits are due: of the first k * `every` answers that count."""
+
+from __future__ import annotations
+
+import math
+from typing import final
+
+import numpy as np
+
+from ..record import Event, Trial
+from ..slots.refit import Refit, Refitted
+from .engines import row_of
+from .ledger import Ledger
+from .policy import Policy
+
+
+@final
+class Fits:
+    """The fits of a run, for a policy that learns its kernel.
+
+    Attributes:
+        made: by the trials that a fit saw and the multipliers then; each is a pure function of these, and copies share
+            them.
+        count: fits that were due so far, since the last restart.
+    """
+
+    def __init__(self, policy: Policy, refit: Refit, *, seed: int) -> None:
+        self._policy, self._refit, self._seed = policy, refit, seed
+        self.made: dict[tuple[tuple[int, ...], bytes], Refitted] = {}
+        self.count = 0
+        self._left = 0  # what fits would have seen and no longer counts, since the last restart
+        self._last = math.inf  # fits before this one are not made: another follows in the same replay
+
+    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial]) -> None:
+        """Where a replay makes several fits due, only the last one is made: each starts from the policy's kernel."""
+        self._last = 0
+        if len(events) < 2 or not self._policy.plain:  # otherwise it is not known beforehand which answers will count
+            return
+        last = max((i for i, event in enumerate(events) if event.kind == "asked"), default=-1)
+        told = [event for event in events[:last] if event.kind == "told" and event.trial.reward is not None]
+        waited = [trial for trial in waiting if trial.reward is not None]
+        self._last = (len(ledger.entries) + len(waited) + len(told)) // self._refit.every
+
+    def planned(self) -> None:
+        """What was planned for has come in."""
+        self._last = 0
+
+    def restart(self) -> None:
+        """Nothing that was seen counts any more."""
+        self.count = self._left = 0
+
+    def forget_before(self, first: int, ledger: Ledger) -> None:
+        """Trials before this one are about to count no more."""
+        self._left += sum(number < first and self._sees(number, ledger) for number in ledger.entries)
+
+    def settle(self, ledger: Ledger) -> None:
+        """Make the fit that is due, if one is, and begin anew with it."""
+        refit, policy = self._refit, self._policy
+        seen = [entry.trial for number, entry in ledger.entries.items() if self._sees(number, ledger)]
+        if refit.outputs == "own":
+            everything = {number: entry.trial for number, entry in ledger.entries.items()} | ledger.open
+            seen = [everything[number] for number in sorted(everything)]
+        due = (self._left + len(seen)) // refit.every
+        if due <= self.count:
+            return
+        self.count = due
+        first = seen[: max(due * refit.every - self._left, 0)]
+        if due < self._last or not first:
+            return
+        key = (tuple(trial.number for trial in first), ledger.multipliers.tobytes())
+        if refit.outputs == "own" or key not in self.made:
+            self.made[key] = refit(
+                policy.kernel,
+                np.array([row_of(trial) for trial in first]),
+                np.array([ledger.value(trial) for trial in first]),
+                policy.sides,
+                noise=math.sqrt(policy.regularization),
+                seed=self._seed,
+                prior_mean=policy.prior_mean,
+            )
+        ledger.begin(*self.made[key])
+
+    def _sees(self, number: int, ledger: Ledger) -> bool:
+        return self._refit.outputs == "own" or ledger.is_answer(number)
+
+    def copy(self) -> Fits:
+        """One that goes on by itself; the fits made are shared."""
+        other = Fits.__new__(Fits)
+        other.__dict__.update(self.__dict__)
+        return other
