@@ -337,3 +337,24 @@ def test_counting_for_the_variance_alone_must_be_declared():
     study.ask()
     with pytest.raises(nr.InvalidInput, match=r"`Silent` counts a trial for the variance alone.*hallucinates = True"):
         study.ask()
+
+
+def test_a_kernel_need_not_look_for_points_that_are_no_numbers():
+    """As the example of `PointKernel` does not."""
+
+    @described
+    @dataclass(frozen=True)
+    class ThroughTheOrigin(nr.kernels.PointKernel):
+        def __call__(self, A, B):
+            return np.minimum(np.asarray(A), np.asarray(B).T)
+
+    testing.check_kernel(ThroughTheOrigin(), np.linspace(0.1, 1.0, 8)[:, None])
+
+    @described
+    @dataclass(frozen=True)
+    class Whatever(nr.kernels.PointKernel):
+        def __call__(self, A, B):
+            return np.minimum(np.nan_to_num(A), np.nan_to_num(B).T)
+
+    with pytest.raises(AssertionError, match="has covariances of points that are NaN"):
+        testing.check_kernel(Whatever(), np.linspace(0.1, 1.0, 8)[:, None])
