@@ -6,6 +6,7 @@ import pickle
 import pydoc
 from typing import final
 
+import numpy as np
 import pytest
 
 import noregret as nr
@@ -269,3 +270,12 @@ def test_a_policy_refuses_what_fills_no_slot(parts, message):
 def test_algorithms_are_functions_that_can_be_sent_to_other_processes():
     for name in algorithms.__all__:
         assert pickle.loads(pickle.dumps(getattr(nr, name))) is getattr(nr, name)
+
+
+@pytest.mark.parametrize("nonsense", [np.array([]), np.zeros((2, 2))])
+def test_what_a_width_would_make_void_may_be_nonsense_too(nonsense):
+    """An array has no truth value."""
+    for make, name in ((nr.asy_ts, "beta"), (nr.gp_ucb, "delta"), (nr.igp_ucb, "information_gain")):
+        for width in ({}, {"width": ConstantWidth(value=1.0)}):
+            with pytest.raises(nr.InvalidInput):
+                make(nr.Arms.grid(0, 1, 4), nr.SquaredExponential(0.2), noise=0.1, **{name: nonsense}, **width)

@@ -18,7 +18,7 @@ from ..slots.explore import NoExploration, UniformExploration
 from ..slots.memory import Forever, Memory, RestartAt, RestartOnChange
 from ..slots.scores import UpperConfidenceBound
 from ..widths.periods import PeriodRkhs
-from .common import Slots, algorithm, build, check_gain, checked_noise, chosen_gain, chosen_width
+from .common import Slots, algorithm, build, check_gain, checked_noise, chosen_gain, chosen_width, is_other
 
 DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")
@@ -85,8 +85,8 @@ def gp_ucb_cpd(
         regularization = ucb_regularization(noise=noise, horizon=horizon)
     chosen = chosen_width(
         width, WIDTHS, delta=delta, constant=constant is not None,
-        log_power=log_power != 3.0, norm_bound=norm_bound is not None, information_gain=information_gain != "greedy",
-        alpha=alpha is not None,
+        log_power=is_other(log_power, 3.0), norm_bound=norm_bound is not None, alpha=alpha is not None,
+        information_gain=is_other(information_gain, "greedy"),
     )  # fmt: skip
     confidence: Confidence
     if isinstance(chosen, Confidence):

@@ -23,6 +23,7 @@ from .common import (
     checked_noise,
     chosen_gain,
     chosen_width,
+    is_other,
     norm_bound_or_guess,
     ridge_for_horizon,
 )
@@ -73,7 +74,7 @@ def igp_ucb(
     check_model(domain, context, kernel)
     chosen = chosen_width(
         width, WIDTHS, delta=delta, norm_bound=norm_bound is not None, guess_norm=guess_norm, v=v is not None,
-        information_gain=information_gain != "realised",
+        information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
     confidence = chosen if isinstance(chosen, Confidence) else _width(
         v, norm_bound, guess_norm=guess_norm, refit=slots.get("refit"), noise=noise, delta=delta, ridge=ridge, parts=1,
@@ -126,7 +127,7 @@ def gp_ts(
     check_model(domain, context, kernel)
     chosen = chosen_width(
         width, WIDTHS, delta=delta, norm_bound=norm_bound is not None and lipschitz is None,  # which needs it too
-        guess_norm=guess_norm, v=v is not None, information_gain=information_gain != "realised",
+        guess_norm=guess_norm, v=v is not None, information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
     confidence = chosen if isinstance(chosen, Confidence) else _width(
         v, norm_bound, guess_norm=guess_norm, refit=slots.get("refit"), noise=noise, delta=delta, ridge=ridge,
@@ -223,7 +224,7 @@ def _decision_sets(
     if grid is not None and lipschitz is not None:
         raise InvalidInput("`lipschitz` makes the decision sets of the theorem and `grid` sets of your own: give one.")
     if lipschitz is None and grid is None:
-        if growth != 0.0:
+        if is_other(growth, 0.0):
             raise InvalidInput("`growth` is that of `grid`, which is missing.")
         return ThompsonSample()
     if not isinstance(domain, Box):

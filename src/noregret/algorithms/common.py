@@ -103,6 +103,11 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
     return TypeError(f"{algorithm}() got an unexpected keyword argument {keyword!r}.{hint}")
 
 
+def is_other(value: object, default: float | str) -> bool:
+    """Whether an argument, not checked yet, was given another value than its default."""
+    return not (isinstance(value, int | float | str) and value == default)
+
+
 def chosen_width(width: object, names: Iterable[str], *, delta: float, **others: bool) -> Confidence | str | None:
     """`width` checked: a name, None for the default one, or a part that says all there is to say of the bounds.
 
@@ -117,7 +122,7 @@ def chosen_width(width: object, names: Iterable[str], *, delta: float, **others:
     if not isinstance(width, Confidence):
         why = "Or give a part, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`."
         return one_of("width", width, names, why=why)
-    given = [name for name, is_given in {**others, "delta": delta != DELTA}.items() if is_given]
+    given = [name for name, is_given in {**others, "delta": is_other(delta, DELTA)}.items() if is_given]
     if given:
         raise InvalidInput(
             f"`width` is a part, {shown(width)}, and says all of the bounds: `{given[0]}` would be ignored. Leave it "

@@ -16,7 +16,7 @@ from ..slots.objective import AdditivePenalty, MultiplicativePenalty
 from ..slots.penalties import PenaltyFunction
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..widths.self_normalized import BoundedNoise, SelfNormalized
-from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width, ridge_for_horizon
+from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
 
 SCORES: dict[str, Score] = {
     "igp_ucb": UpperConfidenceBound(),
@@ -195,7 +195,11 @@ def _inner(
     else:
         ridge = ridge_for_horizon(regularization, epoch if fresh else epoch * epochs)
     chosen = chosen_width(
-        width, [], delta=delta, norm_bound=norm_bound is not None, information_gain=information_gain != "realised"
+        width,
+        [],
+        delta=delta,
+        norm_bound=norm_bound is not None,
+        information_gain=is_other(information_gain, "realised"),
     )
     if isinstance(chosen, Confidence):
         return chosen, noise, ridge

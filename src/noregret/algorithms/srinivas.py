@@ -31,6 +31,7 @@ from .common import (
     checked_noise,
     chosen_gain,
     chosen_width,
+    is_other,
     norm_bound_or_guess,
     prior_std,
     ridge_of_noise,
@@ -110,7 +111,7 @@ def gp_ucb(
     chosen = chosen_width(
         width, ["finite", "compact", "rkhs"], delta=delta, scale=scale != 1.0, a=a is not None, b=b is not None,
         r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
-        information_gain=information_gain != "greedy",
+        information_gain=is_other(information_gain, "greedy"),
     )  # fmt: skip
     if isinstance(chosen, Confidence):
         confidence = chosen

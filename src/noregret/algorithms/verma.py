@@ -25,6 +25,7 @@ from .common import (
     checked_noise,
     chosen_gain,
     chosen_width,
+    is_other,
     ridge_for_horizon,
     ridge_of_noise,
 )
@@ -151,7 +152,7 @@ def _censoring(
     pending = Censored.within(window, minimum=minimum, late=late)
     chosen = chosen_width(
         width, ["censored"], delta=delta, reward_bound=reward_bound != 1.0, norm_bound=norm_bound != 1.0,
-        beta=beta is not None, information_gain=information_gain != "realised",
+        beta=beta is not None, information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
     confidence = chosen if isinstance(chosen, Confidence) else CensoredWidth(
         window=pending.window,
@@ -265,7 +266,7 @@ def asy_ts(
     Args:
         domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.
     """
-    if width is not None and beta == 1.0:
+    if width is not None and not is_other(beta, 1.0):
         beta = None  # not given: the width takes its place
     return _batch(
         "asy_ts", domain, kernel, ThompsonSample(), noise=noise, beta=beta, width=width, delta=delta,
