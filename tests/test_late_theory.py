@@ -535,3 +535,17 @@ def test_of_points_equally_far_the_earlier_trial_is_the_nearest():
         study = nr.Study(policy)
         study._apply([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)])
         assert study.predict(arms.points[1:2])[0][0] > 0.5
+
+
+def test_without_answers_that_count_it_is_the_mean_that_was_fitted():
+    policy = nr.gp_ucb(
+        ARMS, KERNEL, noise=NOISE, memory=nr.SlidingWindow(3), pending=nr.NearestMeans(), refit=nr.Refit(every=3)
+    )
+    study = nr.Study(policy, seed=0)
+    for _ in range(6):
+        trial = study.ask()
+        study.tell(trial, 5.0 + float(trial.point[0]))
+    study.ask(count=4)  # no answer is in the window any more
+    mean, _ = study.predict(ARMS.points)
+    assert float(np.ptp(mean)) < 1e-9
+    assert 5.0 <= float(mean[0]) <= 6.0

@@ -279,3 +279,10 @@ def test_what_a_width_would_make_void_may_be_nonsense_too(nonsense):
         for width in ({}, {"width": ConstantWidth(value=1.0)}):
             with pytest.raises(nr.InvalidInput):
                 make(nr.Arms.grid(0, 1, 4), nr.SquaredExponential(0.2), noise=0.1, **{name: nonsense}, **width)
+
+
+def test_a_norm_is_guessed_for_a_kernel_that_is_given():
+    """Also where the fits come later: what contradicts a guess depends on the kernel that was fitted then."""
+    guessing = nr.igp_ucb(nr.Box([0.0], [1.0]), nr.SquaredExponential(0.2), noise=0.1, guess_norm=True)
+    with pytest.raises(nr.InvalidInput, match="for a kernel that is given"):
+        guessing.using(refit=nr.Refit(every=3))

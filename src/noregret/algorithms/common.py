@@ -25,6 +25,7 @@ from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score
 from ..widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
+from ..widths.self_normalized import NO_GUESS_WITH_FITS
 from ..widths.series import PowerSeries, Series
 from ..widths.slopes import Tail, assumed_tail, derivative_tail
 
@@ -227,7 +228,7 @@ def chosen_series(series: object) -> Series | None:
 def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
     """B, or the first guess of it."""
     if flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.") and refit is not None:
-        raise InvalidInput("A norm can be guessed for a kernel that is given, not for one that is refitted.")
+        raise InvalidInput(NO_GUESS_WITH_FITS)
     if norm_bound is None and not guess_norm:
         raise InvalidInput(
             "`norm_bound` is missing: the theorem needs a bound on the norm of f in the kernel's RKHS. Where none is "

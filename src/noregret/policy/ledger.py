@@ -357,7 +357,7 @@ class Ledger:
     def _pseudo(self, trial: Trial) -> Pseudo | None:
         known = Known(
             self.lowest(),
-            self.policy.prior_mean,
+            self.units.center,
             lambda: self._asked_since(trial),
             lambda: float(self.means([trial])[0]),
             self._answers_alone,

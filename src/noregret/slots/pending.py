@@ -55,7 +55,7 @@ class Known(NamedTuple):
 
     Attributes:
         lowest: the smallest reward there is, as far as is known (`Pending.lowest`), reward units.
-        prior_mean: of the policy, reward units.
+        prior_mean: of f, reward units: the policy's, or the one that was fitted last.
         age: questions asked after this trial's own.
         mean: gives the posterior mean at the trial, reward units.
         answers: gives the answers alone (`Pending.moves`).

@@ -14,11 +14,14 @@ from dataclasses import dataclass, field
 from typing import final
 
 from ..checks import LARGEST_REWARD, flag, integer, number, settle
+from ..errors import InvalidInput
 from ..posterior import Posterior
 from ..serialize import described
 from ..slots.base import Combination
 from ..slots.envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched
 from .gains import Gain, RealisedGain, checked_gain
+
+NO_GUESS_WITH_FITS = "A norm can be guessed for a kernel that is given, not for one that is refitted."
 
 
 def _checked_bound(value: object) -> float:
@@ -60,6 +63,11 @@ class SelfNormalized(Width):
             ridge_large=flag("ridge_large", self.ridge_large),
             guessed=flag("guessed", self.guessed),
         )
+
+    def check(self, policy: Combination) -> None:
+        """A norm is guessed for a kernel that is given."""
+        super().check(policy)
+        _check_guess(policy, guessed=self.guessed)
 
     def guess(self) -> NormGuess | None:
         """Of the norm bound."""
@@ -121,6 +129,11 @@ class BoundedNoise(Width):
             noise_matched=flag("noise_matched", self.noise_matched),
         )
 
+    def check(self, policy: Combination) -> None:
+        """A norm is guessed for a kernel that is given."""
+        super().check(policy)
+        _check_guess(policy, guessed=self.guessed)
+
     def guess(self) -> NormGuess | None:
         """Of the norm bound."""
         return NormGuess(self) if self.guessed else None
@@ -170,6 +183,12 @@ class KernelUcb(Width):
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """Eta / sqrt(lambda)."""
         return self.eta / math.sqrt(self.regularization)
+
+
+def _check_guess(policy: Combination, *, guessed: bool) -> None:
+    # What contradicts a guess depends on the kernel then: a replay, which makes the last fit alone, would not see it.
+    if guessed and policy.refit is not None:
+        raise InvalidInput(NO_GUESS_WITH_FITS)
 
 
 @final
