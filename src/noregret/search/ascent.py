@@ -25,6 +25,7 @@ from ..checks import Array
 
 ENOUGH = 1e-4  # of the rise that the slope promises, for a step to be accepted (Armijo)
 DAMPING = 0.2  # least share of the old curvature along a step (Powell)
+STEEPEST = 1e100  # beyond which slopes are cut off
 LONGEST = 0.5  # longest step, in sides of the cube
 SHORTEST = 1e-4  # share of a full step below which no rise is to be had
 AWAY = 1e-3  # cosine between step and gradient below which the gradient itself is followed
@@ -50,7 +51,7 @@ def ascend(
         evaluations: most for each start.
     """
     moving = np.arange(len(starts))
-    value, gradient = slopes(starts, moving)
+    value, gradient = _climbable(*slopes(starts, moving))
     climbers = _Climbers(starts.copy(), value, gradient, radius)
     counted = len(starts)
     for _ in range(evaluations - 1):
@@ -58,9 +59,14 @@ def ascend(
         if not len(moving):
             break
         trial = climbers.trial(moving)
-        climbers.judge(moving, trial, *slopes(trial, moving))
+        climbers.judge(moving, trial, *_climbable(*slopes(trial, moving)))
         counted += len(moving)
     return climbers.at, climbers.value, counted
+
+
+def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
+    """Slopes whose squares are numbers: where nothing is uncertain a standard deviation may have none."""
+    return value, np.clip(np.nan_to_num(gradient), -STEEPEST, STEEPEST)
 
 
 @final
