@@ -29,10 +29,31 @@ def _checked_bound(value: object) -> float:
     return number("norm_bound", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
 
+class NormWidth(Width):
+    """A width for functions of bounded norm, which may be guessed. Concrete ones are dataclasses with these fields."""
+
+    norm_bound: float
+    noise: float
+    guessed: bool
+
+    @final
+    def check(self, policy: Combination) -> None:
+        """A norm is guessed for a kernel that is given."""
+        super().check(policy)
+        # What contradicts a guess depends on the kernel then, and a replay makes the last fit alone.
+        if self.guessed and policy.refit is not None:
+            raise InvalidInput(NO_GUESS_WITH_FITS)
+
+    @final
+    def guess(self) -> NormGuess | None:
+        """Of the norm bound."""
+        return NormGuess(self) if self.guessed else None
+
+
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class SelfNormalized(Width):
+class SelfNormalized(NormWidth):
     """Chowdhury & Gopalan 2017, Theorem 2: B + R sqrt(2 (gamma_{t-1} + 1 + ln(parts / delta))).
 
     IGP-UCB has `parts` = 1. GP-TS has 2: half of delta is left to the samples drawn (its section 4.2, v_t). Holds at
@@ -64,15 +85,6 @@ class SelfNormalized(Width):
             guessed=flag("guessed", self.guessed),
         )
 
-    def check(self, policy: Combination) -> None:
-        """A norm is guessed for a kernel that is given."""
-        super().check(policy)
-        _check_guess(policy, guessed=self.guessed)
-
-    def guess(self) -> NormGuess | None:
-        """Of the norm bound."""
-        return NormGuess(self) if self.guessed else None
-
     @property
     def valid_for(self) -> str:
         """Valid for f where every assumption is known to hold."""
@@ -98,7 +110,7 @@ class SelfNormalized(Width):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class BoundedNoise(Width):
+class BoundedNoise(NormWidth):
     """Srinivas et al. 2010, Theorem 3: beta_t = scale * (2 B^2 + 300 gamma_t log^3(t / delta)); width its root.
 
     For noise bounded by sigma, lambda = sigma^2, and gamma_t the maximum information gain or a bound on it. The paper
@@ -128,15 +140,6 @@ class BoundedNoise(Width):
             guessed=flag("guessed", self.guessed),
             noise_matched=flag("noise_matched", self.noise_matched),
         )
-
-    def check(self, policy: Combination) -> None:
-        """A norm is guessed for a kernel that is given."""
-        super().check(policy)
-        _check_guess(policy, guessed=self.guessed)
-
-    def guess(self) -> NormGuess | None:
-        """Of the norm bound."""
-        return NormGuess(self) if self.guessed else None
 
     @property
     def valid_for(self) -> str:
@@ -185,12 +188,6 @@ class KernelUcb(Width):
         return self.eta / math.sqrt(self.regularization)
 
 
-def _check_guess(policy: Combination, *, guessed: bool) -> None:
-    # What contradicts a guess depends on the kernel then: a replay, which makes the last fit alone, would not see it.
-    if guessed and policy.refit is not None:
-        raise InvalidInput(NO_GUESS_WITH_FITS)
-
-
 @final
 class NormGuess(Guess):
     """Guess and doubling for an unknown norm bound (Srinivas et al. 2010, after Theorem 3, leave the test open).
@@ -205,7 +202,7 @@ class NormGuess(Guess):
         history: (round, guess): the first, and every one that replaced another.
     """
 
-    def __init__(self, confidence: SelfNormalized | BoundedNoise) -> None:
+    def __init__(self, confidence: NormWidth) -> None:
         self._confidence = confidence
         self.bound = confidence.norm_bound
         self.history: list[tuple[int, float]] = [(0, self.bound)]
