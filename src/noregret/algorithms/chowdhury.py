@@ -112,8 +112,8 @@ def gp_ts(
     continuous domains it is a path, maximised with gradients.
 
     Args:
-        domain, kernel, noise, norm_bound, horizon, width, information_gain, guess_norm, v, delta, regularization,
-            slots: see `igp_ucb`.
+        domain, kernel, noise, norm_bound, horizon, width, information_gain: see `igp_ucb`.
+        guess_norm, v, delta, regularization, slots: likewise.
         lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1, or "kernel"
             to have it derived (section 4.2): then the argmax is over a grid of (B L r d t^2)^d points of the box, with
             the guess of B in force where it is guessed. A grid of up to 16,384 points is searched whole, a larger one

@@ -74,10 +74,9 @@ def gp_ucb_noiseless_constraints(
         delta: failure probability, split evenly over the epochs (delta / L).
         regularization: lambda; 1 + 2/T with T = L S (kept) or S (fresh) unless given. The paper's experiments suggest
             0.01.
-        slots: see `gp_ucb`, and of them
-            memory: "kept", the default: data are kept and weighed anew in every epoch, as the paper's figures need;
-                "fresh": each epoch starts from nothing, as the pseudocode reads. Or a part (`nr.SlidingWindow`, ...),
-                with data kept.
+        slots: see `gp_ucb`; of them, memory is "kept", the default: data are kept and weighed anew in every epoch, as
+            the paper's figures need; "fresh": each epoch starts from nothing, as the pseudocode reads; or a part
+            (`nr.SlidingWindow`, ...), with data kept.
     """
     one_of("solver", solver, SCORES)
     kernels = _each(kernel)

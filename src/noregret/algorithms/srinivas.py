@@ -86,15 +86,16 @@ def gp_ucb(
             nothing is proved.
         regularization: lambda; `noise**2` unless given, as in eq. 1. With another value nothing is proved.
         slots: what every algorithm takes (`noregret.algorithms.Slots`):
-            context: domain of the contexts given to `ask`, or None.
-            prior_mean: what a reward is expected to be before anything is seen, reward units; 0 unless given. The
-                theorems are for f - prior_mean.
-            memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or
-                `nr.RestartEvery(100)`.
-            explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
-            pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
-            search: how a continuous domain is searched, `nr.PointSearch(...)`.
-            refit: learn the kernel from the record, on a schedule, `nr.Refit(...)`; then nothing is proved.
+
+            - context: domain of the contexts given to `ask`, or None.
+            - prior_mean: what a reward is expected to be before anything is seen, reward units; 0 unless given. The
+              theorems are for f - prior_mean.
+            - memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or
+              `nr.RestartEvery(100)`.
+            - explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
+            - pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
+            - search: how a continuous domain is searched, `nr.PointSearch(...)`.
+            - refit: learn the kernel from the record, on a schedule, `nr.Refit(...)`; then nothing is proved.
 
     Raises:
         InvalidInput: for values that make no sense, and for parts that do not go together.

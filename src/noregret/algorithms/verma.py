@@ -107,8 +107,8 @@ def gp_ts_sdf(
     As `gp_ucb_sdf`, with log(4 / delta) in beta_t. (The code that the paper released draws without nu_t.)
 
     Args:
-        domain, kernel, noise, window, minimum, reward_bound, norm_bound, beta, width, late, horizon, information_gain,
-            delta, regularization, slots: see `gp_ucb_sdf`.
+        domain, kernel, noise, window, minimum, reward_bound, norm_bound, beta, width: see `gp_ucb_sdf`.
+        late, horizon, information_gain, delta, regularization, slots: likewise.
     """
     return _censoring(
         "gp_ts_sdf", domain, kernel, ThompsonSample(), parts=4, noise=noise, window=window, minimum=minimum,

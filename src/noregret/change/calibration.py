@@ -36,8 +36,8 @@ class Calibration:
         threshold: constant * n^{-e}, to be given to a detector.
         rate: the false-alarm probability asked for, of a whole run.
         rate_error: standard deviation, over calibrations, of the probability that the threshold has.
-        lower, upper: constants between which the one of exactly `rate` lies with 95% confidence; `upper` is infinite
-            where the runs were too few to say.
+        lower: from here to `upper` lies, with 95% confidence, the constant of exactly `rate`.
+        upper: see `lower`; infinite where the runs were too few to say.
         count: uniform pairs in a run.
         maxima: S of every run, sorted, `(runs,)`.
     """
