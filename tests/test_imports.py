@@ -24,6 +24,8 @@ ORDER = [
     "kernels.combined",
     "kernels.wrapped",
     "kernels.stationary",
+    "kernels.tied",
+    "kernels.domains",
     "kernels.periodic",
     "kernels.others",
     "kernels",

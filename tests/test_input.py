@@ -184,6 +184,7 @@ DESCRIBED = [
     Multiplied(nr.Linear(), F(2)),
     Stretched(nr.Linear(), [F(2), W(1)]),
     nr.Matern(F(2.5)) * W(2),
+    nr.Tied(nr.Matern(F(2.5)), np.array([0, 1, 1], dtype=np.int16)),
     nr.Linear(scale=W(2)),
     nr.Empirical(np.eye(2, dtype=np.int64)),
     nr.Sum(nr.Linear(), nr.Matern(F(1.5))),

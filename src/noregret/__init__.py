@@ -63,6 +63,8 @@ if TYPE_CHECKING:
         RationalQuadratic,
         SquaredExponential,
         Sum,
+        Tied,
+        kernel_for,
     )
     from .likelihood import log_marginal_likelihood
     from .parameters import Choice, Float, Int
@@ -144,6 +146,8 @@ _HOME = {
         "RationalQuadratic",
         "SquaredExponential",
         "Sum",
+        "Tied",
+        "kernel_for",
     ],
     "likelihood": ["log_marginal_likelihood"],
     "parameters": ["Choice", "Float", "Int"],
@@ -221,6 +225,7 @@ __all__ = [
     "StorageError",
     "Study",
     "Sum",
+    "Tied",
     "Trial",
     "TrialError",
     "admmbo",
@@ -255,6 +260,7 @@ __all__ = [
     "igp_ucb_regret_bound",
     "information_gain",
     "information_gain_rate",
+    "kernel_for",
     "kernel_ucb",
     "least_slack",
     "log_marginal_likelihood",

@@ -41,6 +41,8 @@ KERNELS = {
     ),
     "Sum of empirical and smooth": (nr.Empirical(COVARIANCE) + nr.SquaredExponential(3.0), INDICES),
     "Multiplied": (kernels.Multiplied(nr.Matern(2.5, 0.7), 0.4), POINTS),
+    "Tied": (nr.Tied(nr.Matern(2.5, 0.7, scale=1.3), [0, 0]), POINTS),
+    "Tied, each for itself": (nr.Tied(nr.SquaredExponential([0.7, 0.3]), [1, 0]) + nr.Linear(), POINTS),
     "Stretched": (kernels.Stretched(nr.Matern(2.5, [0.7, 0.3]) + nr.Linear(), [2.0, 0.5]), POINTS),
 }
 

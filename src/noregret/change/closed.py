@@ -21,7 +21,7 @@ from functools import singledispatch
 import numpy as np
 
 from ..checks import Array
-from ..kernels import Active, Kernel, Linear, Matern, Product, SquaredExponential
+from ..kernels import Active, Kernel, Linear, Matern, Product, SquaredExponential, Tied
 
 Average = Callable[[Array, Array], Array]
 
@@ -52,6 +52,12 @@ def _product(kernel: Product, lower: Array, upper: Array) -> Average | None:
         return None
     left, right = (product_average(factor, lower, upper) for factor in (kernel.left, kernel.right))
     return None if left is None or right is None else lambda U, V: left(U, V) * right(U, V)
+
+
+@product_average.register
+def _tied(kernel: Tied, lower: Array, upper: Array) -> Average | None:
+    found: Average | None = product_average(kernel.expanded, lower, upper)
+    return found
 
 
 @product_average.register

@@ -9,9 +9,11 @@ from __future__ import annotations
 from .base import ALL, Hyperparameter, Kernel, PointKernel, Pullback, Rows, check_kernel
 from .combined import Active, Product, Sum
 from .derivatives import Derivatives
+from .domains import kernel_for
 from .others import Empirical, Linear
 from .periodic import Periodic
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
+from .tied import Tied
 from .wrapped import Multiplied, Stretched
 
 __all__ = [
@@ -35,5 +37,7 @@ __all__ = [
     "Stationary",
     "Stretched",
     "Sum",
+    "Tied",
     "check_kernel",
+    "kernel_for",
 ]

@@ -322,8 +322,10 @@ def checked_lengths(name: str, value: object, *, why: str) -> float | tuple[floa
     low, high = LENGTHSCALES
     if not isinstance(value, list | tuple) and getattr(value, "shape", ()) == ():
         return number(name, value, low=low, high=high, why=why)
-    listed = finite_array(name, value).ravel().tolist()  # type: ignore[arg-type]  # refused there
-    values = tuple(number(name, each, low=low, high=high, why=why) for each in listed)
-    if not values:
+    given = finite_array(name, value).ravel()  # type: ignore[arg-type]  # refused there
+    if not given.size:
         raise InvalidInput(f"`{name}` is empty: give one number, or one for each dimension.")
-    return values
+    if not (given.min() >= low and given.max() <= high):  # all at once: a fit makes a kernel in every step
+        for each in given.tolist():
+            number(name, each, low=low, high=high, why=why)
+    return tuple(given.tolist())

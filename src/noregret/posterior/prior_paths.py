@@ -34,7 +34,7 @@ import numpy as np
 
 from ..checks import Array, shown
 from ..errors import InvalidInput
-from ..kernels import Active, Kernel, Linear, PointKernel, Product, Spectral, Sum
+from ..kernels import Active, Kernel, Linear, PointKernel, Product, Spectral, Sum, Tied
 
 LEFT_OUT = 1e-9  # share of the largest prior variance that joint samples may lack
 MOST = 512  # pivots: 2 MB, and about as much work for a point as a thousand waves
@@ -225,6 +225,12 @@ def _product(kernel: Product, columns: Columns) -> list[Factor] | None:
 @factors.register(Active)
 def _active(kernel: Active, columns: Columns) -> list[Factor] | None:
     found: list[Factor] | None = factors(kernel.kernel, tuple(columns[i] for i in kernel.dimensions))
+    return found
+
+
+@factors.register(Tied)
+def _tied(kernel: Tied, columns: Columns) -> list[Factor] | None:
+    found: list[Factor] | None = factors(kernel.expanded, columns)
     return found
 
 

@@ -27,6 +27,7 @@ from ..kernels import (
     SquaredExponential,
     Stretched,
     Sum,
+    Tied,
     check_kernel,
 )
 
@@ -92,7 +93,8 @@ def _active(kernel: Active, d: int, t: float, source: str) -> float:  # noqa: AR
 
 @growth_rate.register(Multiplied)
 @growth_rate.register(Stretched)
-def _wrapped(kernel: Multiplied | Stretched, d: int, t: float, source: str) -> float:
+@growth_rate.register(Tied)
+def _wrapped(kernel: Multiplied | Stretched | Tied, d: int, t: float, source: str) -> float:
     return growth_rate(kernel.kernel, d, t, source)
 
 

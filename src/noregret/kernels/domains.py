@@ -1,0 +1,77 @@
+"""The kernel for a domain, where nobody has a better one in mind."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from ..checks import Array, shown
+from ..domain import Arms, Domain, Space, check_domain, sides
+from ..errors import InvalidInput
+from .base import checked_lengths
+from .stationary import DISTANCE, Matern, Stationary
+from .tied import Tied
+
+LENGTHSCALE = (
+    0.2  # times sqrt(m): the mode of the prior that a fit has, exp(sqrt(2) - 3) = 0.205 (Hvarfner et al. 2024)
+)
+
+
+def kernel_for(
+    domain: Domain,
+    *,
+    context: Domain | None = None,
+    kernel: Stationary | None = None,
+    lengthscale: float | None = None,
+) -> Matern | Stationary | Tied:
+    """The kernel for a domain: one lengthscale for each parameter, or for each coordinate of a box or of plain arms.
+
+    On a `Space` (or its grid) the columns of a choice share a lengthscale (`Tied`), so that a fit learns as many as
+    there are parameters. In every parameter the lengthscale is the same share of its range, in a box the same share
+    of each side.
+
+    Args:
+        domain: `Arms`, `Box` or `Space`.
+        context: what is known before a decision, the first columns of the rows that the kernel sees; None for none.
+        kernel: a stationary kernel of which everything but the lengthscale is kept; None for `Matern(2.5)`.
+        lengthscale: share of each parameter's range, of each side. None for 0.2 sqrt(m) in m parameters: the mode of
+            the prior that fits have, hence where they begin.
+
+    >>> import noregret as nr
+    >>> space = nr.Space(C=nr.Float(1e-2, 1e3, log=True), kernel=nr.Choice("rbf", "linear", "poly"))
+    >>> nr.kernel_for(space, lengthscale=0.3)
+    Tied(kernel=Matern(nu=2.5, lengthscale=(0.3, 0.3), scale=1.0), groups=(0, 1, 1, 1))
+    >>> nr.kernel_for(nr.Box([0, 0], [1, 20]), lengthscale=0.3)
+    Matern(nu=2.5, lengthscale=(0.3, 6.0), scale=1.0)
+    """
+    check_domain("domain", domain)
+    if context is not None:
+        check_domain("context", context)
+    family: object = Matern(2.5) if kernel is None else kernel
+    if not isinstance(family, Stationary):
+        raise InvalidInput(f"`kernel` must be a stationary kernel such as Matern(1.5), not {shown(kernel)}.")
+    groups = parameter_groups(domain, context)
+    count = max(groups) + 1
+    share = LENGTHSCALE * math.sqrt(count) if lengthscale is None else lengthscale
+    if isinstance(checked_lengths("lengthscale", share, why=DISTANCE), tuple):
+        raise InvalidInput(
+            f"`lengthscale` is {shown(lengthscale)}: give one number, a share of every range. For a lengthscale of its "
+            "own for each, write the kernel itself, such as Matern(2.5, lengthscale=[0.1, 0.3])."
+        )
+    unit = sides(domain, context)
+    lengths = np.zeros(count)
+    lengths[list(groups)] = share * unit  # columns of one parameter have the same unit, 1
+    fitted = replace(family, lengthscale=tuple(lengths.tolist()))  # type: ignore[type-var]  # all are dataclasses
+    return fitted if count == len(groups) else Tied(fitted, groups)
+
+
+def parameter_groups(domain: Domain, context: Domain | None = None) -> tuple[int, ...]:
+    """For each column of a (context, point) row the number of the parameter or coordinate that it belongs to."""
+    widths: list[int] = []
+    for part in [domain] if context is None else [context, domain]:
+        space = part.space if isinstance(part, Arms) else part if isinstance(part, Space) else None
+        widths += [1] * part.dimension if space is None else [p.columns for p in space.parameters.values()]
+    numbers: Array = np.repeat(np.arange(len(widths)), widths)
+    return tuple(int(number) for number in numbers)
