@@ -21,7 +21,8 @@ from .environments import Environment
 from .errors import InvalidInput, NoRegretWarning
 from .randomness import simulation_generator
 from .study.cautions import NOISE, UNWANTED
-from .study.study import AnyPolicy, Study, check_policy
+from .study.goal import AnyPolicy
+from .study.study import Study, check_policy
 
 T = TypeVar("T")
 SEEDS = "They are one for each replicate, such as range(30)."

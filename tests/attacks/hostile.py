@@ -178,7 +178,7 @@ COLUMNS = [
     "number", "state", "arm", "point", "parameters", "context", "explored", "reward", "reason", "asked_order",
     "asked_at", "told_order", "told_at", "constraints",
 ]  # fmt: skip
-STUDY_COLUMNS = ["name", "policy", "seed", "about", "format", "created_at"]
+STUDY_COLUMNS = ["name", "policy", "goal", "seed", "about", "format", "created_at"]
 VALUES = [
     None, -1, 0, 1, 2, 3, 4, 99, 2**62, 0.5, -0.5, 1e101, 1e300, float("inf"), -float("inf"), "", "x", "[1]", "[]",
     "{}", "[[0.5]]", "[0.5]", "[NaN]", "[1e999]", '["x"]', "null", "[" * 3000 + "]" * 3000, '{"x": "' + COMMAND + '"}',

@@ -380,7 +380,7 @@ class Sequence:
         context, reference = self.some_context(), Reference(study)
         points = self.some_points()
         given = [study.policy.domain.decode(p) for p in points] if study.policy.domain is SPACE else points
-        seen = study._context(context)
+        seen = study._given.context(context)
         rows = points if seen is None else np.column_stack([np.tile(seen, (len(points), 1)), points])
         for got, want in zip(study.predict(given, context=context), reference.predict(study, rows), strict=True):
             size = max(1.0, float(np.abs(want).max()))

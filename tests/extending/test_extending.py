@@ -109,7 +109,9 @@ def test_they_play_in_every_room_and_are_read_back(room, name, tmp_path):
             study.tell(trial, float(np.sin(5 * trial.point[0])))
     again = nr.Study.open(storage=url)
     assert again.policy == policy
-    np.testing.assert_array_equal(again.ask(contexts[0]).point, study._state.decide(study._context(contexts[0])).point)
+    np.testing.assert_array_equal(
+        again.ask(contexts[0]).point, study._state.decide(study._given.context(contexts[0])).point
+    )
 
 
 def test_a_window_counts_what_it_says():

@@ -30,7 +30,7 @@ from ..kernels import Matern
 from ..metrics import violation
 from ..policy.policy import Policy
 from ..simulation import simulate
-from ..study.study import AnyPolicy
+from ..study.goal import AnyPolicy
 from .figure import Job, Paper, Result, Statement
 from .trials import compare, in_processes
 from .verdicts import above, together

@@ -17,7 +17,7 @@ from ..environments import Environment
 from ..errors import NoRegretWarning
 from ..simulation import Run, simulate
 from ..slots.objective import SATURATED
-from ..study.study import AnyPolicy
+from ..study.goal import AnyPolicy
 from .figure import Job, kept_rounds
 
 World = tuple[Environment, Mapping[str, AnyPolicy]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar, NamedTuple, final
 
@@ -112,6 +112,17 @@ class Pending(Part):
     def check_reward(self, reward: float, noise: float) -> None:
         """Refuse a reward that cannot be; called before it is recorded."""
 
+    def turned(self) -> Pending:
+        """This part for rewards, where it was made for losses (`Study(goal="minimize")`), which are minus the rewards.
+
+        Itself, where it holds no number that is a place in the units of the reward.
+        """
+        return self
+
+    def check_loss(self, loss: float, noise: float) -> None:
+        """Refuse a loss that cannot be, of a study that minimises; called before it is recorded."""
+        self.turned().check_reward(0.0 - loss, noise)
+
     def proves(self, proved: str, policy: Combination) -> str:  # noqa: ARG002 - see `Policy.valid_for`
         """What of the width's claim is left: nothing, where something stands in for answers."""
         return "none"
@@ -202,7 +213,8 @@ class Censored(Pending):
 
     Attributes:
         minimum: the smallest value of f, reward units ("shifted to 0" in the paper); None where it is not known: then
-            the smallest reward told so far, or the prior mean before the first, takes its place.
+            the smallest reward told so far, or the prior mean before the first, takes its place. In a study that
+            minimises it is the worst value all the same: the largest loss.
         window: m, in rounds, or seconds where `in_time`.
         in_time: whether the window is a time.
         late: "drop" as in the paper, a later answer is recorded and never counts; or "accept", it counts all the same.
@@ -272,4 +284,18 @@ class Censored(Pending):
                 "standard deviations of the noise. An unanswered trial counts as the minimum, so that must be the "
                 "worst that is expected of any point. Start a new study with a lower `minimum`; `add` takes over the "
                 "rewards there are."
+            )
+
+    def turned(self) -> Censored:
+        """The largest loss is minus the smallest reward."""
+        return self if self.minimum is None else replace(self, minimum=0.0 - self.minimum)
+
+    def check_loss(self, loss: float, noise: float) -> None:
+        """Refuse a loss so far above the declared worst that noise cannot have taken it there."""
+        if self.minimum is not None and loss > self.minimum + NOISE_STDS * noise:
+            raise InvalidInput(
+                f"`reward` is {loss:g}, worse than the declared worst (`minimum`) of {self.minimum:g} by more than "
+                f"{NOISE_STDS:g} standard deviations of the noise. An unanswered trial counts as the worst that is "
+                "expected of any point, and in a study that minimises that is the largest value. Start a new study "
+                "with a larger `minimum`; `add` takes over the values there are."
             )

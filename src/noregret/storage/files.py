@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import sqlalchemy as sql
 
@@ -63,39 +63,39 @@ class File:
         return "What was recorded before is still there."
 
 
-Owner = Literal["nobody", "noregret", "noregret, format 1"]
+def format_of(connection: sql.Connection, url: str, tables: sql.MetaData, added: dict[str, dict[str, int]]) -> int:
+    """The format of the tables in a file of ours, 0 where there are none yet.
 
-
-def owner(connection: sql.Connection, url: str, tables: sql.MetaData, added: dict[str, str]) -> Owner:
-    """Whose the file is; an error where it is another program's, or ours and damaged.
+    An error where the file is another program's, or ours and damaged.
 
     Args:
         connection: to the file.
         url: for errors.
         tables: that a file of ours has.
-        added: a column of each table that the first format did not have.
+        added: of each table, columns that the first format did not have, each with the format it came with.
     """
     mark = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
     made = connection.exec_driver_sql("SELECT name, type FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
     there = {row[0]: row[1] for row in made}
     if not there and mark in (0, APPLICATION_ID):
-        return "nobody"
+        return 0
     wanted = {name: {column.name for column in table.columns} for name, table in tables.tables.items()}
-    columns = {name: _columns(connection, name) for name in wanted if there.get(name) == "table"}
-    if mark != APPLICATION_ID:
-        # Files from before there was a mark have these tables and nothing else.
-        first = {name: names - {added.get(name)} for name, names in wanted.items()}
-        if mark != 0 or there.keys() != wanted.keys() or columns not in (wanted, first):
-            raise StorageError(
-                f"{url} is a database of another program (it has {_listed(there)}): nothing in it was touched. "
-                "Choose another file for the storage."
-            )
-    for name, names in wanted.items():
-        missing = names - columns.get(name, set()) - {added.get(name)}
+    first = {name: names - added.get(name, {}).keys() for name, names in wanted.items()}
+    columns = {name: columns_of(connection, name) if there.get(name) == "table" else set() for name in wanted}
+    # Files from before there was a mark have these tables and nothing else.
+    ours = all(first[name] <= columns[name] <= wanted[name] for name in wanted)
+    if mark != APPLICATION_ID and (mark != 0 or there.keys() != wanted.keys() or not ours):
+        raise StorageError(
+            f"{url} is a database of another program (it has {_listed(there)}): nothing in it was touched. "
+            "Choose another file for the storage."
+        )
+    for name, names in first.items():
+        missing = names - columns[name]
         if missing:
-            what = f"no table {name!r}" if name not in columns else f"no column {min(missing)!r} of {name!r}"
+            what = f"no column {min(missing)!r} of {name!r}" if columns[name] else f"no table {name!r}"
             raise StorageError(f"{url} has {what}: it has been damaged. Restore a copy.")
-    return "noregret" if all(columns[name] >= names for name, names in wanted.items()) else "noregret, format 1"
+    lacking = [came for name, new in added.items() for column, came in new.items() if column not in columns[name]]
+    return min(lacking, default=max(came for new in added.values() for came in new.values()) + 1) - 1
 
 
 def check_whole(connection: sql.Connection, url: str) -> None:
@@ -110,7 +110,8 @@ def mark(connection: sql.Connection) -> None:
     connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _columns(connection: sql.Connection, table: str) -> set[str]:
+def columns_of(connection: sql.Connection, table: str) -> set[str]:
+    """The names of a table's columns."""
     return {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table})")}
 
 

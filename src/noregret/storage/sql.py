@@ -18,12 +18,13 @@ from sqlalchemy import exc
 from ..checks import shown
 from ..errors import InvalidInput, StorageError
 from ..record import Trial
-from .files import File, check_whole, mark, owner
+from .files import File, check_whole, columns_of, format_of, mark
 from .rows import from_row, to_row
 
-FORMAT = 2  # of the tables; a database written by a newer version is refused rather than misread
+FORMAT = 3  # of the tables; a database written by a newer version is refused rather than misread
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # of a row
-ADDED = {"trials": "constraints"}  # since format 1
+READABLE = 2  # the oldest format that is read as it is, also where nothing can be written
+ADDED = {"trials": {"constraints": 2}, "studies": {"goal": 3}}  # columns since format 1: the format they came with
 
 _metadata = sql.MetaData()
 _studies = sql.Table(
@@ -36,6 +37,7 @@ _studies = sql.Table(
     sql.Column("about", sql.Text, nullable=False),  # JSON
     sql.Column("format", sql.Integer, nullable=False),
     sql.Column("created_at", sql.Double, nullable=False),  # Unix seconds, as all times here
+    sql.Column("goal", sql.Text),  # "maximize" or "minimize"; since format 3, before which all maximised
 )
 _trials = sql.Table(
     "trials",
@@ -66,6 +68,7 @@ class StoredStudy(NamedTuple):
     id: int
     name: str
     policy: str
+    goal: str
     seed: int
     about: str
     created_at: float
@@ -84,12 +87,12 @@ class SqlStorage:
         self.url = url
         self._file = File(url, make=make)
         with self._transaction(write=False) as connection:  # looking is possible where writing is not
-            known = self._owner(connection)
-            if known != "nobody":
+            known = self._format(connection)
+            if known:
                 check_whole(connection, url)
-        if known == "noregret":
+        if known >= READABLE:
             return
-        if known == "nobody" and not make:
+        if not known and not make:
             raise InvalidInput(f"`storage` {url!r} is an empty file: there is no study in it.")
         with self._transaction(write=True) as connection:
             self._bring_up_to_date(connection)
@@ -99,26 +102,28 @@ class SqlStorage:
         """The URL with an absolute path, which means the same file in every folder."""
         return f"sqlite:///{self._file.path}"
 
-    def _owner(self, connection: sql.Connection) -> str:
-        return owner(connection, self.url, _metadata, ADDED)
+    def _format(self, connection: sql.Connection) -> int:
+        return format_of(connection, self.url, _metadata, ADDED)
 
     def _bring_up_to_date(self, connection: sql.Connection) -> None:
-        """Tables where there are none; tables of format 1 lack a column."""
-        known = self._owner(connection)  # again: another process may have been faster
-        if known == "nobody":
+        """Tables where there are none; columns that older formats lack."""
+        known = self._format(connection)  # again: another process may have been faster
+        if known == FORMAT:
+            return
+        if not known:
             _metadata.create_all(connection)
-            mark(connection)
-        elif known != "noregret":
-            connection.exec_driver_sql("ALTER TABLE trials ADD COLUMN constraints TEXT")
-            mark(connection)
+        for table, columns in ADDED.items():
+            for column in columns.keys() - columns_of(connection, table):
+                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+        mark(connection)
 
     def find(self, name: str) -> StoredStudy | None:
         """The study of this name, or None."""
         with self._transaction(write=False) as connection:
             return self._find(connection, name)
 
-    def find_or_make(self, name: str, *, policy: str, seed: int, about: str) -> StoredStudy:
-        """The study of this name; where there is none, a new one of this policy (JSON), seed and facts (JSON)."""
+    def find_or_make(self, name: str, *, policy: str, goal: str, seed: int, about: str) -> StoredStudy:
+        """The study of this name; where there is none, a new one of this policy (JSON), goal, seed and facts (JSON)."""
         found = self.find(name)
         if found is not None:
             return found
@@ -126,7 +131,8 @@ class SqlStorage:
             found = self._find(connection, name)
             if found is not None:
                 return found
-            values: dict[str, Any] = {"name": name, "policy": policy, "seed": str(seed), "about": about}
+            self._bring_up_to_date(connection)
+            values: dict[str, Any] = {"name": name, "policy": policy, "goal": goal, "seed": str(seed), "about": about}
             values |= {"format": FORMAT, "created_at": time.time()}
             connection.execute(sql.insert(_studies).values(values))
             made = self._find(connection, name)
@@ -135,7 +141,9 @@ class SqlStorage:
         return made
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
-        row = connection.execute(sql.select(_studies).where(_studies.c.name == name)).one_or_none()
+        there = columns_of(connection, "studies")
+        columns = [c if c.name in there else sql.null().label(c.name) for c in _studies.c]
+        row = connection.execute(sql.select(*columns).where(_studies.c.name == name)).one_or_none()
         if row is None:
             return None
         if isinstance(row.format, int) and row.format > FORMAT:
@@ -149,7 +157,10 @@ class SqlStorage:
                     raise ValueError(f"`{column}` is {shown(getattr(row, column))}")
             if row.format < 1 or not (row.seed.isascii() and row.seed.isdecimal()):
                 raise ValueError(f"`format` is {row.format}, `seed` is {shown(row.seed)}")
-            return StoredStudy(row.id, row.name, row.policy, int(row.seed), row.about, row.created_at)
+            goal = "maximize" if row.goal is None and row.format < ADDED["studies"]["goal"] else row.goal
+            if goal not in ("maximize", "minimize"):
+                raise ValueError(f"`goal` is {shown(goal)}")
+            return StoredStudy(row.id, row.name, row.policy, goal, int(row.seed), row.about, row.created_at)
         except ValueError as error:
             raise StorageError(f"Study {name!r} in {self.url} has been damaged: {error}. Restore a copy.") from error
 

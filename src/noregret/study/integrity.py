@@ -13,7 +13,6 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from ..baselines.scripted import ScriptedPolicy
 from ..checks import LARGEST_REWARD, Array, shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, StorageError
@@ -21,8 +20,8 @@ from ..parameters import Float, Parameter
 from ..policy.policy import Policy
 from ..record import Record, Trial
 from ..serialize import plain_loads
+from .goal import AnyPolicy, Goal, check_told
 
-AnyPolicy = Policy | ScriptedPolicy
 SHORT = 60  # characters of a value that an error still shows
 SAME = 1e-9  # how far a coordinate or parameter may be from what it must be, as a share of its extent
 
@@ -47,11 +46,13 @@ class Auditor:
 
     Args:
         policy: of the study.
+        goal: of the study.
         where: the study in words, for errors.
     """
 
-    def __init__(self, policy: AnyPolicy, where: str) -> None:
+    def __init__(self, policy: AnyPolicy, goal: Goal, where: str) -> None:
         self._policy = policy
+        self._goal = goal
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
         self._timed = policy.pending.in_time
@@ -148,11 +149,10 @@ class Auditor:
     def _check_reward(self, trial: Trial, reward: float) -> None:
         if not abs(reward) <= LARGEST_REWARD:
             self._refuse(trial, f"its reward is {reward}")
-        if isinstance(self._policy, Policy):
-            try:
-                self._policy.pending.check_reward(reward, self._policy.noise)
-            except InvalidInput as error:
-                self._refuse(trial, str(error))
+        try:
+            check_told(self._policy, self._goal, reward)
+        except InvalidInput as error:
+            self._refuse(trial, str(error))
 
     def _check_constraints(self, trial: Trial, g: Array) -> None:
         wanted = self._policy.constraints
@@ -259,16 +259,18 @@ class _Stored(Protocol):
     @property
     def policy(self) -> str: ...
     @property
+    def goal(self) -> str: ...
+    @property
     def seed(self) -> int: ...
     @property
     def about(self) -> str: ...
 
 
-def check_same(stored: _Stored, policy: str, seed: int, about: str, url: str) -> None:
+def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
     """A resumed study continues the same decisions or none; policies and facts are JSON."""
     where = f"Study {stored.name!r} in {url}"
     differing = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
-    differing += _differing({"seed": stored.seed}, {"seed": seed})
+    differing += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
     differing += _differing(stored_facts(stored.about, where), json.loads(about))
     if differing:
         raise InvalidInput(

@@ -10,33 +10,30 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
 
-import numpy as np
 import numpy.typing as npt
 
 from .. import baselines  # noqa: F401 - a stored study may be of one
-from ..baselines.scripted import ScriptedPolicy, ScriptedState
-from ..checks import LARGEST_REWARD, LARGEST_SEED, Array, finite_array, frozen, integer, number, outcome, shown
-from ..domain import Arms, one_row
-from ..errors import InvalidInput, NoRegretError, NoRegretWarning, TrialError
+from ..baselines.scripted import ScriptedPolicy
+from ..checks import LARGEST_SEED, Array, integer, shown
+from ..errors import InvalidInput, NoRegretError, NoRegretWarning
 from ..policy.availability import Available, Some, available
 from ..policy.engines import Decision
 from ..policy.policy import Policy
-from ..policy.state import State
 from ..record import Record, Trial
 from ..serialize import loads
 from ..slots.envelope import Envelope
 from ..slots.memory import Restart
-from ..slots.objective import SATURATED, satisfying
+from ..slots.objective import SATURATED
+from .best import best_trial
 from .cautions import FIRST, cautions, next_look
+from .given import Given
+from .goal import AnyPolicy, AnyState, Goal, begun, check_goal
 from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
 
 if TYPE_CHECKING:
     from ..storage import SqlStorage, StoredStudy
 
 P = ParamSpec("P")
-AnyPolicy = Policy | ScriptedPolicy
-AnyState = State | ScriptedState
-
 
 MOST_AT_ONCE = 10_000  # trials of one `ask`: each is decided and stored by itself
 
@@ -57,10 +54,14 @@ class Study:
 
     Args:
         policy: how to decide, made by one of the algorithm functions.
+        goal: "maximize" what is told, or "minimize" it: a loss, an error, a cost. All that you give and get is in the
+            units told, whichever it is: rewards (then losses), `predict`, `bounds`, and of the policy `prior_mean` and
+            the `minimum` of censored answers, which is the worst value there is (of losses the largest). A part of
+            your own always sees rewards, which are minus the losses.
         seed: of all random choices; a whole number >= 0.
         storage: URL of a database, such as "sqlite:///studies.db"; None keeps the record in memory.
-        name: of the study within the storage; opening a name again resumes that study, which needs an equal policy
-            and seed.
+        name: of the study within the storage; opening a name again resumes that study, which needs an equal policy,
+            goal and seed.
         about: facts to keep with a stored study, which must be the same when it is resumed.
         clock: gives the time of asking and telling in Unix seconds.
     """
@@ -69,6 +70,7 @@ class Study:
         self,
         policy: AnyPolicy,
         *,
+        goal: Goal = "maximize",
         seed: int = 0,
         storage: str | None = None,
         name: str = "study",
@@ -77,6 +79,8 @@ class Study:
     ) -> None:
         check_policy(policy)
         self.policy = policy
+        self.goal: Goal = check_goal(goal)
+        self._given = Given(policy, self.goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         if not isinstance(name, str) or not name.strip() or "\0" in name or not storable(name):
             raise InvalidInput(f"`name` must be some text that can be written as UTF-8, not {shown(name)}.")
@@ -101,7 +105,7 @@ class Study:
 
     @classmethod
     def open(cls, *, storage: str, name: str = "study", clock: Callable[[], float] = time.time) -> Self:
-        """Resume a stored study by name alone: its policy and seed come from the storage."""
+        """Resume a stored study by name alone: its policy, goal and seed come from the storage."""
         from ..storage import SqlStorage
 
         database = SqlStorage(storage, make=False)
@@ -110,30 +114,33 @@ class Study:
             names = ", ".join(map(repr, database.names())) or "none"
             raise InvalidInput(f"There is no study {shown(name)} in {storage}; it has: {names}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {storage}")
-        return cls(policy, seed=stored.seed, storage=storage, name=name, about=about, clock=clock)
+        return cls(
+            policy, goal=check_goal(stored.goal), seed=stored.seed, storage=storage, name=name, about=about, clock=clock
+        )
 
     def _open(self, url: str) -> None:
         from ..storage import SqlStorage
 
         self._storage = SqlStorage(url)
         policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
-        self._stored = self._storage.find_or_make(self.name, policy=policy, seed=self.seed, about=about)
-        check_same(self._stored, policy, self.seed, about, url)
-        self._auditor = Auditor(self.policy, f"study {self.name!r} in {url}")
+        self._stored = self._storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
+        check_same(self._stored, policy, self.goal, self.seed, about, url)
+        self._auditor = Auditor(self.policy, self.goal, f"study {self.name!r} in {url}")
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A study with a storage is copied and pickled as what opens it again: both then share its record."""
         if self._storage is None:
             raise NoRegretError(
                 "A study in memory cannot be copied or pickled: a trial told to one copy would be unknown to the "
-                "other. Give it a `storage`, which copies and processes share; or make a new study of `study.policy` "
-                "and `study.seed`, and `add` the trials."
+                "other. Give it a `storage`, which copies and processes share; or make a new study of `study.policy`, "
+                "`study.goal` and `study.seed`, and `add` the trials."
             )
         clock = {} if self._clock is time.time else {"clock": self._clock}
         return _reopened, (type(self), self._storage.place, self.name, clock)
 
     def __repr__(self) -> str:
-        return f"Study({self.name!r}, {self.policy.algorithm}, seed={self.seed}, {self._record!r})"
+        goal = "" if self.goal == "maximize" else f" goal={self.goal!r},"
+        return f"Study({self.name!r}, {self.policy.algorithm},{goal} seed={self.seed}, {self._record!r})"
 
     # -- deciding and recording ----------------------------------------------------------------------------------
 
@@ -178,7 +185,7 @@ class Study:
                 it too. What was available is not stored: a trial is what was decided, and is never decided again.
             exclude: arms that may not be played this time; not on a box or space.
         """
-        seen = self._context(context)
+        seen = self._given.context(context)
         whole = among is None and exclude is None
         offered = None if whole else available(self.policy.domain, among, exclude)
         wanted = 1 if count is None else integer("count", count, low=1, high=MOST_AT_ONCE)
@@ -192,12 +199,12 @@ class Study:
 
         Args:
             trial: as `ask` returned it, or its number.
-            reward: finite; True and False count as 1 and 0.
+            reward: finite; True and False count as 1 and 0. Where the goal is to minimise, the loss.
             constraints: constraint values g `(m,)`, satisfied when <= 0. Where the policy has constraints a trial told
                 without them is recorded and teaches nothing.
         """
-        g = None if constraints is None else self._constraints(constraints)
-        answered = self._write(self._answered, trial, self._reward(reward), g)
+        g = None if constraints is None else self._given.constraints(constraints)
+        answered = self._write(self._answered, trial, self._given.reward(reward), g)
         if len(self._record) >= self._look_at:
             self._look_for_wrong_scales()
         return answered
@@ -233,8 +240,8 @@ class Study:
         The point is `(d,)`, a dict of parameters, or a table's row: by the names of its columns where the domain has
         named parameters, by their order elsewhere.
         """
-        value, g, seen = self._reward(reward), self._constraints(constraints), self._context(context)
-        decision = self._locate(point_or_parameters)
+        value, g, seen = self._given.reward(reward), self._given.constraints(constraints), self._given.context(context)
+        decision = self._given.point(point_or_parameters)
 
         def make() -> Trial:
             order = self._record.order + 1
@@ -260,7 +267,8 @@ class Study:
     ) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
 
-        Under constraints, of what is learned: the reward less what the multipliers in force charge for violations.
+        Where the goal is to minimise, of the loss. Under constraints, of what is learned: the reward less (the loss
+        plus) what the multipliers in force charge for violations.
         A dict of parameters, a list of them or a table will do as well. Without points: at every arm.
         """
         envelope = self._envelope(points, context)
@@ -276,30 +284,17 @@ class Study:
     def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial:
         """The answered trial of the highest posterior mean (the earliest, where several are at that point).
 
-        After a restart of the memory, of the trials since. With `context`, the trial whose point has the highest
-        posterior mean under that context, whatever the context was in which it was tried.
+        Where the goal is to minimise, of the lowest, here and below. After a restart of the memory, of the trials
+        since. With `context`, the trial whose point has the highest posterior mean under that context, whatever the
+        context was in which it was tried.
 
         Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
         counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
         With `context`, of the trials of that very context: what a violation is elsewhere is not learned.
         """
-        seen = None if context is None else self._context(context)
+        seen = None if context is None else self._given.context(context)
         with self._lock:
-            state = self._look()
-            answered = [trial for trial in self._record if trial.reward is not None]
-            if not answered:
-                raise TrialError("No trial has been answered yet, so there is no best one.")
-            if state.restarts:  # of what was before the mean says nothing any more
-                since = state.restarts[-1].round
-                answered = [trial for trial in answered if trial.number >= since]
-                if not answered:
-                    raise TrialError(f"No trial has been answered since the restart at round {since}, so none is best.")
-            if self.policy.constraints:
-                answered = satisfying(answered if seen is None else _under(seen, answered))
-            elif seen is not None:
-                means = state.envelope(np.array([trial.point for trial in answered]), seen).mean
-                return answered[int(means.argmax())]
-            return answered[int(state.answered_means(answered).argmax())]
+            return best_trial(self.policy, self.goal, self._look(), self._record, seen)
 
     @property
     def width(self) -> float:
@@ -318,7 +313,8 @@ class Study:
     def minimum(self) -> float | None:
         """What unanswered trials count as in the next round, reward units; None where they are not censored.
 
-        Where the policy was made with `minimum=None` it is the smallest reward told so far, and moves with it.
+        Where the policy was made with `minimum=None` it is the smallest reward told so far, and moves with it. Where
+        the goal is to minimise, both are the largest loss.
         """
         with self._lock:
             return self._look().minimum
@@ -386,34 +382,6 @@ class Study:
             context_settings=None if context is None or contexts is None else settings_at(contexts, context),
         )
 
-    def _locate(self, point: Any) -> Decision:
-        domain = self.policy.domain
-        one_row("point", point, domain.dimension)
-        rows = domain.inside("point", point)
-        if len(rows) != 1:
-            raise InvalidInput(f"`add` records one point at a time; {len(rows)} were given.")
-        arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
-        return Decision(frozen(rows[0].copy()), arm, explored=False)
-
-    def _context(self, context: Any) -> Array | None:
-        domain = self.policy.context
-        if domain is None:
-            if context is not None:
-                hint = f" Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
-                raise InvalidInput(f"This policy has no context domain, so it takes no context.{hint}")
-            return None
-        if context is None:
-            raise InvalidInput(
-                f"This policy decides for a context of {domain.dimension} number{'s' * (domain.dimension > 1)}: pass "
-                "`context=`, what is known before the decision."
-            )
-        if type(context) is not np.ndarray:  # as a simulation has it, round after round
-            one_row("context", context, domain.dimension)
-        rows = domain.inside("context", context)
-        if len(rows) != 1:
-            raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
-        return frozen(rows[0].copy())
-
     def _write(self, make: Callable[P, Trial], *args: P.args, **more: P.kwargs) -> Trial:
         """Make a trial from the record as it is now, save it, and only then take it in."""
         with self._lock:
@@ -452,7 +420,7 @@ class Study:
 
     def _rebuild(self) -> None:
         """Everything afresh from the record; from the stored one where there is a storage."""
-        record, state = Record(), _state_of(self.policy, self.seed)
+        record, state = Record(), begun(self.policy, self.goal, seed=self.seed)
         known = list(self._record) if self._storage is None else self._news(self._storage, record)
         state.receive(record.apply(known))
         self._record, self._state, self._looked = record, state, None
@@ -484,30 +452,9 @@ class Study:
         return self._looked
 
     def _envelope(self, points: Any, context: Any) -> Envelope:
-        seen = self._context(context)
+        seen = self._given.context(context)
         with self._lock:
             return self._look().envelope(points, seen, now=self._clock_of_window())
-
-    def _reward(self, value: object) -> float:
-        why = (
-            "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does "
-            "not reach the model."
-        )
-        reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
-        if isinstance(self.policy, Policy):
-            self.policy.pending.check_reward(reward, self.policy.noise)
-        return reward
-
-    def _constraints(self, values: Any) -> Array | None:
-        if values is None:
-            return None
-        g = np.atleast_1d(finite_array("constraints", values))
-        wanted = self.policy.constraints
-        if g.ndim != 1 or (wanted and len(g) != wanted):
-            count = f"{wanted} numbers, one for each constraint" if wanted else "a vector of numbers"
-            raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")
-        number("constraints", float(np.abs(g).max(initial=0.0)), high=LARGEST_REWARD)
-        return frozen(g.copy())
 
     def _clock_of_window(self) -> float:
         """The time where a width depends on it."""
@@ -532,17 +479,6 @@ class Study:
         return now
 
 
-def _under(context: Array, trials: list[Trial]) -> list[Trial]:
-    """The trials of this very context; errors if there are none."""
-    found = [trial for trial in trials if trial.context is not None and np.array_equal(trial.context, context)]
-    if not found:
-        raise TrialError(
-            f"No trial has been answered under context {context.tolist()} yet, so there is no best one. Under "
-            "constraints only such trials say what is satisfied there."
-        )
-    return found
-
-
 def check_policy(policy: object) -> None:
     """Refuse what is no policy."""
     if not isinstance(policy, Policy | ScriptedPolicy):
@@ -551,7 +487,3 @@ def check_policy(policy: object) -> None:
 
 def _reopened(cls: type[Study], storage: str, name: str, clock: dict[str, Any]) -> Study:
     return cls.open(storage=storage, name=name, **clock)
-
-
-def _state_of(policy: AnyPolicy, seed: int) -> AnyState:
-    return State(policy, seed=seed) if isinstance(policy, Policy) else ScriptedState(policy, seed=seed)

@@ -1,0 +1,57 @@
+"""Which of the answered trials is the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from ..checks import Array
+from ..errors import TrialError
+from ..record import Trial
+from ..slots.objective import satisfying
+from .goal import AnyPolicy, AnyState, Goal
+
+
+def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:
+    """See `Study.best`.
+
+    Args:
+        policy: of the study.
+        goal: of the study.
+        state: of the study, settled.
+        trials: all of them.
+        context: under which the best is wanted, `(c,)`, or None.
+    """
+    answered = _answered(state, trials)
+    if policy.constraints:
+        answered = satisfying(answered if context is None else _under(context, answered))
+    if context is None or policy.constraints:
+        means = state.answered_means(answered)
+    else:
+        means = state.envelope(np.array([trial.point for trial in answered]), context).mean
+    return answered[int(means.argmax() if goal == "maximize" else means.argmin())]
+
+
+def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
+    """Those of which the mean says something; errors if there are none."""
+    answered = [trial for trial in trials if trial.reward is not None]
+    if not answered:
+        raise TrialError("No trial has been answered yet, so there is no best one.")
+    if state.restarts:  # of what was before the mean says nothing any more
+        since = state.restarts[-1].round
+        answered = [trial for trial in answered if trial.number >= since]
+        if not answered:
+            raise TrialError(f"No trial has been answered since the restart at round {since}, so none is best.")
+    return answered
+
+
+def _under(context: Array, trials: list[Trial]) -> list[Trial]:
+    """The trials of this very context; errors if there are none."""
+    found = [trial for trial in trials if trial.context is not None and np.array_equal(trial.context, context)]
+    if not found:
+        raise TrialError(
+            f"No trial has been answered under context {context.tolist()} yet, so there is no best one. Under "
+            "constraints only such trials say what is satisfied there."
+        )
+    return found

@@ -1,0 +1,146 @@
+"""Studies that minimise: everything inside maximises, and here the sign is turned, once.
+
+A user of a study that minimises gives and sees losses. What decides sees rewards, which are minus the losses: a study
+that minimises f is, bit for bit, the one that maximises -f. Of the numbers in the units of the reward those change sign
+that are places (a reward, a mean, a bound, a prior mean, what a silent trial counts as); widths, deviations, norm
+bounds and the prices of violations are distances, and stay.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, Literal, final
+
+from ..baselines.scripted import ScriptedPolicy, ScriptedState
+from ..checks import Array, shown
+from ..errors import InvalidInput
+from ..policy.availability import Available
+from ..policy.engines import Decision
+from ..policy.policy import Policy
+from ..policy.state import State
+from ..record import Event, Trial
+from ..slots.envelope import Bounds, Envelope
+from ..slots.memory import Restart
+
+Goal = Literal["maximize", "minimize"]
+GOALS: tuple[Goal, Goal] = ("maximize", "minimize")
+LIKE = 0.4  # how alike a word must be to be taken for a goal misspelt: "min" is .55
+
+AnyPolicy = Policy | ScriptedPolicy
+
+
+def check_goal(goal: object) -> Goal:
+    """The goal, or an error that knows what was probably meant."""
+    for known in GOALS:
+        if isinstance(goal, str) and goal == known:
+            return known
+    close = difflib.get_close_matches(str(goal).strip().lower(), GOALS, n=1, cutoff=LIKE)
+    hint = f" Did you mean {close[0]!r}?" if isinstance(goal, str) and close else ""
+    raise InvalidInput(f"`goal` is {shown(goal)}: it must be 'maximize' or 'minimize', what is told.{hint}")
+
+
+def check_told(policy: AnyPolicy, goal: Goal, value: float) -> None:
+    """Refuse what a policy cannot be told; the error has the user's numbers."""
+    if isinstance(policy, Policy):
+        check = policy.pending.check_reward if goal == "maximize" else policy.pending.check_loss
+        check(value, policy.noise)
+
+
+def begun(policy: AnyPolicy, goal: Goal, *, seed: int) -> AnyState:
+    """A state before any event, of a policy in the user's units."""
+    if goal == "maximize":
+        return _of_rewards(policy, seed)
+    if isinstance(policy, Policy):
+        policy = replace(policy, prior_mean=turned(policy.prior_mean), pending=policy.pending.turned())
+    return Turned(_of_rewards(policy, seed))
+
+
+def _of_rewards(policy: AnyPolicy, seed: int) -> State | ScriptedState:
+    return State(policy, seed=seed) if isinstance(policy, Policy) else ScriptedState(policy, seed=seed)
+
+
+def turned(value: float) -> float:
+    """A loss as a reward, a reward as a loss; 0 has no sign."""
+    return 0.0 - value
+
+
+@final
+class Turned:
+    """A state of rewards, seen by a study of losses: what goes in and comes out has its sign turned on the way.
+
+    It has what `State` has that a study uses; arrays have the same shapes.
+    """
+
+    def __init__(self, state: State | ScriptedState) -> None:
+        self._state = state
+
+    def receive(self, events: Iterable[Event]) -> None:
+        """Take in what happened, in order."""
+        self._state.receive([Event(order, kind, _rewarded(trial)) for order, kind, trial in events])
+
+    def decide(
+        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None
+    ) -> Decision:
+        """The next point."""
+        return self._state.decide(context, now=now, available=available)
+
+    def settled(self) -> Turned:
+        """A state in which nothing waits, to look at."""
+        return Turned(self._state.settled())
+
+    def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:
+        """Bounds of the loss: the lower one is minus the upper one of the reward."""
+        seen = self._state.envelope(points, context, now=now)
+        if seen.width is not None:
+            return Envelope(0.0 - seen.mean, seen.std, seen.width, seen.valid_for)
+        return Envelope(0.0 - seen.mean, seen.std, None, seen.valid_for, lower=0.0 - seen.upper, upper=0.0 - seen.lower)
+
+    def answered_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of the loss at answered trials, `(n,)`."""
+        return 0.0 - self._state.answered_means([_rewarded(trial) for trial in trials])
+
+    def bounds(self, *, now: float = math.inf) -> Bounds:
+        """The width of the next round, which has no sign."""
+        return self._state.bounds(now=now)
+
+    @property
+    def minimum(self) -> float | None:
+        """What unanswered trials count as: the largest loss; None where they are not censored."""
+        least = self._state.minimum
+        return None if least is None else turned(least)
+
+    @property
+    def multipliers(self) -> Array:
+        """What violating each constraint costs, `(m,)`."""
+        return self._state.multipliers
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a multiplier or a penalty has been cut off."""
+        return self._state.saturated
+
+    @property
+    def norm_bounds(self) -> list[tuple[int, float]]:
+        """Guesses of the norm bound; the norm of -f is that of f."""
+        return self._state.norm_bounds
+
+    @property
+    def restarts(self) -> list[Restart]:
+        """Every cut of the memory so far."""
+        return self._state.restarts
+
+    @property
+    def information_gain(self) -> float:
+        """Realised information gain, nats."""
+        return self._state.information_gain
+
+
+AnyState = State | ScriptedState | Turned
+
+
+def _rewarded(trial: Trial) -> Trial:
+    """A trial of a study that minimises, as what decides sees it."""
+    return trial if trial.reward is None else trial._replace(reward=turned(trial.reward))
