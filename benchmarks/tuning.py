@@ -1,19 +1,29 @@
-"""Tuning without being told anything: policies of this library against Optuna, BoTorch and random search.
+"""Tuning without being told anything: policies of this library against Optuna, BoTorch, Ax, SMAC and random search.
 
-    python benchmarks/tuning.py --cache /tmp/tuning
-    python benchmarks/tuning.py --cache /tmp/tuning --methods random tpe gpsampler botorch --trials 60 --seeds 10
+    python benchmarks/tuning.py --cache /tmp/tuning --trials 30 60 120 --markdown table.md
     python benchmarks/tuning.py --cache /tmp/tuning --policy mine=my_module:make_policy --methods mine tpe --report
+    python benchmarks/tuning.py --cache /tmp/tuning --problems hartmann-6 --seeds 40 --within 0.01
+    python benchmarks/tuning.py --cache /tmp/tuning --problems levy-20 ackley-20 --methods ei botorch turbo --trials 200
+    python benchmarks/tuning.py --cache /tmp/tuning --workers 4 --methods ei gpsampler
     python benchmarks/tuning.py --cache /tmp/tuning --optimum cliff
 
 14 problems on which policies may be developed and ten held out, half of each known functions and half models of
-scikit-learn that are trained at every evaluation (`tuning_parts/`). A method gets the parameters and the rewards, in
-its defaults, and as many trials as all others. Runs are kept as JSON lines in the folder of `--cache` and never
-repeated, so peers run once; methods "tpe", "gpsampler" (Optuna) and "botorch" need their packages only while they run.
+scikit-learn that are trained at every evaluation, and extra ones that belong to neither half (`tuning_parts/`). A
+method gets the parameters and the rewards, in its defaults, and as many trials as all others. It is not told how many,
+so that the beginning of a longer run is a shorter run. Runs are kept as JSON lines in the folder of `--cache` and never
+repeated, so peers run once; they need their packages only while they run: "tpe" and "gpsampler" (Optuna), "botorch",
+"turbo" (BoTorch), "ax", "smac". HEBO_SENTENCE
 One process, one thread; runs go seed by seed, so that what is there after an interruption is balanced.
 
-Printed: normalised regret (the optimum less the value of the trial that was told the best reward, divided by the same
-of the median random search with equal trials), mean rank over the problems, bootstrap intervals, paired differences of
-the first method to the others, and the wall and CPU seconds that the method itself took in a run.
+With `--workers 4` four evaluations are in flight: whoever gets an answer suggests the next trial at once, while three
+are pending. Such runs are kept apart ("ei@4", and "ei@4r" with `--durations random`), and the ratio of their regret to
+that of one worker at equal trials is printed.
+
+Printed, for each half and both together: normalised regret (the optimum less the value of the trial that was told the
+best reward, divided by the same of the median random search with equal trials), mean rank over the problems, paired
+differences of the first method to the others in both, all with bootstrap intervals (over seeds; of ranks over problems
+and seeds); problems on which random search is better beyond the interval; wall and CPU seconds that the method itself
+took in a run, and CPU seconds of its last asks. Comparisons use the seeds that both have.
 """
 
 import os
@@ -24,12 +34,14 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 from tuning_parts.methods import METHODS, add_method, add_policy
 from tuning_parts.problems import DEVELOPMENT, HELD_OUT, PROBLEMS
-from tuning_parts.report import Table, show
-from tuning_parts.runs import Cache, run
+from tuning_parts.report import Table, present
+from tuning_parts.runs import Cache, key, parts, run
+from tuning_parts.show import markdown, ratio_text, text, within_text
 
 
 def parsed():
@@ -41,6 +53,10 @@ def parsed():
     parser.add_argument("--trials", type=int, nargs="+", default=[60], help="runs are as long as the largest")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--workers", type=int, default=1, help="evaluations in flight")
+    parser.add_argument("--durations", choices=["equal", "random"], default="equal", help="of several workers")
+    parser.add_argument("--within", type=float, metavar="GAP", help="say how many runs came so close to the maximum")
+    parser.add_argument("--markdown", metavar="FILE", help="write the tables there too")
     parser.add_argument("--policy", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="space -> policy")
     parser.add_argument(
         "--method", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="(space, seed) -> suggest, tell"
@@ -51,10 +67,12 @@ def parsed():
         "--optimum", choices=sorted(PROBLEMS), help="check a problem's optimum by brute force, and stop"
     )
     options = parser.parse_args()
-    for text in options.policy:
-        add_policy(text)
-    for text in options.method:
-        add_method(text)
+    if options.workers < 1:
+        parser.error(f"--workers is {options.workers}: at least one evaluation is in flight; leave it out for one")
+    for given in options.policy:
+        add_policy(given)
+    for given in options.method:
+        add_method(given)
     unknown = set(options.methods) - set(METHODS)
     if unknown:
         parser.error(f"unknown methods: {', '.join(sorted(unknown))}; there are {', '.join(METHODS)}")
@@ -82,31 +100,59 @@ def brute_force(name):
     print(f"{name}: {best:.8g} after {count} evaluations at {problem.space.decode(at)}; known {problem.best:.8g}")
 
 
+def groups(options):
+    """Problems by heading."""
+    if options.problems:
+        return {"chosen": options.problems}
+    halves = {"development": DEVELOPMENT, "held-out": HELD_OUT}
+    if options.half == "both":
+        return {**halves, "together": [*DEVELOPMENT, *HELD_OUT]}
+    return {options.half: halves[options.half]}
+
+
+def play(options, cache, problems, methods, seeds):
+    """Run what the cache does not have, seed by seed."""
+    trials = max(options.trials)
+    for problem, method, seed in ((p, m, seed) for seed in seeds for p in problems for m in methods):
+        if cache.has(problem, method, seed, trials):
+            continue
+        done = run(problem, method, seed, trials)
+        cache.add(done)
+        if not options.quiet:
+            said = f"best {max(done['values']):.5g}, {done['cpu'][-1]:.1f} s CPU"
+            print(f"{problem:22} {method:12} seed {seed}: {said}", file=sys.stderr, flush=True)
+
+
 def main():
     options = parsed()
     if options.optimum:
         brute_force(options.optimum)
         return
-    cache = Cache(options.cache)
-    halves = {"development": DEVELOPMENT, "held-out": HELD_OUT}
-    chosen = {half: names for half, names in halves.items() if options.half in (half, "both")}
-    if options.problems:
-        chosen = {"chosen": options.problems}
+    cache, chosen = Cache(options.cache), groups(options)
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    todo = [(p, m, seed) for seed in seeds for names in chosen.values() for p in names for m in options.methods]
-    for problem, method, seed in () if options.report else todo:
-        if cache.has(problem, method, seed, max(options.trials)):
-            continue
-        done = run(problem, method, seed, max(options.trials))
-        cache.add(done)
-        if not options.quiet:
-            best, cpu = max(done["values"]), done["cpu"][-1]
-            print(
-                f"{problem:22} {method:12} seed {seed}: best {best:.5g}, {cpu:.1f} s CPU", file=sys.stderr, flush=True
-            )
+    many = [key(method, options.workers, options.durations) for method in options.methods]
+    if not options.report:
+        every = list(chosen.values())[-1]  # the last group has all problems
+        play(options, cache, every, dict.fromkeys([*options.methods, *many]), seeds)
+    pages = []
     for trials in options.trials:
-        for half, names in chosen.items():
-            show(Table(cache, names, options.methods, list(seeds), trials), half)
+        tables = {}
+        for title, names in chosen.items():
+            there = present(cache, names, many, seeds, trials)
+            if missing := [name for name in many if name not in there]:
+                print(f"\n{title}: no runs of {trials} trials of {', '.join(missing)}")
+            if not there:
+                continue
+            tables[title] = Table(cache, names, there, seeds, trials)
+            print(text(tables[title], title, problems=title != "together"), flush=True)
+            if options.workers > 1:
+                alone = Table(cache, names, [parts(name)[0] for name in there], seeds, trials)
+                print(ratio_text(alone, tables[title], title), flush=True)
+            if options.within is not None and title != "together":
+                print(within_text(cache, names, there, seeds, trials, options.within))
+        pages += [markdown(tables)] if tables else []
+    if options.markdown:
+        Path(options.markdown).write_text("\n".join(pages))
 
 
 if __name__ == "__main__":

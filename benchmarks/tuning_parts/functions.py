@@ -60,6 +60,10 @@ def ackley_10(parameters):
     return _ackley(_x(parameters, 10))
 
 
+def ackley_20(parameters):
+    return _ackley(_x(parameters, 20))
+
+
 def _levy(x):
     w = 1.0 + (x - 1.0) / 4.0
     middle = (w[:-1] - 1.0) ** 2 * (1.0 + 10.0 * np.sin(math.pi * w[:-1] + 1.0) ** 2)
@@ -144,3 +148,4 @@ FUNCTIONS = [
     ),
     Problem(name="cliff", space=_cube(4, 0.0, 1.0), value=cliff, best=0.0520759, held_out=True),
 ]  # fmt: skip
+EXTRA = [Problem(name="ackley-20", space=_cube(20, -10.0, 15.0), value=ackley_20, best=0.0, held_out=True)]

@@ -1,8 +1,10 @@
-"""All problems by name: 14 on which things may be tried, and ten held out."""
+"""All problems by name: 14 on which things may be tried, ten held out, and extra ones that belong to neither half."""
 
-from .functions import FUNCTIONS
+from . import functions
 from .models import MODELS
 
-PROBLEMS = {problem.name: problem for problem in [*FUNCTIONS, *MODELS]}
-DEVELOPMENT = [name for name, problem in PROBLEMS.items() if not problem.held_out]
-HELD_OUT = [name for name, problem in PROBLEMS.items() if problem.held_out]
+HALVES = [*functions.FUNCTIONS, *MODELS]
+DEVELOPMENT = [problem.name for problem in HALVES if not problem.held_out]
+HELD_OUT = [problem.name for problem in HALVES if problem.held_out]
+EXTRA = [problem.name for problem in functions.EXTRA]
+PROBLEMS = {problem.name: problem for problem in [*HALVES, *functions.EXTRA]}

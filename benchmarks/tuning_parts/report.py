@@ -1,11 +1,15 @@
-"""What the runs say."""
+"""What the runs say, as numbers; `show.py` prints them."""
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from .problems import PROBLEMS
+from .runs import parts
 
 DRAWS = 4000  # of a bootstrap interval
 TINY = 1e-12
+LAST = 3  # asks, of which the dearest counts: a refit every three answers is among them
 
 
 def found(run, trials):
@@ -15,38 +19,181 @@ def found(run, trials):
 
 
 class Table:
-    """Normalised regret of methods `(problems, methods, seeds)` at a number of trials.
+    """Normalised regret of methods `(problems, methods, seeds)` at a number of trials, NaN where there is no run.
 
     Regret: the optimum less what was found (see `found`). The optimum of a model is the highest value that any run in
     the cache has had, of whatever method. Normalised by the regret of the median random search with equal trials: 0 is
-    the optimum, 1 is random search.
+    the optimum, 1 is random search. `plain`: that of random search itself, of all its seeds, by problem.
+
+    `wall` and `cpu`: seconds of a run; `ask`: CPU seconds of the dearest of the last three asks, what is done when
+    their predecessors are told included.
     """
 
     def __init__(self, cache, problems, methods, seeds, trials):
         self.problems, self.methods, self.trials = list(problems), list(methods), trials
         shape = (len(self.problems), len(self.methods), len(seeds))
-        self.regret, self.wall, self.cpu = (np.full(shape, np.nan) for _ in range(3))
+        self.regret, self.wall, self.cpu, self.ask = (np.full(shape, np.nan) for _ in range(4))
+        self.plain = []
         for i, problem in enumerate(self.problems):
             best = optimum(cache, problem)
             plain = [optimum_gap(cache, problem, "random", seed, trials, best) for seed in all_seeds(cache, problem)]
             scale = max(float(np.nanmedian(plain)), TINY) if np.isfinite(plain).any() else np.nan
+            self.plain.append(np.array(plain) / scale)
             for j, method in enumerate(self.methods):
                 for k, seed in enumerate(seeds):
                     self.regret[i, j, k] = optimum_gap(cache, problem, method, seed, trials, best) / scale
                     if cache.has(problem, method, seed, trials):
                         run = cache.runs[problem, method, seed]
                         self.wall[i, j, k], self.cpu[i, j, k] = run["wall"][trials - 1], run["cpu"][trials - 1]
+                        final = LAST + parts(method)[1] - 1  # while several workers finish nothing is asked
+                        self.ask[i, j, k] = np.diff(run["cpu"][:trials], prepend=0.0)[-final:].max()
 
     def ranks(self):
-        """Mean rank on each problem `(problems, methods)`, 1 the best, ties shared; of seeds that all methods have."""
-        from scipy.stats import rankdata
+        """Mean rank on each problem `(problems, methods)`: 1 the best, ties shared.
 
-        result = np.full(self.regret.shape[:2], np.nan)
-        for i, rows in enumerate(self.regret):
-            whole = rows[:, np.isfinite(rows).all(axis=0)]
-            if whole.size:
-                result[i] = rankdata(np.round(whole, 9), axis=0).mean(axis=1)
-        return result
+        One more than the methods that do better, each counted as the share of the seeds that both have; NaN on problems
+        where some two have no seed in common. With all runs there, the mean over seeds of the rank.
+        """
+        return np.array(
+            [_ranks(self._beaten(i), np.ones((1, self.regret.shape[2])))[0] for i in range(len(self.plain))]
+        )
+
+    def rank_draws(self, rng):
+        """Mean ranks `(draws, methods)` of problems drawn anew, and of seeds drawn anew within each."""
+        seeds = self.regret.shape[2]
+        drawn = []
+        for i in range(len(self.problems)):
+            beaten = self._beaten(i)
+            there = np.isfinite(self.regret[i]).sum(axis=0) >= min(2, len(self.methods))
+            weights = np.zeros((DRAWS, seeds))
+            if there.any():
+                weights[:, there] = rng.multinomial(there.sum(), np.full(there.sum(), 1.0 / there.sum()), DRAWS)
+            drawn.append(_ranks(beaten, weights))
+        drawn = np.array(drawn)  # (problems, draws, methods)
+        there = np.isfinite(drawn).any(axis=(1, 2))
+        if not there.any():
+            return np.full(drawn.shape[1:], np.nan)
+        times = rng.multinomial(there.sum(), np.full(there.sum(), 1.0 / there.sum()), DRAWS).T[:, :, None]
+        kept = np.where(np.isfinite(drawn[there]), times, 0)
+        with np.errstate(invalid="ignore"):
+            return (kept * np.nan_to_num(drawn[there])).sum(axis=0) / kept.sum(axis=0)
+
+    def _beaten(self, i):
+        """Whether the second method does better than the first `(seeds, methods, methods)`; one half of a tie."""
+        regret = np.round(self.regret[i].T, 9)
+        beaten = 0.5 + 0.5 * np.sign(regret[:, :, None] - regret[:, None, :])
+        same = np.arange(len(self.methods))
+        beaten[:, same, same] = 0.0
+        return beaten
+
+
+def _ranks(beaten, weights):
+    """Ranks `(draws, methods)` of seeds with weights `(draws, seeds)`."""
+    there = np.isfinite(beaten).astype(float)
+    with np.errstate(invalid="ignore"):
+        shares = np.tensordot(weights, np.nan_to_num(beaten), 1) / np.tensordot(weights, there, 1)
+    return 1.0 + shares.sum(axis=2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """What is said about a method: means over problems of means over seeds, and 95% intervals `(low, high)`.
+
+    `less` and `rank_less` are what the first method has less than this one, in regret (seeds that both have) and in
+    mean rank. `worse` has the problems on which random search does better: (problem, interval of the difference).
+    """
+
+    method: str
+    regret: float
+    interval: tuple[float, float]
+    median: float
+    rank: float
+    rank_interval: tuple[float, float]
+    less: float
+    less_interval: tuple[float, float]
+    rank_less: float
+    rank_less_interval: tuple[float, float]
+    worse: list[tuple[str, tuple[float, float]]]
+    wall: float
+    cpu: float
+    ask: float
+    problems: int
+    runs: int
+
+
+def rows(table):
+    """A `Row` for each method."""
+    rng = np.random.default_rng(0)
+    draws, ranks = table.rank_draws(rng), table.ranks()
+    result = []
+    for j, method in enumerate(table.methods):
+        regrets = table.regret[:, j]
+        apart = table.regret[:, 0] - regrets
+        means = by_problem(regrets)
+        result.append(
+            Row(
+                method=method, regret=mean(means), interval=bootstrap(regrets, rng), median=median(means),
+                rank=mean(ranks[:, j]), rank_interval=spread(draws[:, j]),
+                less=mean(by_problem(apart)), less_interval=bootstrap(apart, rng),
+                rank_less=mean(ranks[:, 0] - ranks[:, j]), rank_less_interval=spread(draws[:, 0] - draws[:, j]),
+                worse=worse_than_random(table, j, rng), wall=mean(table.wall[:, j]), cpu=mean(table.cpu[:, j]),
+                ask=mean(table.ask[:, j]), problems=int(np.isfinite(means).sum()),
+                runs=int(np.isfinite(regrets).sum()),
+            )
+        )  # fmt: skip
+    return result
+
+
+def worse_than_random(table, j, rng):
+    """Problems on which a method's mean regret is above that of random search, by more than the 95% interval."""
+    result = []
+    for i, problem in enumerate(table.problems):
+        mine, plain = finite(table.regret[i, j]), finite(table.plain[i])
+        if len(mine) and len(plain):
+            interval = spread(redrawn(mine, rng) - redrawn(plain, rng))
+            if interval[0] > 0.0:
+                result.append((problem, interval))
+    return result
+
+
+def worker_ratios(one, many):
+    """By method: the mean regret with several workers over that with one, and its interval; of seeds that both have.
+
+    `one` and `many` are tables of the same problems, methods and seeds.
+    """
+    rng = np.random.default_rng(0)
+    result = []
+    for j in range(len(one.methods)):
+        both = np.isfinite(one.regret[:, j]) & np.isfinite(many.regret[:, j])
+        pairs = [(one.regret[i, j, there], many.regret[i, j, there]) for i, there in enumerate(both) if there.any()]
+        if not pairs:
+            result.append((np.nan, (np.nan, np.nan), 0))
+            continue
+        picks = [rng.integers(len(single), size=(DRAWS, len(single))) for single, _ in pairs]
+        below, above = (
+            sum(pair[side][pick].mean(axis=1) for pair, pick in zip(pairs, picks, strict=True)) for side in (0, 1)
+        )
+        ratio = sum(pair[1].mean() for pair in pairs) / max(sum(pair[0].mean() for pair in pairs), TINY)
+        result.append((float(ratio), spread(above / np.maximum(below, TINY)), int(both.sum())))
+    return result
+
+
+def present(cache, problems, methods, seeds, trials):
+    """The methods of which there are runs."""
+    return [m for m in methods if any(cache.has(p, m, seed, trials) for p in problems for seed in seeds)]
+
+
+def reached(cache, problem, method, seeds, trials, within):
+    """In how many runs what was found is so close to the maximum, of how many, and Wilson's 95% interval."""
+    from scipy.stats import binomtest
+
+    best = optimum(cache, problem)
+    gaps = finite(np.array([optimum_gap(cache, problem, method, seed, trials, best) for seed in seeds]))
+    hits = int((gaps <= within).sum())
+    if not len(gaps):
+        return 0, 0, (np.nan, np.nan)
+    interval = binomtest(hits, len(gaps)).proportion_ci(method="wilson")
+    return hits, len(gaps), (float(interval.low), float(interval.high))
 
 
 def all_seeds(cache, problem):
@@ -68,63 +215,34 @@ def optimum_gap(cache, problem, method, seed, trials, best):
 
 def bootstrap(rows, rng):
     """95% interval of the mean over problems of the mean over seeds; seeds are drawn anew within each problem."""
-    rows = [row[np.isfinite(row)] for row in rows if np.isfinite(row).any()]
-    if not rows:
-        return np.nan, np.nan
-    means = np.mean([rng.choice(row, (DRAWS, len(row))).mean(axis=1) for row in rows], axis=0)
-    return np.percentile(means, 2.5), np.percentile(means, 97.5)
+    rows = [finite(row) for row in rows if np.isfinite(row).any()]
+    return spread(np.mean([redrawn(row, rng) for row in rows], axis=0)) if rows else (np.nan, np.nan)
 
 
-def bootstrap_ranks(ranks, rng):
-    """95% interval of the mean rank; problems are drawn anew, `(problems,)`."""
-    ranks = ranks[np.isfinite(ranks)]
-    if not len(ranks):
-        return np.nan, np.nan
-    means = rng.choice(ranks, (DRAWS, len(ranks))).mean(axis=1)
-    return np.percentile(means, 2.5), np.percentile(means, 97.5)
+def redrawn(row, rng):
+    """Means of the row drawn anew."""
+    return rng.choice(row, (DRAWS, len(row))).mean(axis=1)
 
 
-def show(table, title):
-    """Print regrets by problem, then a line for each method."""
-    rng = np.random.default_rng(0)
-    wide = max(len(name) for name in table.problems) + 2
-    print(
-        f"\n{title}, {table.trials} trials: normalised regret, mean over seeds (1 = median random search, 0 = optimum)"
-    )
-    print(" " * wide + "".join(f"{name:>12}" for name in table.methods))
-    for i, problem in enumerate(table.problems):
-        cells = [_mean(row) for row in table.regret[i]]
-        print(f"{problem:{wide}}" + "".join(f"{cell:12.3f}" for cell in cells), flush=True)
-    ranks = table.ranks()
-    head = f"{'method':12}{'mean regret [95%]':>26}{'median':>9}{'mean rank [95%]':>24}"
-    print(head + f"{'wall s':>9}{'CPU s':>9}{'runs':>7}")
-    for j, method in enumerate(table.methods):
-        regrets = table.regret[:, j]
-        means = np.array([_mean(row) for row in regrets])
-        low, high = bootstrap(regrets, rng)
-        rank_low, rank_high = bootstrap_ranks(ranks[:, j], rng)
-        print(
-            f"{method:12}{_mean(means):10.3f} [{low:5.3f}, {high:5.3f}]{_median(means):9.3f}"
-            f"{_mean(ranks[:, j]):9.2f} [{rank_low:4.2f}, {rank_high:4.2f}]"
-            f"{_mean(table.wall[:, j]):9.2f}{_mean(table.cpu[:, j]):9.2f}{np.isfinite(regrets).sum():7}"
-        )
-    _differences(table, rng)
+def spread(draws):
+    draws = finite(draws)
+    low, high = np.percentile(draws, [2.5, 97.5]) if len(draws) else (np.nan, np.nan)
+    return float(low), float(high)
 
 
-def _differences(table, rng):
-    """The paired difference of the first method to each other."""
-    first = table.methods[0]
-    for j in range(1, len(table.methods)):
-        low, high = bootstrap(table.regret[:, 0] - table.regret[:, j], rng)
-        apart = _mean(np.array([_mean(row) for row in table.regret[:, 0] - table.regret[:, j]]))
-        print(f"   {first} less {table.methods[j]}, paired by seed: {apart:+.3f} [{low:+.3f}, {high:+.3f}]", flush=True)
+def by_problem(rows):
+    return np.array([mean(row) for row in rows])
 
 
-def _mean(values):
-    values = values[np.isfinite(values)]
+def finite(values):
+    return values[np.isfinite(values)]
+
+
+def mean(values):
+    values = finite(values)
     return float(values.mean()) if len(values) else np.nan
 
 
-def _median(values):
-    values = values[np.isfinite(values)]
+def median(values):
+    values = finite(values)
     return float(np.median(values)) if len(values) else np.nan

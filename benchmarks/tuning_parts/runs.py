@@ -1,5 +1,6 @@
 """Runs, and the file that keeps them: one JSON object a line, one line a run."""
 
+import heapq
 import json
 import time
 from pathlib import Path
@@ -13,8 +14,9 @@ from .problems import PROBLEMS
 class Cache:
     """The runs in a folder (None: in memory alone); of one (problem, method, seed) the longest counts.
 
-    A line has `problem`, `method`, `seed`, and for every trial the noiseless value (`values`), what was told (`told`),
-    and the seconds of wall and CPU time that the method had used by then (`wall`, `cpu`; the objective's not included).
+    A line has `problem`, `method` (see `key`), `seed`, and for every trial the noiseless value (`values`), what was
+    told (`told`), and the seconds of wall and CPU time that the method had used by then (`wall`, `cpu`; the
+    objective's not included).
     """
 
     def __init__(self, folder):
@@ -43,20 +45,57 @@ class Cache:
                 file.write(json.dumps(run) + "\n")
 
 
-def run(problem_name, method_name, seed, trials):
-    """One run, as the cache keeps it. The noise of trial t is the same for all methods."""
-    problem = PROBLEMS[problem_name]
-    rng = np.random.default_rng([2, seed])
+def key(method, workers=1, durations="equal"):
+    """The name under which runs of a method with so many evaluations in flight are kept: "ei", "ei@4", "ei@4r"."""
+    return method if workers == 1 else f"{method}@{workers}{'r' if durations == 'random' else ''}"
+
+
+def parts(name):
+    """The method, the number of workers and whether durations are random, of a name that `key` gave."""
+    method, _, workers = name.partition("@")
+    return method, int(workers.rstrip("r") or 1), workers.endswith("r")
+
+
+def run(problem_name, name, seed, trials):
+    """One run, as the cache keeps it: trials in the order of their answers.
+
+    Of several workers each takes the next suggestion as soon as its evaluation has ended; all evaluations take equally
+    long, or, of names with an "r", between half and one and a half times as long. The noise of the t-th suggestion is
+    the same for all methods.
+    """
+    problem, (method_name, workers, uneven) = PROBLEMS[problem_name], parts(name)
+    rng, durations = np.random.default_rng([2, seed]), np.random.default_rng([3, seed])
     rows = {"values": [], "told": [], "wall": [], "cpu": []}
-    wall, cpu = time.perf_counter(), time.process_time()
-    spent_wall, spent_cpu = 0.0, 0.0
-    method = METHODS[method_name](problem.space, seed)
-    for _ in range(trials):
-        parameters = method.suggest()
-        spent_wall, spent_cpu = spent_wall + time.perf_counter() - wall, spent_cpu + time.process_time() - cpu
-        value, told = problem.told(parameters, rng)
-        wall, cpu = time.perf_counter(), time.process_time()
-        method.tell(parameters, told)
-        for key, number in (("values", value), ("told", told), ("wall", spent_wall), ("cpu", spent_cpu)):
-            rows[key].append(float(f"{number:.10g}"))
-    return {"problem": problem_name, "method": method_name, "seed": seed, **rows}
+    flying, now = [], 0.0  # a heap of (when it ends, number, parameters, value, told)
+    clock = Clock()
+    with clock:
+        method = METHODS[method_name](problem.space, seed)
+    for number in range(trials + workers):
+        if number >= workers:
+            now, _, parameters, value, told = heapq.heappop(flying)
+            for column, entry in (("values", value), ("told", told), ("wall", clock.wall), ("cpu", clock.cpu)):
+                rows[column].append(float(f"{entry:.10g}"))
+            with clock:
+                method.tell(parameters, told)
+        if number < trials:
+            with clock:
+                parameters = method.suggest()
+            value, told = problem.told(parameters, rng)
+            heapq.heappush(
+                flying, (now + (durations.uniform(0.5, 1.5) if uneven else 1.0), number, parameters, value, told)
+            )
+    return {"problem": problem_name, "method": name, "seed": seed, **rows}
+
+
+class Clock:
+    """Seconds of wall and CPU time that were spent inside of it."""
+
+    def __init__(self):
+        self.wall = self.cpu = 0.0
+
+    def __enter__(self):
+        self.begun = (time.perf_counter(), time.process_time())
+
+    def __exit__(self, *_):
+        self.wall += time.perf_counter() - self.begun[0]
+        self.cpu += time.process_time() - self.begun[1]
