@@ -12,7 +12,8 @@ scikit-learn that are trained at every evaluation, and extra ones that belong to
 method gets the parameters and the rewards, in its defaults, and as many trials as all others. It is not told how many,
 so that the beginning of a longer run is a shorter run. Runs are kept as JSON lines in the folder of `--cache` and never
 repeated, so peers run once; they need their packages only while they run: "tpe" and "gpsampler" (Optuna), "botorch",
-"turbo" (BoTorch), "ax", "smac". HEBO_SENTENCE
+"turbo" (BoTorch), "ax" (ax-platform), "smac". HEBO is missing because its last release, 0.3.6, wants NumPy below 1.25
+and this library wants 2; Ax takes minutes for a run, so it has no place in the default list, nor have SMAC and TuRBO.
 One process, one thread; runs go seed by seed, so that what is there after an interruption is balanced.
 
 With `--workers 4` four evaluations are in flight: whoever gets an answer suggests the next trial at once, while three

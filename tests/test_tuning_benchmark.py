@@ -8,11 +8,12 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
-from tuning_parts.functions import FUNCTIONS
+from tuning_parts.functions import EXTRA, FUNCTIONS
 from tuning_parts.methods import METHODS, add_method, add_policy
 from tuning_parts.problems import DEVELOPMENT, HELD_OUT, PROBLEMS
-from tuning_parts.report import Table, bootstrap
-from tuning_parts.runs import Cache, run
+from tuning_parts.report import Table, bootstrap, present, reached, rows, worker_ratios
+from tuning_parts.runs import Cache, key, parts, run
+from tuning_parts.show import markdown, ratio_text, text, within_text
 
 OPTIMA = {
     "hartmann-6": {"x0": 0.20169, "x1": 0.150011, "x2": 0.476874, "x3": 0.275332, "x4": 0.311652, "x5": 0.6573},
@@ -26,6 +27,7 @@ OPTIMA = {
     "levy-20": {f"x{i}": 1.0 for i in range(20)},
     "integers": {"x0": 3, "x1": 17, "x2": 8, "x3": -11, "x4": 29},
     "hartmann-3-noisy": {"x0": 0.114614, "x1": 0.555649, "x2": 0.852547, "kind": "c"},
+    "ackley-20": {f"x{i}": 0.0 for i in range(20)},
     "cliff": {"x0": 0.440706, "x1": 0.3, "x2": 0.845565, "x3": 0.15},
 }
 
@@ -43,7 +45,13 @@ def test_halves_have_models_and_functions_alike():
         assert 2 * models == len(names)
 
 
-@pytest.mark.parametrize("problem", FUNCTIONS, ids=lambda problem: problem.name)
+def test_extra_problems_belong_to_neither_half():
+    for problem in EXTRA:
+        assert problem.name in PROBLEMS
+        assert problem.name not in DEVELOPMENT + HELD_OUT
+
+
+@pytest.mark.parametrize("problem", [*FUNCTIONS, *EXTRA], ids=lambda problem: problem.name)
 def test_known_optimum_is_reached_and_not_surpassed(problem):
     assert problem.value(OPTIMA[problem.name]) == pytest.approx(problem.best, abs=2e-4)
     assert max(problem.value(parameters) for parameters in random_points(problem, 500)) <= problem.best + 1e-6
@@ -114,3 +122,173 @@ def test_policies_and_methods_join_by_dotted_name():
         assert run("levy-5", "blind", 3, 4)["values"] == run("levy-5", "random", 3, 4)["values"]
     finally:
         del METHODS["plain"], METHODS["blind"]
+
+
+class Watched:
+    """A method that remembers in which order it was asked and told, in `log`."""
+
+    def __init__(self, space, seed):
+        self.space, self.names, self.log = space, {}, []
+        Watched.last = self
+
+    def suggest(self):
+        parameters = dict.fromkeys(self.space.parameters, 0.0) | {"x0": len(self.names) / 100}
+        self.names[id(parameters)] = (parameters, len(self.names))
+        self.log.append(f"ask {len(self.names) - 1}")
+        return parameters
+
+    def tell(self, parameters, reward):
+        self.log.append(f"tell {self.names[id(parameters)][1]}")
+
+
+@pytest.fixture
+def watched():
+    METHODS["watched"] = Watched
+    yield
+    del METHODS["watched"]
+
+
+def test_names_of_several_workers_are_read_back():
+    assert key("ei") == "ei"
+    for name, said in (("ei", ("ei", 1, False)), ("ei@4", ("ei", 4, False)), ("ei@12r", ("ei", 12, True))):
+        assert parts(name) == said
+        assert key(said[0], said[1], "random" if said[2] else "equal") == name
+
+
+@pytest.mark.usefixtures("watched")
+def test_one_worker_is_told_before_it_asks():
+    run("levy-5", "watched", 0, 3)
+    assert Watched.last.log == ["ask 0", "tell 0", "ask 1", "tell 1", "ask 2", "tell 2"]
+
+
+@pytest.mark.usefixtures("watched")
+def test_of_three_workers_each_asks_as_soon_as_it_is_told():
+    done = run("levy-5", "watched", 0, 5)
+    together = run("levy-5", "watched@3", 0, 5)
+    order = ["ask 0", "ask 1", "ask 2", "tell 0", "ask 3", "tell 1", "ask 4", "tell 2", "tell 3", "tell 4"]
+    assert Watched.last.log == order
+    assert together["values"] == done["values"]
+    assert together["method"] == "watched@3"
+    assert (np.diff(together["cpu"]) >= 0.0).all()
+
+
+@pytest.mark.usefixtures("watched")
+def test_random_durations_change_the_order_and_nothing_else():
+    first, again = (run("camel-noisy", "random@3r", 0, 20) for _ in range(2))
+    alone = run("camel-noisy", "random", 0, 20)
+    assert first["told"] == again["told"]
+    assert first["told"] != alone["told"]
+    assert sorted(first["told"]) == sorted(alone["told"])  # each trial keeps its noise
+    run("levy-5", "watched@3r", 0, 20)
+    open_at_once = np.cumsum([1 if said.startswith("ask") else -1 for said in Watched.last.log])
+    assert open_at_once.max() == 3
+    assert open_at_once[-1] == 0
+
+
+def test_more_workers_than_trials_are_no_harm():
+    assert len(run("levy-5", "random@9", 0, 4)["values"]) == 4
+
+
+def test_a_policy_suggests_while_answers_are_pending():
+    done = run("conditional", "ei@4", 0, 7)
+    assert np.isfinite(done["told"]).all()
+    assert len(set(done["values"])) > 3
+
+
+def three_methods():
+    """On two problems with five seeds: "good" always before "bad"; "bad" before random search, or far behind."""
+    cache, rng = Cache(None), np.random.default_rng(0)
+    for problem, poor in (("levy-5", -3.0), ("ackley-10", -90.0)):
+        for seed in range(5):
+            for method, value in (("random", -9.0), ("good", -1.0), ("bad", poor)):
+                values = [value - rng.uniform(0.0, 0.5), value - 1.0]
+                cache.add({"problem": problem, "method": method, "seed": seed, "values": values, "told": values,
+                           "wall": [1.0, 2.0], "cpu": [0.5, 0.75]})  # fmt: skip
+    return cache, ["levy-5", "ackley-10"]
+
+
+def test_rows_have_ranks_and_what_the_first_has_less():
+    cache, problems = three_methods()
+    table = Table(cache, problems, ["good", "bad", "random"], range(5), 2)
+    good, bad, random = rows(table)
+    assert table.ranks().tolist() == [[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]
+    assert (good.rank, bad.rank, random.rank) == (1.0, 2.5, 2.5)
+    assert good.rank_interval == (1.0, 1.0)
+    assert bad.rank_interval == (2.0, 3.0)  # problems are drawn anew too
+    assert bad.rank_less == -1.5
+    assert bad.rank_less_interval == (-2.0, -1.0)
+    assert good.rank_less_interval == (0.0, 0.0)
+    assert bad.less_interval[0] < bad.less < bad.less_interval[1] < 0.0
+    assert (good.wall, good.cpu, good.ask, good.runs) == (2.0, 0.75, 0.5, 10)
+    assert [name for name, _ in bad.worse] == ["ackley-10"]
+    assert bad.worse[0][1][0] > 1.0
+    assert not good.worse
+    assert not random.worse
+
+
+def test_comparisons_use_the_seeds_that_both_have():
+    cache, problems = three_methods()
+    for seed in (1, 3, 4):
+        del cache.runs["levy-5", "bad", seed]
+    del cache.runs["levy-5", "good", 0]
+    table = Table(cache, problems, ["good", "bad", "random"], range(5), 2)
+    assert table.ranks().tolist() == [[1.0, 2.0, 3.0], [1.0, 3.0, 2.0]]  # of "good" and "bad" seed 2 alone
+    found = table.regret[:, 0] - table.regret[:, 1]
+    assert rows(table)[1].less == pytest.approx((found[0, 2] + found[1].mean()) / 2.0)
+    del cache.runs["levy-5", "good", 2]
+    ranks = Table(cache, problems, ["good", "bad", "random"], range(5), 2).ranks()
+    assert np.isnan(ranks[0, :2]).all()  # no seed in common
+    assert ranks[1].tolist() == [1.0, 3.0, 2.0]
+    assert present(cache, problems, ["good", "absent"], range(5), 2) == ["good"]
+    assert present(cache, problems, ["good"], range(5), 3) == []
+
+
+def test_ranks_of_complete_runs_are_means_over_seeds():
+    cache = Cache(None)
+    for seed, (mine, plain) in enumerate([(-1.0, -2.0), (-2.0, -1.0), (-1.0, -3.0), (-5.0, -5.0)]):
+        made(cache, "mine", seed, [mine])
+        made(cache, "random", seed, [plain])
+    ranks = Table(cache, ["levy-5"], ["mine", "random"], range(4), 1).ranks()
+    assert ranks[0].tolist() == [(1 + 2 + 1 + 1.5) / 4, (2 + 1 + 2 + 1.5) / 4]
+
+
+def test_share_that_reached_the_maximum_has_wilsons_interval():
+    cache = Cache(None)
+    for seed in range(40):
+        made(cache, "mine", seed, [-5.0, -0.5 if seed == 7 else -0.005])
+    hits, count, (low, high) = reached(cache, "levy-5", "mine", range(40), 2, 0.01)
+    assert (hits, count) == (39, 40)
+    z, p = 1.959963984540054, 39 / 40
+    middle, half = p + z * z / 80, z * np.sqrt(p * (1 - p) / 40 + z * z / 6400)
+    assert (low, high) == pytest.approx(((middle - half) / (1 + z * z / 40), (middle + half) / (1 + z * z / 40)))
+    assert "39 of 40, 97.5% [87.1%, 99.6%]" in within_text(cache, ["levy-5"], ["mine"], range(40), 2, 0.01)
+    assert "no runs" in within_text(cache, ["levy-5"], ["mine"], range(40), 3, 0.01)
+
+
+def test_ratio_of_workers_is_of_mean_regrets_at_equal_trials():
+    cache = Cache(None)
+    for seed in range(6):
+        made(cache, "random", seed, [-4.0])
+        made(cache, "mine", seed, [-2.0 - 0.1 * seed])
+        if seed != 3:
+            made(cache, "mine@4", seed, [1.5 * (-2.0 - 0.1 * seed)])
+    one, many = (Table(cache, ["levy-5"], [name], range(6), 1) for name in ("mine", "mine@4"))
+    ((ratio, (low, high), runs),) = worker_ratios(one, many)
+    assert (ratio, low, high) == pytest.approx((1.5, 1.5, 1.5))
+    assert runs == 5
+    assert "mine@4 / mine: 1.500 [1.500, 1.500], 5 runs each" in ratio_text(one, many, "chosen")
+
+
+def test_text_and_markdown_say_the_exceptions():
+    cache, problems = three_methods()
+    table = Table(cache, problems, ["good", "bad", "random"], range(5), 2)
+    printed = text(table, "both")
+    assert "worse than random search: bad: ackley-10 [" in printed
+    assert "worse than random search: good: on no problem" in printed
+    assert "good less bad: regret -" in printed
+    page = markdown({"both": table})
+    assert "| good | 0.1" in page
+    assert "- bad: ackley-10 [" in page
+    tables = [line for line in page.splitlines() if line.startswith("|")]
+    assert {line.count("|") for line in tables[:5]} == {10}
+    assert {line.count("|") for line in tables[5:]} == {5}
