@@ -67,6 +67,7 @@ if TYPE_CHECKING:
         kernel_for,
     )
     from .likelihood import log_marginal_likelihood
+    from .optimize import Result, maximize, minimize
     from .parameters import Choice, Float, Int
     from .policy.policy import Policy
     from .record import Trial
@@ -150,6 +151,7 @@ _HOME = {
         "kernel_for",
     ],
     "likelihood": ["log_marginal_likelihood"],
+    "optimize": ["Result", "maximize", "minimize"],
     "parameters": ["Choice", "Float", "Int"],
     "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
@@ -215,6 +217,7 @@ __all__ = [
     "RestartDoubling",
     "RestartEvery",
     "RestartOnChange",
+    "Result",
     "RidgeChoice",
     "Run",
     "SlidingWindow",
@@ -264,6 +267,8 @@ __all__ = [
     "kernel_ucb",
     "least_slack",
     "log_marginal_likelihood",
+    "maximize",
+    "minimize",
     "noiseless_constraints_bounds",
     "noisy_constraints_bounds",
     "probability_of_improvement",

@@ -49,7 +49,10 @@ class Float:
     def __post_init__(self) -> None:
         low, high = number("low", self.low), number("high", self.high)
         if low >= high:
-            raise InvalidInput(f"Float needs low < high, not {low:g} and {high:g}. Usually the two are swapped.")
+            hint = "Usually the two are swapped."
+            if low == high:
+                hint = f"Leave a parameter that does not vary out, or write Choice({low!r})."
+            raise InvalidInput(f"Float needs low < high, not {low:g} and {high:g}. {hint}")
         object.__setattr__(self, "log", _check_log("Float", low, self.log))
         if not math.isfinite(high / low if self.log else high - low):
             raise InvalidInput(f"Float from {low:g} to {high:g} spans more than a float can hold: narrow the range.")

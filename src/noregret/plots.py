@@ -70,6 +70,22 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str = "r
     figure.savefig(path, dpi=150)
 
 
+def progress(study: Study, path: str | Path | None = None) -> Figure:
+    """A picture of how a study went: every value, the best so far, and where trials failed.
+
+    Args:
+        study: with at least one answered trial.
+        path: of the picture; None saves nothing.
+    """
+    figure = _new_figure(6.4, 4.0)
+    ax = figure.subplots()
+    _history(ax, study, 1.0, "value")
+    ax.set(title=study.name, xlabel="trials")
+    if path is not None:
+        figure.savefig(path, dpi=150)
+    return figure
+
+
 def _named(trial: Trial) -> str:
     """Where a trial is, in words."""
     if trial.parameters is None:

@@ -1,0 +1,118 @@
+"""`maximize` and `minimize`: an objective, what it depends on, and how often it may be tried."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Executor
+
+from ..domain import Domain
+from ..study.study import AnyPolicy
+from .result import Result
+from .run import Callback, Objective, Run
+
+
+def maximize(
+    objective: Objective,
+    space: Domain,
+    *,
+    trials: int,
+    seed: int = 0,
+    storage: str | None = None,
+    name: str | None = None,
+    policy: AnyPolicy | None = None,
+    executor: Executor | None = None,
+    in_flight: int | None = None,
+    timeout: float | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+) -> Result:
+    """Find where an objective is largest, with as few evaluations as possible.
+
+    >>> import noregret as nr
+    >>> space = nr.Space(x=nr.Float(-5, 5), kind=nr.Choice("plain", "shifted"))
+    >>> def score(x, kind):
+    ...     return -((x - 2) ** 2) + (1.0 if kind == "shifted" else 0.0)
+    >>> result = nr.maximize(score, space, trials=15, progress=False)
+    >>> result.best_parameters["kind"]
+    'shifted'
+
+    An evaluation that raises, or returns what is no number, is a failed trial with the reason, and the run goes on; it
+    ends with an error where the first ten fail. Ctrl-C ends the run and returns the result so far.
+
+    Args:
+        objective: called with the parameters as keyword arguments where the space has names for them (a `Space`, or
+            arms of one), else with a point, an array `(d,)` of its own. Returns a number: Python's, numpy's, an array
+            of one number, or a dict with the entry "reward".
+        space: `Space` of named parameters, `Box` or `Arms`.
+        trials: how many in all, failed ones and those on record included.
+        seed: of all random choices; the same seed gives the same run.
+        storage: URL of a database, such as "sqlite:///studies.db", in which each trial is the moment it is known. The
+            same call goes on where it was, after Ctrl-C, a crash or a power cut too: what had no answer is evaluated
+            again. A run that is finished returns at once.
+        name: of the study in the storage; the objective's own name unless given.
+        policy: how to decide, for this very space; `auto(space)` unless given, or the one in the storage.
+        executor: evaluates several at once: any `concurrent.futures.Executor`, such as a `ThreadPoolExecutor` or a
+            `ProcessPoolExecutor` (then the objective must be importable). It is not shut down. What is tried depends
+            on the order in which answers come and on nothing else.
+        in_flight: how many evaluations at once; as many as the executor has workers unless given.
+        timeout: seconds that an evaluation may take; then its trial fails with that reason. It runs in a process of its
+            own, since nothing else can be ended: what the objective changes in the variables of this program, this
+            program does not see.
+        callbacks: each is called with (study, trial) after each answer, in this thread; one that returns True ends the
+            run.
+        progress: whether to show a progress bar (in a terminal or notebook) and say why trials fail, on stderr.
+    """
+    return Run(
+        goal="maximize",
+        objective=objective,
+        space=space,
+        trials=trials,
+        seed=seed,
+        storage=storage,
+        name=name,
+        policy=policy,
+        executor=executor,
+        in_flight=in_flight,
+        timeout=timeout,
+        callbacks=callbacks,
+        progress=progress,
+    ).result()
+
+
+def minimize(
+    objective: Objective,
+    space: Domain,
+    *,
+    trials: int,
+    seed: int = 0,
+    storage: str | None = None,
+    name: str | None = None,
+    policy: AnyPolicy | None = None,
+    executor: Executor | None = None,
+    in_flight: int | None = None,
+    timeout: float | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+) -> Result:
+    """Find where an objective is smallest; all else is as in `maximize`, and nothing need be negated.
+
+    >>> import noregret as nr
+    >>> result = nr.minimize(lambda x: (x - 2) ** 2 + 1, nr.Space(x=nr.Float(-5, 5)), trials=12, progress=False)
+    >>> round(result.best_value, 1)
+    1.0
+    """
+    return Run(
+        goal="minimize",
+        objective=objective,
+        space=space,
+        trials=trials,
+        seed=seed,
+        storage=storage,
+        name=name,
+        policy=policy,
+        executor=executor,
+        in_flight=in_flight,
+        timeout=timeout,
+        callbacks=callbacks,
+        progress=progress,
+    ).result()

@@ -1,0 +1,144 @@
+"""The loop of every optimisation: ask, evaluate, tell. It may be stopped anywhere and go on later, from the record.
+
+A question is asked after each answer, in the order in which answers come: what is asked depends on that order and on
+nothing else. One evaluation at a time is the special case of an executor that has one worker, this thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future
+from queue import SimpleQueue
+from typing import Any, final
+
+from ..errors import NoRegretError
+from ..record import Trial
+from ..study.study import Study
+from .answers import Outcome, exception_text
+from .limits import Task
+
+HOPELESS = 10  # trials that fail before one has a value: more would fail for the same reason
+
+
+@final
+class ThisThread(Executor):
+    """An executor that evaluates at once, where it is called; an interrupt goes to whoever called."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """The answer, in a future that is done."""
+        future: Future[Any] = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+@final
+class Loop:
+    """Evaluations of a study's trials.
+
+    Args:
+        study: whose trials they are.
+        task: from where to evaluate (a dict of parameters, or a point `(d,)`) to what came of it.
+        trials: how many there shall be in all, those on record and those that fail included.
+        ended: called after each answer; a word that it returns stops the run, which is no error.
+        executor: where evaluations run.
+        in_flight: how many at once.
+    """
+
+    def __init__(
+        self,
+        study: Study,
+        task: Task,
+        *,
+        trials: int,
+        ended: Callable[[Trial], str | None],
+        executor: Executor | None = None,
+        in_flight: int = 1,
+    ) -> None:
+        self._study, self._task, self._wanted, self._ended = study, task, trials, ended
+        self._executor, self._in_flight = executor or ThisThread(), in_flight
+        known = list(study.trials)
+        # A run that was stopped left trials pending: the same points are evaluated now, under the same numbers.
+        self._left = deque(trial for trial in known if trial.state == "pending")
+        self._answered = any(trial.state == "observed" for trial in known)
+        self._failed = 0  # in this run, before any answer
+        self._under_way: dict[Future[Any], Trial] = {}
+        self._done: SimpleQueue[Future[Any]] = SimpleQueue()
+
+    def run(self) -> str | None:
+        """Go on until there are as many trials as wanted; returns why it stopped before, or None.
+
+        Whatever stops it, trials that have no answer yet stay pending.
+        """
+        try:
+            for _ in range(self._in_flight):
+                self._begin()
+            while self._under_way:
+                reason = self._finish(self._done.get())
+                if reason is not None:
+                    return reason
+                self._begin()
+        except BrokenExecutor as error:
+            if not self._answered:
+                raise NoRegretError(
+                    f"The executor broke before any trial had a value: {exception_text(error)}. Usually a worker was "
+                    "killed, ran out of memory, or cannot load the objective: define it in a module that workers can "
+                    "import."
+                ) from error
+            return f"the executor broke: {exception_text(error)}"
+        finally:
+            for future in self._under_way:
+                future.cancel()  # those that have not begun
+        return None
+
+    def _begin(self) -> None:
+        """Evaluate the next trial, if there is one."""
+        if self._left:
+            trial = self._left.popleft()
+        elif len(self._study.trials) < self._wanted:
+            trial = self._study.ask()
+        else:
+            return
+        future = self._executor.submit(self._task, where(trial))
+        self._under_way[future] = trial
+        future.add_done_callback(self._done.put)
+
+    def _finish(self, future: Future[Any]) -> str | None:
+        trial, outcome = self._under_way.pop(future), _outcome(future)
+        if outcome.value is not None:
+            trial, self._answered = self._study.tell(trial, outcome.value), True
+        else:
+            trial = self._study.fail(trial, outcome.reason or "it gave no reason")
+            self._failed += 1
+        reason = self._ended(trial)
+        if not self._answered and self._failed >= HOPELESS:
+            raise NoRegretError(nothing_works(self._failed, trial)) from outcome.error
+        return reason
+
+
+def where(trial: Trial) -> Any:
+    """What an objective is given of a trial, and may do with as it likes: its parameters, or else its point `(d,)`."""
+    return trial.point.copy() if trial.settings is None else trial.parameters
+
+
+def nothing_works(failed: int, last: Trial) -> str:
+    """What to say where every trial fails."""
+    many = f"All {failed} trials" if failed > 1 else "The only trial"
+    return (
+        f"{many} failed, the last one with {last.reason!r}. Usually the objective has a mistake that its arguments "
+        f"have nothing to do with: call it by yourself with {where(last)!r}. Failed trials stay on record; to begin afresh "
+        "where there is a storage, choose another `name`."
+    )
+
+
+def _outcome(future: Future[Any]) -> Outcome:
+    """What came of an evaluation; an error that is not the objective's own is a reason too."""
+    error = None if future.cancelled() else future.exception()
+    if isinstance(error, BrokenExecutor | KeyboardInterrupt):
+        raise error
+    if future.cancelled():
+        return Outcome(reason="its evaluation was cancelled")
+    if error is not None:  # it could not be sent to a worker, or back
+        return Outcome(reason=exception_text(error), error=error)
+    outcome: Outcome = future.result()
+    return outcome

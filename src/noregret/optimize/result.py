@@ -1,0 +1,154 @@
+"""What came of an optimisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from operator import gt, lt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, final
+
+from ..checks import Array
+from ..errors import MissingExtra, TrialError
+from ..record import Trial
+from ..study.study import Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@final
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
+class Result:
+    """What came of `maximize` or `minimize`, in the units and the direction of the objective.
+
+    The best trial is the one of the best value that the objective *returned*, the earliest of several. Where the
+    objective is noisy that value is partly luck: `result.study.best()` is then the better advice, the trial whose point
+    has the best posterior mean.
+
+    Attributes:
+        study: the study, to look at (`predict`, `best`) or to go on with by `ask` and `tell`.
+        trials: its trials when the run ended, those that failed and those left pending included.
+        wanted: how many there were to be.
+        stopped: why the run ended before that, or None.
+    """
+
+    study: Study
+    trials: tuple[Trial, ...]
+    wanted: int
+    stopped: str | None = None
+
+    @property
+    def best_trial(self) -> Trial:
+        """The trial of the best value that was returned; an error if none was."""
+        best = best_of(self.trials, self.study.goal)
+        if best is None:
+            raise TrialError(
+                f"No trial has a value yet, so there is no best one; there are {len(self.trials)} trials. "
+                "`result.history` says what became of each."
+            )
+        return best
+
+    @property
+    def best_parameters(self) -> dict[str, Any] | None:
+        """The named parameters of the best trial, a fresh dict; None where the domain has none."""
+        return self.best_trial.parameters
+
+    @property
+    def best_point(self) -> Array:
+        """The point of the best trial, `(d,)`: of a `Space` the encoded one."""
+        return self.best_trial.point
+
+    @property
+    def best_value(self) -> float:
+        """The best value that the objective returned, in its own units: the largest, or the smallest if minimised."""
+        reward = self.best_trial.reward
+        return float(reward) if reward is not None else float("nan")
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """What happened, a dict for each trial in the order of asking, with the same entries everywhere.
+
+        `number` (from 0), `state` ("observed", "failed", or "pending" where the run was stopped), `value` (or None),
+        `reason` of a failure (or None), `seconds` from question to answer (or None), `parameters` (a dict, None where
+        the domain has no named ones), `point` (a list of d numbers, as the kernel sees it).
+        """
+        return [_row(trial) for trial in self.trials]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The history as a table, a row for each trial: a column "parameters.NAME" for each parameter.
+
+        On domains without named parameters, "point.0", "point.1", ...
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise MissingExtra(
+                "`to_pandas` needs pandas, which is not installed: pip install pandas. `result.history` has the same "
+                "as a list of dicts."
+            ) from error
+        rows = []
+        for row in self.history:
+            parameters, point = row.pop("parameters"), row.pop("point")
+            prefix, entries = ("point", dict(enumerate(point))) if parameters is None else ("parameters", parameters)
+            rows.append(row | {f"{prefix}.{name}": value for name, value in entries.items()})
+        return pd.DataFrame(rows)
+
+    def plot(self, path: str | Path | None = None) -> Figure:
+        """All values, the best so far, and where trials failed; needs the extra `plot`.
+
+        Args:
+            path: of the picture (PNG, PDF or SVG), or None to save nothing.
+
+        Returns:
+            Matplotlib's figure, which a notebook shows.
+        """
+        from .. import plots
+
+        return plots.progress(self.study, path)
+
+    def __repr__(self) -> str:
+        states = [trial.state for trial in self.trials]
+        counts = [f"{len(states)} trials"] + [f"{states.count(s)} {s}" for s in ("failed", "pending") if s in states]
+        lines = [f"Result of {self.study.name!r} ({self.study.goal}): {', '.join(counts)}"]
+        best = best_of(self.trials, self.study.goal)
+        lines += (
+            ["best value: none yet"]
+            if best is None
+            else [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
+        )
+        lines += [f"stopped: {self.stopped}"] * (self.stopped is not None)
+        return "\n  ".join(lines)
+
+
+def best_of(trials: tuple[Trial, ...], goal: str) -> Trial | None:
+    """The trial of the best value, the earliest of several; None where there is none."""
+    better = gt if goal == "maximize" else lt
+    best: Trial | None = None
+    for trial in trials:
+        if trial.reward is not None and (best is None or best.reward is None or better(trial.reward, best.reward)):
+            best = trial
+    return best
+
+
+def briefly(value: object) -> str:
+    """A value in a few characters."""
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+def _place(trial: Trial) -> str:
+    if trial.settings is None:
+        return f"[{', '.join(briefly(float(coordinate)) for coordinate in trial.point)}]"
+    return ", ".join(f"{name}={briefly(value)}" for name, value in trial.settings)
+
+
+def _row(trial: Trial) -> dict[str, Any]:
+    return {
+        "number": trial.number,
+        "state": trial.state,
+        "value": trial.reward,
+        "reason": trial.reason,
+        "seconds": None if trial.told_at is None else trial.told_at - trial.asked_at,
+        "parameters": trial.parameters,
+        "point": trial.point.tolist(),
+    }

@@ -1,0 +1,658 @@
+"""`maximize` and `minimize` as who knows nothing else of the library meets them."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import pytest
+
+import noregret as nr
+
+SPACE = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
+UNIT = nr.Space(x=nr.Float(0, 1))
+
+
+def score(x, kind="b"):
+    return -((x - 0.4) ** 2) + (0.5 if kind == "b" else 0.0)
+
+
+def quiet(objective, space=UNIT, *, trials=6, **more):
+    return nr.maximize(objective, space, trials=trials, progress=False, **more)
+
+
+def told(result):
+    return [(trial.number, trial.point.tolist(), trial.state, trial.reward) for trial in result.trials]
+
+
+# -- what comes back --------------------------------------------------------------------------------------------------
+
+
+def test_the_best_value_returned_and_where():
+    result = quiet(score, SPACE, trials=15)
+    values = [row["value"] for row in result.history]
+    assert result.best_value == max(values)
+    assert result.best_parameters["kind"] == "b"
+    assert abs(result.best_parameters["x"] - 0.4) < 0.05
+    assert score(**result.best_parameters) == result.best_value
+    assert result.best_point.tolist() == result.trials[values.index(max(values))].point.tolist()
+    assert len(result.study.trials) == 15
+    assert result.stopped is None
+
+
+def test_minimizing_is_in_the_users_units():
+    result = nr.minimize(lambda x: 7 + (x - 0.25) ** 2, UNIT, trials=10, progress=False)
+    assert result.best_value == min(row["value"] for row in result.history)
+    assert 7.0 <= result.best_value < 7.01
+    assert result.study.goal == "minimize"
+    assert repr(result).splitlines()[0] == "Result of 'minimize' (minimize): 10 trials"
+    # Paired with the maximum of the negative: the same points.
+    other = quiet(lambda x: -(7 + (x - 0.25) ** 2), trials=10)
+    assert [row["point"] for row in result.history] == [row["point"] for row in other.history]
+    assert other.best_value == -result.best_value
+
+
+def test_a_box_and_arms_give_points_and_named_arms_parameters():
+    def at(point):
+        assert point.shape == (2,)
+        return -float(((point - 1.0) ** 2).sum())
+
+    assert quiet(at, nr.Box([0, 0], [2, 2])).best_parameters is None
+    assert quiet(at, nr.Arms(np.random.default_rng(0).uniform(size=(9, 2)))).best_point.shape == (2,)
+    named = quiet(lambda x, kind: x, SPACE.grid(5), trials=12)
+    assert named.best_value == 1.0
+    assert named.best_parameters["x"] == 1.0
+
+
+def test_the_history_has_every_trial_and_becomes_a_table():
+    def sometimes(x, kind):
+        if kind == "a":
+            raise ValueError("no a")
+        return x
+
+    result = quiet(sometimes, SPACE, trials=8)
+    assert [row["number"] for row in result.history] == list(range(8))
+    failed = [row for row in result.history if row["state"] == "failed"]
+    assert failed
+    assert {row["reason"] for row in failed} == {"ValueError: no a"}
+    assert all(row["value"] is None and row["parameters"]["kind"] == "a" for row in failed)
+    table = result.to_pandas()
+    assert list(table.columns) == ["number", "state", "value", "reason", "seconds", "parameters.x", "parameters.kind"]
+    assert table["value"].notna().sum() == 8 - len(failed)
+    assert list(quiet(lambda x: x[0], nr.Box([0], [1])).to_pandas().columns)[-1] == "point.0"
+
+
+def test_without_pandas_the_error_says_what_to_install(monkeypatch):
+    result = quiet(score, SPACE, trials=2)
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(nr.MissingExtra, match="pip install pandas"):
+        result.to_pandas()
+
+
+def test_the_picture_shows_values_best_and_failures(tmp_path):
+    def sometimes(x):
+        if x > 0.5:
+            raise ValueError
+        return x
+
+    result = quiet(sometimes, trials=10)
+    figure = result.plot(tmp_path / "run.png")
+    assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
+    assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [
+        "observed",
+        "best so far",
+        "failed",
+    ]
+    assert result.plot() is not None
+
+
+def test_what_is_shown_of_a_result():
+    text = repr(quiet(score, SPACE, trials=5))
+    assert text.startswith("Result of 'score' (maximize): 5 trials\n  best value: ")
+    assert "best at: x=" in text
+
+
+def test_progress_goes_to_stderr_and_says_why_trials_fail(capsys):
+    def sometimes(x):
+        if x > 0.5:
+            raise ValueError("too large")
+        return x
+
+    nr.maximize(sometimes, UNIT, trials=6)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "failed: ValueError: too large" in printed.err
+    quiet(sometimes)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_callbacks_are_told_each_answer_and_may_end_the_run():
+    seen = []
+
+    def note(study, trial):
+        seen.append((len(study.trials), trial.number, trial.state))
+
+    quiet(score, SPACE, trials=4, callbacks=[note])
+    assert seen == [(n + 1, n, "observed") for n in range(4)]
+    result = quiet(score, SPACE, trials=9, callbacks=[lambda study, trial: trial.number == 2])
+    assert len(result.trials) == 3
+    assert "a callback returned True after 3 of 9 trials" in result.stopped
+
+
+# -- objectives that misbehave ----------------------------------------------------------------------------------------
+
+
+class Odd(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+BAD = [
+    (lambda: None, "not a number but None: is a `return` missing"),
+    (lambda: "0.5", "not a number: '0.5' (str)"),
+    (lambda: 1j, "not a number: 1j (complex)"),
+    (lambda: np.complex128(1j), "(complex)"),
+    (lambda: float("nan"), "nan, which is not finite"),
+    (lambda: np.inf, "inf, which is not finite"),
+    (lambda: -np.inf, "-inf, which is not finite"),
+    (lambda: 10**400, "not finite"),
+    (lambda: 1e200, "must lie within 1e+100 of 0"),
+    (lambda: np.array([1.0, 2.0]), "(ndarray)"),
+    (lambda: np.array([]), "(ndarray)"),
+    (lambda: np.array(["a"]), "'a' (str)"),
+    (lambda: [1.0], "[1.0] (list)"),
+    (lambda: True, "(bool)"),
+    (lambda: {"loss": 1.0}, "no entry 'reward', only 'loss'"),
+    (lambda: sys.exit(3), "SystemExit: 3"),
+    (lambda: 1 / 0, "ZeroDivisionError"),
+    (lambda: (_ for _ in ()).throw(Odd()), "Odd"),
+    (lambda: (_ for _ in ()).throw(MemoryError()), "MemoryError"),
+    (lambda: (_ for _ in ()).throw(ValueError("x" * 10_000 + "the end")), "the end"),
+    (lambda: (_ for _ in ()).throw(ValueError("lone \udcff")), "lone"),
+]
+
+
+@pytest.mark.parametrize(("answer", "reason"), BAD)
+def test_what_is_no_number_fails_its_trial_with_the_reason(answer, reason, tmp_path):
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        return answer() if len(calls) % 2 else x
+
+    storage = f"sqlite:///{tmp_path}/s.db"
+    result = quiet(objective, trials=4, storage=storage)
+    assert [row["state"] for row in result.history] == ["failed", "observed", "failed", "observed"]
+    assert reason in result.history[0]["reason"]
+    assert len(result.history[0]["reason"]) < 400
+    assert list(nr.Study.open(storage=storage, name="objective").trials) == list(result.trials)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        2,
+        np.float32(2),
+        np.int8(2),
+        np.array(2.0),
+        np.array([2.0]),
+        np.array([[2]]),
+        {"reward": 2.0},
+        pd.Series([2.0]).sum(),
+    ],
+)
+def test_what_is_a_number_counts(answer):
+    assert quiet(lambda x: answer, trials=2).best_value == 2.0
+
+
+def test_changing_the_arguments_changes_nothing_on_record():
+    def on_point(point):
+        value = point[0]
+        point[:] = 99.0
+        return value
+
+    def on_parameters(**parameters):
+        value = parameters["x"]
+        parameters.clear()
+        return value
+
+    box = quiet(on_point, nr.Box([0], [1]))
+    assert [row["point"] == [row["value"]] for row in box.history] == [True] * 6
+    space = quiet(on_parameters)
+    assert [row["parameters"] == {"x": row["value"]} for row in space.history] == [True] * 6
+
+
+def test_it_ends_where_nothing_works_with_the_objectives_own_error():
+    calls = []
+
+    def broken(x):
+        calls.append(x)
+        raise KeyError("data")
+
+    with pytest.raises(
+        nr.NoRegretError, match=r"All 10 trials failed, the last one with \"KeyError: 'data'\""
+    ) as caught:
+        quiet(broken, trials=50)
+    assert len(calls) == 10
+    assert isinstance(caught.value.__cause__, KeyError)
+    with pytest.raises(nr.NoRegretError, match="All 3 trials failed"):
+        quiet(broken, trials=3)
+
+
+def test_after_mending_the_objective_the_run_goes_on(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+
+    def broken(x):
+        raise KeyError("data")
+
+    for _ in range(2):
+        with pytest.raises(nr.NoRegretError, match="trials failed"):
+            quiet(broken, trials=25, storage=storage, name="mine")
+    result = quiet(score, trials=25, storage=storage, name="mine")
+    assert [row["state"] for row in result.history] == ["failed"] * 20 + ["observed"] * 5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(objective=3), "must be a function"),
+        (dict(objective=lambda y: y), "cannot be called with the parameters x as keyword arguments"),
+        (dict(objective=lambda: 1, space=nr.Box([0], [1])), "cannot be called with a point"),
+        (dict(space={"x": nr.Float(0, 1)}), "Write nr.Space"),
+        (dict(space=None), "must be a Space, Box or Arms"),
+        (dict(trials=0), "`trials` is 0"),
+        (dict(trials=2.5), "`trials` must be a whole number"),
+        (dict(seed=-1), "`seed` is -1"),
+        (dict(timeout=0), "`timeout` is 0"),
+        (dict(timeout=float("nan")), "`timeout` is nan"),
+        (dict(executor="threads"), "must be a concurrent.futures.Executor"),
+        (dict(in_flight=2), "is for an `executor`"),
+        (dict(callbacks=[3]), "A callback is called with"),
+        (dict(callbacks=print), "`callbacks` is"),
+        (dict(progress="yes"), "`progress` must be True or False"),
+        (dict(storage="nowhere"), "must be a URL"),
+        (dict(name=""), "`name` must be some text"),
+        (dict(policy="gp_ucb"), "made by an algorithm"),
+        (dict(policy=nr.gp_ucb(nr.Arms.grid(0, 1, 3), nr.Linear(), noise=0.1)), "is for another domain"),
+        (dict(policy=nr.gp_ucb(UNIT, nr.Linear(), noise=0.1, context=nr.Box([0], [1]))), "a context for each question"),
+    ],
+)
+def test_mistakes_are_named_before_anything_is_evaluated(arguments, message):
+    calls = []
+
+    def objective(x):
+        calls.append(x)
+        return x
+
+    with pytest.raises(nr.InvalidInput, match=message):
+        nr.maximize(**{"objective": objective, "space": UNIT, "trials": 3, "progress": False, **arguments})
+    assert calls == []
+
+
+def test_an_async_function_is_refused():
+    async def later(x):
+        return x
+
+    with pytest.raises(nr.InvalidInput, match="async"):
+        quiet(later)
+
+
+# -- parameters of every kind -----------------------------------------------------------------------------------------
+
+
+def test_names_that_are_no_identifiers():
+    space = nr.Space(**{"learning rate": nr.Float(1e-4, 1, log=True), "class": nr.Choice("a", "b"), "": nr.Int(1, 3)})
+    result = quiet(lambda **p: p["learning rate"] + (p["class"] == "a") + p[""], space)
+    assert set(result.best_parameters) == {"learning rate", "class", ""}
+    with pytest.raises(nr.InvalidInput, match=r"\*\*"):
+        quiet(lambda rate: rate, space)
+
+
+def test_names_that_this_library_uses_itself():
+    space = nr.Space(self=nr.Float(0, 1), value=nr.Float(0, 1), number=nr.Float(0, 1), objective=nr.Float(0, 1))
+    result = quiet(lambda **p: p["self"] - p["value"], space)
+    assert {"value", "parameters.value"} <= set(result.to_pandas().columns)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "kinds"),
+    [
+        (nr.Choice(None, True, 1, 1.0, "1", False, 0), (type(None), bool, int, float, str)),
+        (nr.Choice("only"), (str,)),
+        (nr.Choice(*range(1000)), (int,)),
+        (nr.Choice(*map(str, range(300))), (str,)),
+        (nr.Int(3, 3), (int,)),
+        (nr.Int(1, 10**6), (int,)),
+        (nr.Int(1, 10**6, log=True), (int,)),
+        (nr.Int(-(2**53), 2**53), (int,)),
+        (nr.Float(1e-200, 1e100, log=True), (float,)),
+        (nr.Choice(0.5), (float,)),
+    ],
+    ids=lambda value: str(value)[:60],
+)
+def test_parameters_of_every_kind_reach_the_objective_as_they_are(parameter, kinds, tmp_path):
+    space = nr.Space(odd=parameter, x=nr.Float(0, 1))
+    seen = []
+
+    def objective(odd, x):
+        seen.append(odd)
+        return x
+
+    storage = f"sqlite:///{tmp_path}/s.db"
+    quiet(objective, space, trials=2, storage=storage)
+    result = quiet(objective, space, trials=3, storage=storage)
+    assert all(type(value) in kinds for value in seen)
+    stored = [row["parameters"]["odd"] for row in result.history]
+    assert [(type(a), a) for a in stored] == [(type(a), a) for a in seen]
+
+
+def test_options_of_equal_value_and_different_type_are_told_apart():
+    space = nr.Space(option=nr.Choice(None, True, 1, 1.0))
+    result = quiet(lambda option: float(type(option) is float), space, trials=8)
+    assert type(result.best_parameters["option"]) is float
+    assert result.best_value == 1.0
+    assert {type(row["parameters"]["option"]) for row in result.history} == {type(None), bool, int, float}
+
+
+def test_a_space_of_constants_alone():
+    result = quiet(lambda a, b: 1.0, nr.Space(a=nr.Int(2, 2), b=nr.Choice("x")), trials=3)
+    assert result.best_parameters == {"a": 2, "b": "x"}
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: nr.Float(0, 1, log=True), "low > 0, not 0"),
+        (lambda: nr.Int(0, 8, log=True), "low > 0, not 0"),
+        (lambda: nr.Float(2, 1), "Usually the two are swapped"),
+        (lambda: nr.Int(2, 1), "Usually the two are swapped"),
+        (lambda: nr.Float(2, 2), r"Choice\(2.0\)"),
+        (lambda: nr.Choice(1, 1), "must differ"),
+        (lambda: nr.Choice(), "at least one"),
+    ],
+)
+def test_parameters_that_make_no_sense_are_refused(make, message):
+    with pytest.raises(nr.InvalidInput, match=message):
+        make()
+
+
+# -- time limits ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_what_hangs_or_dies_fails_and_the_run_goes_on():
+    def objective(x, kind):
+        if kind == "a":
+            while True:
+                time.sleep(0.01)
+        if x > 0.9:
+            os._exit(3)
+        return x
+
+    result = quiet(objective, nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b")), trials=5, timeout=0.3)
+    reasons = {row["reason"] for row in result.history if row["parameters"]["kind"] == "a"}
+    assert reasons == {"no answer within 0.3 s"}
+    assert all(
+        row["reason"] == "its process ended without an answer (EXIT(3)): out of memory, or a crash?"
+        for row in result.history
+        if row["state"] == "failed" and row["parameters"]["kind"] == "b"
+    )
+    assert result.best_parameters["kind"] == "b"
+
+
+@pytest.mark.slow
+def test_what_cannot_be_sent_to_a_process_is_said_before_the_first_trial():
+    lock = threading.Lock()
+    with pytest.raises(nr.InvalidInput, match="cannot be sent to another process"):
+        quiet(lambda x: x if lock else 0.0, timeout=5)
+
+
+@pytest.mark.slow
+def test_a_time_limit_holds_in_the_threads_of_an_executor():
+    def objective(x):
+        if x > 0.5:
+            time.sleep(60)
+        return x
+
+    with ThreadPoolExecutor(2) as pool:
+        result = quiet(objective, trials=4, timeout=0.3, executor=pool)
+    assert {row["reason"] for row in result.history} == {None, "no answer within 0.3 s"}
+    assert all((row["state"] == "failed") == (row["parameters"]["x"] > 0.5) for row in result.history)
+
+
+# -- several at once --------------------------------------------------------------------------------------------------
+
+
+def replayed(result, in_flight):
+    """The points that a study asks for when it is told the same answers in the same order."""
+    study = nr.Study(result.study.policy, seed=result.study.seed)
+    points = [study.ask() for _ in range(min(in_flight, result.wanted))]
+    for trial in sorted(result.trials, key=lambda trial: trial.told_order):
+        study.tell(trial.number, trial.reward)
+        if len(points) < result.wanted:
+            points.append(study.ask())
+    return [trial.point.tolist() for trial in points]
+
+
+def test_four_threads_are_kept_busy_and_the_points_depend_on_the_order_of_answers_alone():
+    running, most, lock = 0, [], threading.Lock()
+    barrier = threading.Barrier(4, timeout=30)
+
+    def objective(x, kind):
+        nonlocal running
+        with lock:
+            running += 1
+            most.append(running)
+            first = len(most) <= 4
+        if first:
+            barrier.wait()  # which needs four at once
+        time.sleep(0.02 * (1.0 - x))
+        with lock:
+            running -= 1
+        return score(x, kind)
+
+    with ThreadPoolExecutor(4) as pool:
+        result = quiet(objective, SPACE, trials=16, executor=pool)
+    assert max(most) == 4
+    assert len(result.trials) == 16
+    assert [trial.point.tolist() for trial in result.trials] == replayed(result, 4)
+
+
+def test_one_worker_of_an_executor_does_what_no_executor_does():
+    with ThreadPoolExecutor(1) as pool:
+        policy = quiet(score, SPACE).study.policy
+        assert told(quiet(score, SPACE, executor=pool, policy=policy)) == told(quiet(score, SPACE, policy=policy))
+
+
+def test_answers_are_told_in_the_order_in_which_they_come():
+    second, calls, lock = threading.Event(), [], threading.Lock()
+
+    def objective(x, kind):
+        with lock:
+            calls.append(x)
+            first = len(calls) == 1
+        if first:
+            assert second.wait(30)
+        return score(x, kind)
+
+    def note(study, trial):
+        second.set()
+
+    with ThreadPoolExecutor(2) as pool:
+        result = quiet(objective, SPACE, executor=pool, trials=2, callbacks=[note])
+    assert [trial.told_order for trial in result.trials] == [4, 3]
+
+
+class Unknown(Executor):
+    """It says nothing of its workers."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def test_an_executor_that_does_not_say_how_many_workers_it_has():
+    with pytest.raises(nr.InvalidInput, match="give `in_flight=`"):
+        quiet(score, SPACE, executor=Unknown())
+    result = quiet(score, SPACE, executor=Unknown(), in_flight=3)
+    assert [trial.asked_order for trial in result.trials[:4]] == [1, 2, 3, 5]  # three before the first answer
+
+
+@pytest.mark.slow
+def test_processes_evaluate_what_can_be_imported():
+    with ProcessPoolExecutor(2) as pool:
+        result = quiet(score, SPACE, trials=6, executor=pool)
+        assert len(result.trials) == 6
+        with pytest.raises(nr.NoRegretError, match=r"trials failed, the last one with .*pickle"):
+            quiet(lambda x, kind: x, SPACE, executor=pool)
+
+
+class Unpicklable(Exception):
+    def __init__(self, one, two):
+        super().__init__(one)
+
+
+def raises_what_cannot_be_sent(x):
+    if x > 0.5:
+        raise Unpicklable(1, 2)
+    return x
+
+
+def dies(x):
+    os._exit(1)
+
+
+@pytest.mark.slow
+def test_errors_that_cannot_be_sent_back_and_workers_that_die():
+    with ProcessPoolExecutor(1) as pool:
+        result = quiet(raises_what_cannot_be_sent, trials=5, executor=pool)
+        assert "Unpicklable: 1" in {row["reason"] for row in result.history}
+    with ProcessPoolExecutor(1) as pool, pytest.raises(nr.NoRegretError, match="The executor broke"):
+        quiet(dies, executor=pool)
+
+
+# -- stopping and going on --------------------------------------------------------------------------------------------
+
+
+def test_the_same_call_goes_on_and_a_finished_one_evaluates_nothing(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    calls = []
+
+    def objective(x, kind):
+        calls.append(x)
+        return score(x, kind)
+
+    straight = quiet(objective, SPACE, trials=9)
+    calls.clear()
+    for trials in (4, 9, 9):
+        result = quiet(objective, SPACE, trials=trials, storage=storage)
+    assert len(calls) == 9
+    assert told(result) == told(straight)
+    with pytest.raises(nr.InvalidInput, match="of other parameters"):
+        quiet(objective, nr.Space(x=nr.Float(0, 2), kind=nr.Choice("a", "b")), storage=storage)
+    with pytest.raises(nr.InvalidInput, match="another seed"):
+        quiet(objective, SPACE, storage=storage, seed=1)
+    with pytest.raises(nr.InvalidInput, match="another goal"):
+        nr.minimize(objective, SPACE, trials=9, storage=storage)
+
+
+def test_a_study_is_named_after_its_objective():
+    assert quiet(score, SPACE, trials=1).study.name == "score"
+    assert quiet(partial(score, kind="a"), trials=1).study.name == "score"
+    assert quiet(lambda x: x, trials=1).study.name == "maximize"
+
+
+def test_an_interrupt_returns_the_result_so_far_and_loses_nothing(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    calls = []
+
+    def objective(x, kind):
+        calls.append(x)
+        if len(calls) == 4:
+            raise KeyboardInterrupt
+        return score(x, kind)
+
+    result = quiet(objective, SPACE, trials=8, storage=storage)
+    assert [row["state"] for row in result.history] == ["observed"] * 3 + ["pending"]
+    assert "interrupted (Ctrl-C) after 3 of 8 trials; the same call goes on" in result.stopped
+    assert "stopped: it was interrupted" in repr(result)
+    result = quiet(objective, SPACE, trials=8, storage=storage)
+    assert result.stopped is None
+    assert len(calls) == 9
+    assert told(result) == told(quiet(score, SPACE, trials=8))
+
+
+def test_an_interrupt_before_the_first_answer():
+    def objective(x):
+        raise KeyboardInterrupt
+
+    result = quiet(objective)
+    assert "none yet" in repr(result)
+    with pytest.raises(nr.TrialError, match="No trial has a value yet"):
+        _ = result.best_value
+
+
+def test_one_run_at_a_time_on_a_storage(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+
+    def objective(x):
+        with pytest.raises(nr.StorageError, match="Another process is tuning"):
+            quiet(score, trials=2, storage=storage, name="other")
+        return x
+
+    assert len(quiet(objective, trials=2, storage=storage).trials) == 2
+
+
+SCRIPT = """
+import os, signal, sys
+from pathlib import Path
+import noregret as nr
+
+calls = Path("calls")
+def objective(x, kind):
+    with calls.open("a") as log:
+        log.write("x")
+    if len(calls.read_text()) == int(os.environ.get("STOP_AT", "-1")):
+        os.kill(os.getpid(), getattr(signal, os.environ["STOP_BY"]))
+    return -(x - 0.4) ** 2 + (0.5 if kind == "b" else 0.0)
+
+space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
+result = nr.maximize(objective, space, trials=10, storage=os.environ.get("STORAGE", "sqlite:///s.db"))
+print(result)
+print([(t.number, t.point.tolist(), t.reward) for t in result.trials if t.reward is not None])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "kill"), reason="signals need a POSIX system")
+def test_interrupted_and_killed_runs_end_as_one_that_was_not(tmp_path):
+    (tmp_path / "script.py").write_text(SCRIPT)
+
+    def work(**environment):
+        return subprocess.run(
+            [sys.executable, "script.py"],
+            env={**os.environ, **environment},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+
+    interrupted = work(STOP_AT="3", STOP_BY="SIGINT")
+    assert interrupted.returncode == 0, interrupted.stderr
+    assert "stopped: it was interrupted (Ctrl-C) after 2 of 10 trials" in interrupted.stdout
+    assert "Stopped: it was interrupted" in interrupted.stderr
+    killed = work(STOP_AT="7", STOP_BY="SIGKILL")
+    assert killed.returncode == -9
+    finished = work()
+    assert finished.returncode == 0, finished.stderr
+    straight = work(STORAGE="sqlite:///other.db")
+    assert finished.stdout == straight.stdout
+    assert (tmp_path / "calls").read_text() == "x" * (10 + 2 + 10)  # two were evaluated again
