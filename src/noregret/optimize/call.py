@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 
 from ..domain import Domain
-from ..study.study import AnyPolicy
+from ..study.goal import AnyPolicy
 from .result import Result
 from .run import Callback, Objective, Run
 

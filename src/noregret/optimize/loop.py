@@ -126,8 +126,8 @@ def nothing_works(failed: int, last: Trial) -> str:
     many = f"All {failed} trials" if failed > 1 else "The only trial"
     return (
         f"{many} failed, the last one with {last.reason!r}. Usually the objective has a mistake that its arguments "
-        f"have nothing to do with: call it by yourself with {where(last)!r}. Failed trials stay on record; to begin afresh "
-        "where there is a storage, choose another `name`."
+        f"have nothing to do with: call it by yourself with {where(last)!r}. Failed trials stay on record; to begin "
+        "afresh where there is a storage, choose another `name`."
     )
 
 

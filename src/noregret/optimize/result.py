@@ -14,7 +14,6 @@ from ..study.study import Study
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
 
 @final
@@ -94,7 +93,7 @@ class Result:
             rows.append(row | {f"{prefix}.{name}": value for name, value in entries.items()})
         return pd.DataFrame(rows)
 
-    def plot(self, path: str | Path | None = None) -> Figure:
+    def plot(self, path: str | Path | None = None) -> Any:
         """All values, the best so far, and where trials failed; needs the extra `plot`.
 
         Args:

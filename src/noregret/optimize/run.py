@@ -9,14 +9,15 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, final
+from typing import Any, final
 
 from ..checks import flag, integer, listed, number, shown
 from ..domain import Arms, Box, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..record import Trial
 from ..serialize import loads
-from ..study.study import AnyPolicy, Study, check_policy
+from ..study.goal import AnyPolicy, Goal
+from ..study.study import Study, check_policy
 from .answers import Outcome, attempt, usable
 from .limits import LONGEST, Limited
 from .lock import alone, finished
@@ -58,7 +59,7 @@ class Evaluation:
 class Run:
     """What a call of `maximize` or `minimize` asks for; the attributes are its arguments."""
 
-    goal: Literal["maximize", "minimize"]
+    goal: Goal
     objective: Objective
     space: Domain
     trials: int
