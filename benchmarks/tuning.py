@@ -58,7 +58,13 @@ def parsed():
     parser.add_argument("--durations", choices=["equal", "random"], default="equal", help="of several workers")
     parser.add_argument("--within", type=float, metavar="GAP", help="say how many runs came so close to the maximum")
     parser.add_argument("--markdown", metavar="FILE", help="write the tables there too")
-    parser.add_argument("--policy", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="space -> policy")
+    parser.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        metavar="NAME=MODULE:FUNCTION",
+        help="space -> policy; told parallel= if it takes that",
+    )
     parser.add_argument(
         "--method", action="append", default=[], metavar="NAME=MODULE:FUNCTION", help="(space, seed) -> suggest, tell"
     )

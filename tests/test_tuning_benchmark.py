@@ -9,7 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1] / "benchmarks"))
 
 from tuning_parts.functions import EXTRA, FUNCTIONS
-from tuning_parts.methods import METHODS, add_method, add_policy
+from tuning_parts.methods import METHODS, OfPolicy, add_method, add_policy
 from tuning_parts.problems import DEVELOPMENT, HELD_OUT, PROBLEMS
 from tuning_parts.report import Table, bootstrap, present, reached, rows, worker_ratios
 from tuning_parts.runs import Cache, key, parts, run
@@ -193,6 +193,22 @@ def test_a_policy_suggests_while_answers_are_pending():
     done = run("conditional", "ei@4", 0, 7)
     assert np.isfinite(done["told"]).all()
     assert len(set(done["values"])) > 3
+
+
+@pytest.mark.parametrize(("name", "workers"), [("taking", 1), ("taking@3", 3)])
+def test_policies_that_take_it_are_told_the_number_of_workers(name, workers):
+    told = []
+
+    def make(space, *, parallel):
+        told.append(parallel)
+        return METHODS["ei"].make(space)
+
+    METHODS["taking"] = OfPolicy(make)
+    try:
+        run("levy-5", name, 0, 3)
+    finally:
+        del METHODS["taking"]
+    assert told == [workers]
 
 
 def three_methods():

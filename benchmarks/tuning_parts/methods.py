@@ -5,6 +5,9 @@ dict that `suggest` gave. Peers are imported when they are first used (`peers.py
 """
 
 import importlib
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -35,10 +38,11 @@ class RandomSearch:
 
 
 class Policy:
-    """A policy of this library, in a study."""
+    """A policy of this library, in a study: what `make(space)` gives, or `make(space, parallel=workers)` if it can."""
 
-    def __init__(self, space, seed, make):
-        self.study, self.open = nr.Study(make(space), seed=seed), Open()
+    def __init__(self, space, seed, make, workers=1):
+        told = {"parallel": workers} if "parallel" in inspect.signature(make).parameters else {}
+        self.study, self.open = nr.Study(make(space, **told), seed=seed), Open()
 
     def suggest(self):
         trial = self.study.ask()
@@ -61,6 +65,16 @@ def named(dotted):
     return getattr(importlib.import_module(module), name)
 
 
+@dataclass(frozen=True)
+class OfPolicy:
+    """What makes the method of a policy."""
+
+    make: Callable[..., Any]
+
+    def __call__(self, space, seed, workers=1):
+        return Policy(space, seed, self.make, workers)
+
+
 METHODS = {
     "random": RandomSearch,
     "tpe": lambda space, seed: Optuna(space, seed, "TPESampler"),
@@ -69,14 +83,20 @@ METHODS = {
     "turbo": Turbo,
     "ax": Ax,
     "smac": Smac,
-    "ei": lambda space, seed: Policy(space, seed, expected_improvement),
+    "ei": OfPolicy(expected_improvement),
 }
+
+
+def begun(name, space, seed, workers=1):
+    """A method at the beginning of a run; policies alone are told how many evaluations will be in flight."""
+    make = METHODS[name]
+    return make(space, seed, workers) if isinstance(make, OfPolicy) else make(space, seed)
 
 
 def add_policy(text):
     """Make a method of `name=dotted`, where the dotted name gives the policy of a space."""
     name, _, dotted = text.partition("=")
-    METHODS[name] = lambda space, seed: Policy(space, seed, named(dotted))
+    METHODS[name] = OfPolicy(named(dotted))
 
 
 def add_method(text):

@@ -145,6 +145,7 @@ class Turbo(Encoded):
             self.first = self.sobol(2 * self.dimension, self.seed)
 
     def fitted(self, X, y):
+        from botorch.exceptions import ModelFittingError
         from botorch.fit import fit_gpytorch_mll
         from botorch.models import SingleTaskGP
         from gpytorch.constraints import Interval
@@ -155,7 +156,10 @@ class Turbo(Encoded):
         stationary = MaternKernel(nu=2.5, ard_num_dims=self.dimension, lengthscale_constraint=Interval(0.005, 4.0))
         likelihood = GaussianLikelihood(noise_constraint=Interval(1e-8, 1e-3))
         model = SingleTaskGP(X, y, covar_module=ScaleKernel(stationary), likelihood=likelihood)
-        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        try:
+            fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        except ModelFittingError:  # of points that rounding has made equal, say: with what the fit began with
+            model.eval()
         return model, stationary.lengthscale.detach()[0]
 
     def chosen(self):

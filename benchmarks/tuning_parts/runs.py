@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from .methods import METHODS
+from .methods import begun
 from .problems import PROBLEMS
 
 
@@ -69,7 +69,7 @@ def run(problem_name, name, seed, trials):
     flying, now = [], 0.0  # a heap of (when it ends, number, parameters, value, told)
     clock = Clock()
     with clock:
-        method = METHODS[method_name](problem.space, seed)
+        method = begun(method_name, problem.space, seed, workers)
     for number in range(trials + workers):
         if number >= workers:
             now, _, parameters, value, told = heapq.heappop(flying)
