@@ -17,6 +17,7 @@ ORDER = [
     "serialize",
     "randomness",
     "parameters",
+    "conditions",
     "domain",
     "kernels.derivatives",
     "kernels.differences",

@@ -171,6 +171,8 @@ DESCRIBED = [
     nr.Int(W(1), np.int32(9), log=B(False), step=np.uint8(2)),
     nr.Choice(S("a"), W(3), F(0.5), B(True), None),
     nr.Space(x=nr.Float(W(0), F(1)), k=nr.Choice(S("a"), S("b"))),
+    nr.when(S("k"), [S("a"), F(2), B(True)], nr.Float(W(0), F(1))),
+    nr.Space(k=nr.Choice(S("a"), S("b")), x=nr.when(S("k"), S("a"), nr.Float(W(0), F(1)))),
     nr.Box(F(0), W(1)),
     nr.Box(np.array([0, 0], dtype=np.int16), [W(1), F(2)]),
     nr.Arms.grid(F(0), W(1), W(5)),

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -250,6 +251,39 @@ def test_a_function_that_does_not_take_the_parameters_is_found_before_the_first_
     assert result.exit_code == 1
     assert "cannot be called with the parameters x, kind" in result.output
     assert not (folder / "job.db").exists()
+
+
+CONDITION = '[parameters.y]\ntype = "float"\nlow = 0.0\nhigh = 1.0\nwhen = { kind = "b c" }\n[policy]'
+
+
+def test_a_parameter_may_count_for_some_values_of_another_alone(folder):
+    (folder / "objective.py").write_text(
+        "def score(x, kind, y=None): return -(x - 0.4) ** 2 + (1.0 if y is None else y)"
+    )
+    result = tune(write(folder, ("[policy]", CONDITION)))
+    assert result.exit_code == 0, result.output
+    assert {len(trial.parameters) for trial in trials(folder)} == {2, 3}
+    assert all(("y" in trial.parameters) == (trial.parameters["kind"] == "b c") for trial in trials(folder))
+    table = result.output.partition("best by posterior mean")[2]
+    assert re.search(r"^ *0.4 +a +- +", table, re.MULTILINE)
+
+
+def test_a_condition_must_fit_and_its_parameter_needs_a_default(folder):
+    result = tune(write(folder, ("[policy]", CONDITION)))
+    assert "cannot be called with the parameters x, kind, y" in result.output
+    (folder / "objective.py").write_text("def score(x, kind, y): return y")
+    sys.modules.pop("objective", None)
+    result = tune(write(folder, ("[policy]", CONDITION)))
+    assert result.exit_code == 1
+    assert "Those with `when` are left out where they do not count: give them defaults." in result.output
+    result = tune(write(folder, ("[policy]", CONDITION.replace("b c", "c"))))
+    assert "Parameter `'y'` counts only for some values of 'kind': 'c' is not among the options" in result.output
+
+
+def test_a_command_gets_an_empty_word_for_what_does_not_count(folder):
+    command = 'command = "test -n {y} && echo 1 || echo 0"'
+    tune(write(folder, ("[policy]", CONDITION), ('function = "objective:score"', command)))
+    assert {(trial.parameters["kind"], trial.reward) for trial in trials(folder)} == {("a", 0.0), ("b c", 1.0)}
 
 
 def test_a_missing_file_and_a_changed_policy_are_explained(folder):

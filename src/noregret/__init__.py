@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         gp_ucb_cpd_regret_bound,
         gp_ucb_cpd_regret_rate,
     )
+    from .conditions import when
     from .domain import Arms, Box, Space
     from .environments import Environment
     from .errors import (
@@ -123,6 +124,7 @@ _HOME = {
         "gp_ucb_cpd_regret_rate",
     ],
     "theory.constraint_bounds": ["least_slack", "noiseless_constraints_bounds", "noisy_constraints_bounds"],
+    "conditions": ["when"],
     "domain": ["Arms", "Box", "Space"],
     "environments": ["Environment"],
     "errors": [
@@ -274,6 +276,7 @@ __all__ = [
     "probability_of_improvement",
     "replicate",
     "simulate",
+    "when",
 ]
 
 

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array, shown
+from .conditions import Conditional, Conditions, Mask
 from .errors import InvalidInput
 from .parameters import Choice, Float, Int, Parameter
 from .randomness import world_generator
@@ -44,42 +45,51 @@ def _named(pairs: list[Any]) -> dict[str, Any]:
     return result
 
 
-@described_by(encode=lambda space: {"parameters": to_plain(list(space.parameters.items()))}, decode=_decode_space)
+@described_by(encode=lambda space: {"parameters": to_plain(list(space.declared.items()))}, decode=_decode_space)
 class Space:
     """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
 
+    Parameters that count only where others have certain values are declared with `when`.
+
     Attributes:
-        parameters: name to `Float`, `Int` or `Choice`, in the order given.
+        declared: name to what was given, in the order given.
+        parameters: name to `Float`, `Int` or `Choice`, conditional ones included.
+        conditions: what conditional parameters depend on; None where there are none.
         dimension: number of columns of an encoded point.
     """
 
-    def __init__(self, /, **parameters: Parameter) -> None:
+    def __init__(self, /, **parameters: Parameter | Conditional) -> None:
         if not parameters:
             raise InvalidInput("Space needs at least one named parameter, e.g. Space(x=Float(0, 1)).")
         for name, parameter in parameters.items():
-            if not isinstance(parameter, Float | Int | Choice):
+            if not isinstance(parameter, Float | Int | Choice | Conditional):
                 raise InvalidInput(
                     f"Parameter `{shown(name)}` is {shown(parameter)}: it must be a Float, Int or Choice."
                 )
-        self.parameters: Mapping[str, Parameter] = parameters
-        self.dimension = sum(parameter.columns for parameter in parameters.values())
+        conditions = Conditions(parameters)
+        self.declared: Mapping[str, Parameter | Conditional] = parameters
+        self.parameters: Mapping[str, Parameter] = conditions.parameters
+        self.conditions = conditions if conditions.needs else None
+        self.dimension = sum(parameter.columns for parameter in self.parameters.values())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Space) and list(self.parameters.items()) == list(other.parameters.items())
+        return isinstance(other, Space) and list(self.declared.items()) == list(other.declared.items())
 
     def __hash__(self) -> int:
-        return hash(tuple(self.parameters.items()))
+        return hash(tuple(self.declared.items()))
 
     def __repr__(self) -> str:
-        return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in self.parameters.items())})"
+        return f"Space({', '.join(f'{name}={parameter!r}' for name, parameter in self.declared.items())})"
 
     def encode(self, parameters: Mapping[str, Any]) -> Array:
-        """The point `(d,)` in the unit cube of a dict with every parameter."""
+        """The point `(d,)` in the unit cube of a dict with every parameter (of conditional ones, those that count)."""
         if not isinstance(parameters, Mapping):
             raise InvalidInput(
                 f"Parameters are a dict such as {{'{next(iter(self.parameters))}': ...}}, not {shown(parameters)}."
             )
         given, known = {str(name) for name in parameters}, set(self.parameters)
+        if self.conditions is not None and given <= known:
+            return np.array(self.conditions.encode(parameters))
         if given != known:
             missing, extra = sorted(known - given), sorted(given - known)
             raise InvalidInput(
@@ -95,8 +105,10 @@ class Space:
         return np.array(columns)
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
-        """The parameters behind an encoded point `(d,)`."""
+        """The parameters behind an encoded point `(d,)`; of conditional ones those that count there."""
         (row,) = _rows("point", finite_array("point", point).reshape(1, -1), self.dimension)  # a point, whatever shape
+        if self.conditions is not None:
+            return self.conditions.decode(row)
         result, start = {}, 0
         for name, parameter in self.parameters.items():
             result[name] = parameter.decode(row[start : start + parameter.columns])
@@ -128,7 +140,12 @@ class Space:
             if not isinstance(parameter, Float):
                 values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
                 result[:, columns] = values
-        return np.clip(result, self.lower, self.upper)
+        result = np.clip(result, self.lower, self.upper)
+        return result if self.conditions is None else self.conditions.settle(result)
+
+    def active(self, points: Array) -> Mask | None:
+        """Which columns of encoded points `(n, d)` belong to parameters that count there; None where all always do."""
+        return None if self.conditions is None else self.conditions.active(points)
 
     def inside(self, name: str, points: npt.ArrayLike | Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Array:
         """Encoded points `(n, d)` of a dict of parameters, a list of them, or encoded points, checked.
@@ -154,6 +171,8 @@ class Space:
             )
         for name, count in counts.items():
             counts[name] = integer(f"per_dimension[{name}]", count, low=1)
+        if self.conditions is not None:
+            return Arms(self._rows_with_conditions(counts, self.conditions), space=self, counts=tuple(counts.items()))
         check_count(math.prod(_count_of_values(p, counts.get(name, 0)) for name, p in self.parameters.items()))
         columns = [
             np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
@@ -162,6 +181,19 @@ class Space:
         places = np.indices([len(column) for column in columns]).reshape(len(columns), -1)  # the last varies fastest
         rows = np.concatenate([column[place] for column, place in zip(columns, places, strict=True)], axis=1)
         return Arms(rows, space=self, counts=tuple(counts.items()))
+
+    def _rows_with_conditions(self, counts: Mapping[str, int], conditions: Conditions) -> Array:
+        """Every combination once: what does not count does not multiply the others. Parents come first."""
+        rows = conditions.middle[None]
+        for (name, parameter), (_, columns) in zip(self.parameters.items(), self.columns(), strict=True):
+            values = np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
+            active = conditions.active(rows)[:, columns.start]
+            check_count(len(rows) + int(active.sum()) * (len(values) - 1))
+            repeats = np.where(active, len(values), 1)
+            of_value = np.concatenate([np.arange(count) for count in repeats])
+            rows, active = np.repeat(rows, repeats, axis=0), np.repeat(active, repeats)
+            rows[active, columns] = values[of_value[active]]
+        return rows
 
 
 @described
@@ -371,7 +403,10 @@ Domain = Arms | Box | Space
 
 
 def count_of_points(domain: Domain) -> int | None:
-    """How many points there are: arms, or combinations of whole numbers and choices; None for infinitely many."""
+    """How many points there are: arms, or combinations of whole numbers and choices; None for infinitely many.
+
+    With conditional parameters no more than that.
+    """
     if isinstance(domain, Arms):
         return len(domain)
     if isinstance(domain, Box):

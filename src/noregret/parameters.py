@@ -148,7 +148,7 @@ class Int:
 Option = str | int | float | bool | None
 
 
-def _plain(option: Any) -> Any:
+def plain_option(option: Any) -> Any:
     """Numpy's strings, numbers and booleans, and classes derived from those, as Python's own."""
     if isinstance(option, np.generic):
         option = option.item()
@@ -175,7 +175,7 @@ class Choice:
     def __init__(self, *options: Option) -> None:
         if not options:
             raise InvalidInput("Choice needs at least one option.")
-        plain = tuple(_plain(option) for option in options)
+        plain = tuple(plain_option(option) for option in options)
         for given, option in zip(options, plain, strict=True):
             if not isinstance(option, str | int | float | None) or (
                 isinstance(option, float) and not math.isfinite(option)
@@ -197,7 +197,7 @@ class Choice:
 
     def encode(self, value: Any) -> list[float]:
         """Columns of an option; errors if there is no such option."""
-        position = self._position(_plain(value))
+        position = self._position(plain_option(value))
         if position is None:
             raise InvalidInput(f"{shown(value)} is not among the options {shown(self.options)}.")
         # 1 / sqrt(2) puts any two options at distance 1.

@@ -189,7 +189,10 @@ class _Slice(NamedTuple):
 def _slices(domain: Domain, best: Trial) -> list[_Slice]:
     """One for each parameter or coordinate that has several values there."""
     result = []
+    counting = domain.active(best.point[None]) if isinstance(domain, Space) else None
     for name, parameter, columns in _axes(domain):
+        if counting is not None and not counting[0, columns.start]:
+            continue
         if isinstance(domain, Arms):
             points = domain.points[_on_slice(domain, domain.points, best.point, columns)]
             if not isinstance(parameter, Choice):
@@ -198,6 +201,7 @@ def _slices(domain: Domain, best: Trial) -> list[_Slice]:
             values = parameter.values(SLICE_POINTS)
             points = np.repeat(best.point[None], len(values), axis=0)
             points[:, columns] = [parameter.encode(value) if isinstance(domain, Space) else [value] for value in values]
+            points = domain.snap(points) if isinstance(domain, Space) else points
         if len(points) > 1:
             decoded = [_value(domain, point, name, columns) for point in points]
             result.append(_Slice(name, parameter, columns, decoded, points, best))

@@ -358,11 +358,16 @@ def detector(**arguments):
     return [made.add(point, value) for point, value in zip(POINTS, VALUES, strict=True)]
 
 
+def conditional(on, values):
+    return nr.Space(a=nr.Choice(1, "b"), c=nr.when(on, values, nr.Float(0, 1)))
+
+
 def domains_and_kernels():
     yield Target("Float", nr.Float, {"low": n(0.0), "high": n(1.0), "log": f()}, use_parameter)
     yield Target("Int", nr.Int, {"low": w(0), "high": w(8), "log": f(), "step": w(2)}, use_parameter)
     yield Target("Choice", lambda a, b: nr.Choice(a, b), {"a": any_("a"), "b": any_(2)}, use_parameter)
     yield Target("Space", nr.Space, {"x": o(nr.Float(0, 1)), "y": o(nr.Int(0, 3))}, use_domain)
+    yield Target("when", conditional, {"on": any_("a"), "values": any_(1)})
     yield Target("Box", nr.Box, {"lower": p(0.0), "upper": p(1.0)}, use_domain)
     yield Target("Arms", nr.Arms, {"points": p(POINTS), "space": o(None, optional=True)}, use_domain)
     yield Target("Arms.grid", nr.Arms.grid, {"lower": n(0.0), "upper": n(1.0), "count": w(3)}, len)

@@ -197,12 +197,15 @@ class PointSearch:
         """Take these starts uphill in the real columns, in place; how many points were looked at."""
         low, span = domain.lower[real], (domain.upper - domain.lower)[real]
         fixed = at[who].copy()
+        counting = domain.active(fixed) if isinstance(domain, Space) else None
         factor = _power_of_two(unit)
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
             points = fixed[which]
             points[:, real] = np.clip(low + u * span, low, low + span)
             found, gradients = surface.slopes(points)
+            if counting is not None:  # what does not count stays where it is
+                gradients = np.where(counting[which], gradients, 0.0)
             return found * factor, gradients[:, real] * (span * factor)
 
         u, found, counted = ascend(
@@ -318,15 +321,22 @@ def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, 
 
 
 def _neighbours(domain: Box | Space, point: Array) -> Array:
-    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice."""
+    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice.
+
+    What begins to count thereby begins at the middle of its range.
+    """
     rows = []
     if isinstance(domain, Space):
+        counting = domain.active(point[None])
         for parameter, columns in domain.columns():
+            if counting is not None and not counting[0, columns.start]:
+                continue
             for value in _other_values(parameter, point[columns]):
                 row = point.copy()
                 row[columns] = parameter.encode(value)
                 rows.append(row)
-    return np.array(rows).reshape(len(rows), domain.dimension)
+    points = np.array(rows).reshape(len(rows), domain.dimension)
+    return domain.snap(points) if isinstance(domain, Space) and domain.conditions is not None else points
 
 
 def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from ..checks import shown
+from ..conditions import Conditional, when
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..parameters import Choice, Float, Int, Parameter
@@ -29,10 +30,15 @@ class _Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     pass
 
 
+_Option = str | int | float | bool
+_When = dict[str, _Option | list[_Option]] | None  # name of another parameter to a value of it, or several
+
+
 class _Float(_Table, tag="float", frozen=True):
     low: float
     high: float
     log: bool = False
+    when: _When = None
 
 
 class _Int(_Table, tag="int", frozen=True):
@@ -40,10 +46,12 @@ class _Int(_Table, tag="int", frozen=True):
     high: int
     log: bool = False
     step: int = 1
+    when: _When = None
 
 
 class _Choice(_Table, tag="choice", frozen=True):
-    options: list[str | int | float | bool]
+    options: list[_Option]
+    when: _When = None
 
 
 class Evaluation(_Table, frozen=True):
@@ -177,16 +185,21 @@ def _check_objective(objective: Evaluation) -> None:
         )
 
 
-def _parameter(table: Mapping[str, Any]) -> Parameter:
+def _parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
     kind = table.get("type")
     if kind not in ("float", "int", "choice"):
         raise InvalidInput(f"`type` is {kind!r}: it must be 'float', 'int' or 'choice'.")
     described: _Float | _Int | _Choice = convert(table, _Float | _Int | _Choice, "")
+    result: Parameter | Conditional
     if isinstance(described, _Choice):
-        return Choice(*described.options)
-    if isinstance(described, _Float):
-        return Float(described.low, described.high, log=described.log)
-    return Int(described.low, described.high, log=described.log, step=described.step)
+        result = Choice(*described.options)
+    elif isinstance(described, _Float):
+        result = Float(described.low, described.high, log=described.log)
+    else:
+        result = Int(described.low, described.high, log=described.log, step=described.step)
+    for on, values in (described.when or {}).items():
+        result = when(on, values, result)
+    return result
 
 
 def _beside(storage: str, folder: Path) -> str:

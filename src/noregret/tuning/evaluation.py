@@ -7,7 +7,7 @@ import inspect
 import json
 import math
 import subprocess
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from .config import Evaluation, TuningFile
 from .outside import SHOWN, exception_text, imported, one_line
 from .template import filled
 
+NEED_DEFAULTS = " Those with `when` are left out where they do not count: give them defaults."
 Evaluate = Callable[[Mapping[str, Any]], float]
 
 
@@ -31,21 +32,24 @@ class ObjectiveError(Exception):
 def evaluator(job: TuningFile) -> Evaluate:
     """The function from parameters to the objective's number; what can be checked beforehand is."""
     if job.objective.function is not None:
-        return _function(job.objective.function, job.folder, list(job.space.parameters))
+        return _function(job.objective.function, job.folder, job.space)
     return _command(job.objective, job.folder, job.space)
 
 
-def _function(reference: str, folder: Path, names: Iterable[str]) -> Evaluate:
+def _function(reference: str, folder: Path, space: Space) -> Evaluate:
+    names = list(space.parameters)
+    conditional = () if space.conditions is None else space.conditions.needs
     module_name, _, function_name = reference.partition(":")
     if not module_name or not function_name:
         raise InvalidInput(f"[objective] `function` is {reference!r}: write 'module:function', such as 'svm:accuracy'.")
     function = imported("[objective] `function`", reference, module_name, function_name, folder)
     try:
         inspect.signature(function).bind(**dict.fromkeys(names))
+        inspect.signature(function).bind(**dict.fromkeys(name for name in names if name not in conditional))
     except TypeError as error:
         raise InvalidInput(
             f"[objective] `function` {reference!r} cannot be called with the parameters {', '.join(names)} as keyword "
-            f"arguments: {error}."
+            f"arguments: {error}.{NEED_DEFAULTS if conditional else ''}"
         ) from error
     except ValueError:  # a built-in without a signature: the first trial will tell
         pass

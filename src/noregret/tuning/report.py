@@ -121,7 +121,7 @@ def _best_table(job: TuningFile, study: Study, answered: list[list[Trial]]) -> s
             _value(job.sign * float(mean[position])),
             f"{std[position]:.2g}",
         ]
-        rows.append([*map(_value, shown.values()), *figures])
+        rows.append([*(_value(shown[name]) if name in shown else "-" for name in job.space.parameters), *figures])
     headings = [*job.space.parameters, "tried", "average", "posterior mean", "std"]
     listing = tabulate(rows, headings, tablefmt="simple", disable_numparse=True, stralign="right")
     return f"\n{job.name}: best by posterior mean\n\n{listing}\n"

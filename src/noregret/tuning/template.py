@@ -51,6 +51,8 @@ _OPENINGS = re.compile("|".join(f"(?P<_{i}>{opening})" for i, (opening, _, _) in
 def filled(template: str, names: Iterable[str], *, options: Iterable[str] = ()) -> Callable[[Mapping[str, Any]], str]:
     """The function from parameters to a command; a template in which a value could do harm is refused.
 
+    A parameter that does not count, by its conditions, is an empty word.
+
     Args:
         template: with {name} for parameters.
         names: of the parameters.
@@ -69,7 +71,7 @@ def filled(template: str, names: Iterable[str], *, options: Iterable[str] = ()) 
     pieces = _pieces(template.strip(), known)
     _check_places("".join(literal + (FIELD if name is not None else "") for literal, name in pieces))
     return lambda parameters: "".join(
-        literal + ("" if name is None else quoted(str(parameters[name]))) for literal, name in pieces
+        literal + ("" if name is None else quoted(str(parameters.get(name, "")))) for literal, name in pieces
     )
 
 
