@@ -21,6 +21,7 @@ OPTIMA = {
     "branin-category": {"x": 3.14159265, "y": 2.275, "kind": "c"},
     "levy-5": {f"x{i}": 1.0 for i in range(5)},
     "camel-noisy": {"x": 0.089842, "y": -0.712656},
+    "conditional-when": {"way": "ride", "shared": 0.8, "load": 10**-1.5, "gear": 7},
     "conditional": {"way": "ride", "shared": 0.8, "pace": 0.1, "load": 10**-1.5, "gear": 7},
     "ackley-10": {f"x{i}": 0.0 for i in range(10)},
     "log-rosenbrock": {f"x{i}": 10.0 for i in range(4)},
@@ -308,3 +309,17 @@ def test_text_and_markdown_say_the_exceptions():
     tables = [line for line in page.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in tables[:5]} == {10}
     assert {line.count("|") for line in tables[5:]} == {5}
+
+
+@pytest.mark.parametrize("method", ["random", "tpe"])
+def test_methods_suggest_what_counts_alone(method):
+    pytest.importorskip("optuna")
+    problem = PROBLEMS["conditional-when"]
+    peer = METHODS[method](problem.space, 0)
+    named = set()
+    for _ in range(20):
+        parameters = peer.suggest()
+        named.add((parameters["way"], *sorted(parameters)))
+        peer.tell(parameters, problem.value(parameters))
+        assert problem.space.decode(problem.space.encode(parameters)).keys() == parameters.keys()
+    assert len(named) == 3

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from noregret import Choice, Float, Int, Space
+from noregret import Choice, Float, Int, Space, when
 
 from .base import Problem
 
@@ -128,6 +128,13 @@ CONDITIONAL = Space(
     load=Float(1e-4, 1e1, log=True),
     gear=Int(1, 12),
 )
+CONDITIONAL_DECLARED = Space(
+    way=CONDITIONAL.parameters["way"],
+    shared=CONDITIONAL.parameters["shared"],
+    pace=when("way", "walk", CONDITIONAL.parameters["pace"]),
+    load=when("way", "ride", CONDITIONAL.parameters["load"]),
+    gear=when("way", "ride", CONDITIONAL.parameters["gear"]),
+)
 FUNCTIONS = [
     Problem(name="hartmann-6", space=_cube(6, 0.0, 1.0), value=hartmann_6, best=3.3223680),
     Problem(name="ackley-mixed", space=ACKLEY_MIXED, value=ackley_mixed, best=0.0),
@@ -148,4 +155,8 @@ FUNCTIONS = [
     ),
     Problem(name="cliff", space=_cube(4, 0.0, 1.0), value=cliff, best=0.0520759, held_out=True),
 ]  # fmt: skip
-EXTRA = [Problem(name="ackley-20", space=_cube(20, -10.0, 15.0), value=ackley_20, best=0.0, held_out=True)]
+EXTRA = [
+    Problem(name="ackley-20", space=_cube(20, -10.0, 15.0), value=ackley_20, best=0.0, held_out=True),
+    # The problem "conditional", where the space says which parameters count.
+    Problem(name="conditional-when", space=CONDITIONAL_DECLARED, value=conditional, best=0.9999788, held_out=True),
+]

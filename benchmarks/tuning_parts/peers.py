@@ -35,7 +35,7 @@ class Optuna:
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         self.study = optuna.create_study(direction="maximize", sampler=getattr(optuna.samplers, sampler)(seed=seed))
-        self.distributions, self.open = {}, Open()
+        self.distributions, self.open, self.conditions = {}, Open(), space.conditions
         distributions = optuna.distributions
         for name, parameter in space.parameters.items():
             if isinstance(parameter, nr.Choice):
@@ -45,7 +45,18 @@ class Optuna:
             self.distributions[name] = kind(parameter.low, parameter.high, log=parameter.log)
 
     def suggest(self):
-        trial = self.study.ask(self.distributions)
+        if self.conditions is None:
+            trial = self.study.ask(self.distributions)
+        else:  # its own way with conditions: a parameter is suggested where it counts
+            trial = self.study.ask()
+            for name, parameter in self.conditions.parameters.items():
+                if not self.conditions.is_active(name, trial.params):
+                    continue
+                if isinstance(parameter, nr.Choice):
+                    trial.suggest_categorical(name, parameter.options)
+                else:
+                    suggest = trial.suggest_float if isinstance(parameter, nr.Float) else trial.suggest_int
+                    suggest(name, parameter.low, parameter.high, log=parameter.log)
         return self.open.add(dict(trial.params), trial)
 
     def tell(self, parameters, reward):
