@@ -197,3 +197,18 @@ def test_a_climb_leaves_alone_what_does_not_count():
         assert ("y" in trial.parameters) == (trial.parameters["on"] == "yes")
         assert trial.parameters["on"] == "yes" or column == 0.5
         study.tell(trial, 1.0)
+
+
+def test_maximize_calls_with_what_counts_and_wants_defaults_for_the_rest():
+    space = nr.Space(way=nr.Choice("walk", "ride"), pace=nr.when("way", "walk", nr.Float(0, 1)))
+
+    def time(way, pace=None):
+        assert (pace is None) == (way == "ride")
+        return 0.2 if pace is None else -((pace - 0.3) ** 2)
+
+    result = nr.maximize(time, space, trials=8, seed=1)
+    assert {row["state"] for row in result.history} == {"observed"}
+    assert {frozenset(row["parameters"]) for row in result.history} == {frozenset({"way"}), frozenset({"way", "pace"})}
+    assert result.best_parameters == {"way": "ride"}
+    with pytest.raises(nr.InvalidInput, match="left out where they do not count: give them defaults"):
+        nr.maximize(lambda way, pace: 0.0, space, trials=3)

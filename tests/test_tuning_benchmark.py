@@ -311,15 +311,15 @@ def test_text_and_markdown_say_the_exceptions():
     assert {line.count("|") for line in tables[5:]} == {5}
 
 
-@pytest.mark.parametrize("method", ["random", "tpe"])
-def test_methods_suggest_what_counts_alone(method):
-    pytest.importorskip("optuna")
+def test_methods_suggest_what_counts_alone():
     problem = PROBLEMS["conditional-when"]
-    peer = METHODS[method](problem.space, 0)
-    named = set()
+    method, named = METHODS["random"](problem.space, 0), set()
     for _ in range(20):
-        parameters = peer.suggest()
+        parameters = method.suggest()
         named.add((parameters["way"], *sorted(parameters)))
-        peer.tell(parameters, problem.value(parameters))
-        assert problem.space.decode(problem.space.encode(parameters)).keys() == parameters.keys()
-    assert len(named) == 3
+        method.tell(parameters, problem.value(parameters))
+    assert named == {
+        ("walk", "pace", "shared", "way"),
+        ("ride", "gear", "load", "shared", "way"),
+        ("stay", "shared", "way"),
+    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -77,7 +77,7 @@ class Run:
         if not isinstance(self.space, Space | Box | Arms):
             hint = " Write nr.Space(**parameters)." if isinstance(self.space, dict) else ""
             raise InvalidInput(f"`space` must be a Space, Box or Arms, not {shown(self.space)}.{hint}")
-        check_objective(self.objective, _names(self.space))
+        check_objective(self.objective, _names(self.space), _conditional(self.space))
         integer("trials", self.trials, low=1, high=MOST_TRIALS)
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
@@ -178,8 +178,11 @@ def automatic(space: Domain, *, parallel: int) -> AnyPolicy:
     return expected_improvement(space, kernel, noise=0.05, refit=refit, pending=pending)
 
 
-def check_objective(objective: object, names: Sequence[str] | None) -> None:
-    """Refuse, before anything is evaluated, what cannot be called with these names, or with a point where None."""
+def check_objective(objective: object, names: Sequence[str] | None, conditional: Collection[str] = ()) -> None:
+    """Refuse, before anything is evaluated, what cannot be called with these names, or with a point where None.
+
+    Nor without those of them that do not always count.
+    """
     if not callable(objective):
         raise InvalidInput(f"`objective` must be a function of the parameters, not {shown(objective)}.")
     if inspect.iscoroutinefunction(objective):
@@ -190,9 +193,15 @@ def check_objective(objective: object, names: Sequence[str] | None) -> None:
         return
     try:
         _ = called.bind(None) if names is None else called.bind(**dict.fromkeys(names))
+        if names is not None and conditional:
+            called.bind(**dict.fromkeys(name for name in names if name not in conditional))
     except TypeError as error:
         given = "a point, an array (d,)" if names is None else f"the parameters {', '.join(names)} as keyword arguments"
         hint = "" if names is None or all(map(str.isidentifier, names)) else " Names with spaces go to a **dict."
+        if conditional:
+            hint += (
+                " Parameters with conditions are left out where they do not count: give them defaults, or take **dict."
+            )
         raise InvalidInput(f"`objective` cannot be called with {given}: {error}.{hint}") from error
 
 
@@ -200,6 +209,12 @@ def _names(space: Domain) -> list[str] | None:
     """Of the parameters; None where the domain has no named ones."""
     named = space.space if isinstance(space, Arms) else space
     return list(named.parameters) if isinstance(named, Space) else None
+
+
+def _conditional(space: Domain) -> Collection[str]:
+    """Names of the parameters that do not always count."""
+    named = space.space if isinstance(space, Arms) else space
+    return () if not isinstance(named, Space) or named.conditions is None else named.conditions.needs
 
 
 def _name_of(objective: Objective, goal: str) -> str:
