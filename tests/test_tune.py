@@ -131,13 +131,40 @@ def test_shell_arguments_are_quoted_and_json_is_read(folder):
     assert {trial.reward for trial in trials(folder)} == {2.0}
 
 
-def test_minimizing_negates_what_is_recorded_and_shows_what_was_said(folder):
+@pytest.mark.parametrize("objective", [False, True], ids=["at the top", "with the objective"])
+def test_losses_are_minimised_recorded_and_shown_as_they_are(folder, objective):
     (folder / "objective.py").write_text("def score(x, kind): return 3 + (x - 0.4) ** 2")
-    path = write(folder, ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"'))
-    result = tune(path)
+    said = ('score"', 'score"\ngoal = "minimize"') if objective else ("trials = 12", 'trials = 12\ngoal = "minimize"')
+    result = tune(write(folder, said))
     assert result.exit_code == 0, result.output
-    assert all(trial.reward <= -3 for trial in trials(folder))
-    assert "(best 3)" in result.output
+    losses = [trial.reward for trial in trials(folder)]
+    assert all(3 <= loss < 4 for loss in losses)
+    for number, loss in enumerate(losses, start=1):
+        (line,) = [line for line in result.output.splitlines() if line.startswith(f"trial {number}:")]
+        assert f"-> {loss:.6g}  (best {min(losses[:number]):.6g})" in line
+    table = result.output.split("std\n")[1].splitlines()[1:6]
+    means = [float(row.split()[-2]) for row in table if row.split()]
+    assert means == sorted(means)
+    assert means[0] == pytest.approx(3, abs=0.1)
+    assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").best().reward == 3
+
+
+@pytest.mark.parametrize(
+    ("changes", "match"),
+    [
+        ([("trials = 12", 'trials = 12\ngoal = "min"')], "`goal` is 'min': .* Did you mean 'minimize'?"),
+        ([('score"', 'score"\ngoal = "max"')], "[objective] `goal` is 'max': .* Did you mean 'maximize'?"),
+        (
+            [("trials = 12", 'trials = 12\ngoal = "minimize"'), ('score"', 'score"\ngoal = "maximize"')],
+            "`goal` is 'minimize' at the top of the file and 'maximize' in [objective]: say it once",
+        ),
+    ],
+)
+def test_a_goal_is_said_once_and_spelt_right(folder, changes, match):
+    output = tune(write(folder, *changes)).output
+    for part in match.split(" .* "):
+        assert part in output
+    assert not (folder / "job.db").exists()
 
 
 @pytest.mark.parametrize(
@@ -299,14 +326,14 @@ def test_a_changed_goal_is_refused(folder):
     tune(write(folder), "--trials", "2")
     changed = tune(write(folder, ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"')))
     assert changed.exit_code == 1
-    assert "was made with another goal" in changed.output
+    assert 'was made with another goal ("maximize" then, "minimize" now). A study' in changed.output
 
 
 def test_the_prior_mean_of_losses_is_a_loss(folder):
     goal = ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"')
     result = tune(write(folder, goal, ("noise = 0.1", "noise = 0.1\nprior_mean = 5.0")), "--trials", "1")
     assert result.exit_code == 0, result.output
-    assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy.prior_mean == -5.0
+    assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").predict([[0.0, 1.0, 0.0]])[0][0] > 0.0
 
 
 def test_one_tuner_at_a_time(folder):

@@ -33,6 +33,8 @@ def main() -> None:
 def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None) -> None:
     """Tune what FILE (TOML) describes: try parameters, learn, try better ones.
 
+    What the objective gives is maximised; with goal = "minimize" at the top of FILE it is a loss, and is minimised.
+
     Every trial is on disk the moment it is known. Stop with Ctrl-C (or a crash) and run the same command again: the
     study goes on where it was. A finished study is only shown; raise --trials to go on.
     """
@@ -126,7 +128,7 @@ def _picture(job: config.TuningFile, study: Study) -> None:
     from . import plots
 
     try:
-        plots.tuning(study, job.plot, sign=job.sign, label="reward" if job.sign > 0 else "objective")
+        plots.tuning(study, job.plot)
     except MissingExtra as error:
         click.echo(f"No picture: {error}")
     except OSError as error:

@@ -44,7 +44,7 @@ def _new_figure(width: float, height: float) -> Figure:
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str = "reward") -> None:
+def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | None = None) -> None:
     """Save a picture of a study: what was observed, and what is known of each parameter.
 
     Left, every observation and the best so far. Then the posterior along each named parameter, or each coordinate of
@@ -55,14 +55,15 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str = "r
     Args:
         study: with at least one answered trial.
         path: of the PNG.
-        sign: -1 where rewards are negated losses, so that the picture shows losses.
-        label: of the vertical axes.
+        sign: -1 where a study was told losses negated, so that the picture shows losses; one with goal="minimize" shows
+            them as they are.
+        label: of the vertical axes; "reward" or, where the goal is to minimise, "loss" unless given.
     """
     best = study.best()
     slices = _slices(study.policy.domain, best)[:MAX_SLICES] if isinstance(study.policy, Policy) else []
     figure = _new_figure(4.6 * (1 + len(slices)), 3.8)
     axes: Any = figure.subplots(1, 1 + len(slices), squeeze=False)[0]
-    _history(axes[0], study, sign, label)
+    _history(axes[0], study, sign, _label(study, label))
     for ax, along in zip(axes[1:], slices, strict=True):
         _draw_slice(ax, study, along, sign)
     where = "" if best.context is None else f" under context {_short(best.context)}"
@@ -86,6 +87,11 @@ def progress(study: Study, path: str | Path | None = None) -> Figure:
     return figure
 
 
+def _label(study: Study, given: str | None) -> str:
+    """Of what is told."""
+    return ("reward" if study.goal == "maximize" else "loss") if given is None else given
+
+
 def _named(trial: Trial) -> str:
     """Where a trial is, in words."""
     if trial.parameters is None:
@@ -104,7 +110,8 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     numbers = np.array([trial.number for trial in answered]) + 1
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
     ax.plot(numbers, sign * rewards, "o", ms=4, color=OBSERVED, label="observed")
-    best, end = np.maximum.accumulate(rewards), len(study.trials) + 0.5  # to the last trial: a single one is seen too
+    better, end = np.maximum if study.goal == "maximize" else np.minimum, len(study.trials) + 0.5
+    best = better.accumulate(rewards)  # drawn to the end of the last trial: a single one is seen too
     ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label="best so far")
     failed = [trial.number + 1 for trial in study.trials if trial.state == "failed"]
     if failed:  # as ticks along the axis, however many there are
@@ -117,14 +124,16 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     ax.legend(frameon=False, fontsize=8)
 
 
-def changes(study: Study, path: Path, *, known: Sequence[int] = (), label: str = "reward", unit: str = "trial") -> None:
+def changes(
+    study: Study, path: Path, *, known: Sequence[int] = (), label: str | None = None, unit: str = "trial"
+) -> None:
     """Save a picture of a study whose world changes: what was played, what came of it, and where it started anew.
 
     Args:
         study: with at least one answered trial, on a domain of one dimension.
         path: of the PNG.
         known: rounds at which the world did change, where that is known, as in a simulation.
-        label: of the rewards.
+        label: of the rewards; see `tuning`.
         unit: what a round is, such as "hour".
     """
     name, values = _played(study)
@@ -146,7 +155,7 @@ def changes(study: Study, path: Path, *, known: Sequence[int] = (), label: str =
         ax.margins(x=0.01)
     many = "s" * (len(restarts) != 1)
     played.set(ylabel=name, title=f"{study.name}: {len(restarts)} restart{many} in {len(trials)} {unit}s")
-    rewarded.set(xlabel=unit, ylabel=label)
+    rewarded.set(xlabel=unit, ylabel=_label(study, label))
     figure.savefig(path, dpi=110)
 
 

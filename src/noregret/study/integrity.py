@@ -274,7 +274,7 @@ def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, 
     differing += _differing(stored_facts(stored.about, where), json.loads(about))
     if differing:
         raise InvalidInput(
-            f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
+            f"{where} was made with another {', '.join(dict.fromkeys(differing))}. A study keeps what it was "
             "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
             f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
         )

@@ -25,7 +25,7 @@ def check_storage(make: Callable[[], Any]) -> None:
     """Raise an `AssertionError` where a storage breaks a promise.
 
     What it needs of a storage is what `Study` needs: a study is made in it under a name, opened again by name alone,
-    resumed with an equal policy and seed, and shared by several `Study` objects (and threads) at once.
+    resumed with an equal policy, goal and seed, and shared by several `Study` objects (and threads) at once.
 
     Args:
         make: gives what is passed to `Study(storage=...)`, a new and empty place at each call: today the URL of a file
@@ -60,15 +60,16 @@ def _keys(trials: Any) -> list[tuple[Any, ...]]:
 
 def _check_comes_back(storage: Any) -> None:
     """All kinds of trials, to the last bit."""
-    study = Study(_space(), seed=2**70, storage=storage, name="everything", about={"goal": "minimize"})
+    study = Study(_space(), seed=2**70, storage=storage, name="everything", goal="minimize", about={"units": "s"})
     first, _, third = study.ask(count=3)
     study.tell(third, 0.1 + 0.2)
     study.fail(first, "nonsense: 'quoted' \N{SNOWMAN} \udcff")
     study.add({"x": 10.0, "kind": 3, "n": 2}, -1e-300)
     again = Study.open(storage=storage, name="everything")
     promise(again.policy == study.policy, "The policy that comes out of the storage is not the one that went in.")
+    promise(again.goal == "minimize", f"A study that minimises comes out of the storage with goal {again.goal!r}.")
     promise(again.seed == 2**70, f"The seed 2**70 comes back as {again.seed}: it is a whole number of any size.")
-    promise(again.about == {"goal": "minimize"}, f"The facts about a study come back as {again.about}.")
+    promise(again.about == {"units": "s"}, f"The facts about a study come back as {again.about}.")
     promise(
         _keys(again.trials) == _keys(study.trials),
         "The trials that come out of the storage are not those that went in: numbers keep every bit, text every "
@@ -107,6 +108,7 @@ def _check_resumed(storage: Any) -> None:
     other = gp_ucb(Arms.grid(0, 1, 12), Matern(1.5, 0.2), noise=0.1)
     for what, call in {
         "policy": lambda: Study(other, storage=storage, about={"units": "kg"}),
+        "goal": lambda: Study(_arms(), goal="minimize", storage=storage, about={"units": "kg"}),
         "seed": lambda: Study(_arms(), seed=1, storage=storage, about={"units": "kg"}),
         "facts": lambda: Study(_arms(), storage=storage, about={"units": "g"}),
     }.items():

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import msgspec
 
@@ -17,6 +17,7 @@ from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..parameters import Choice, Float, Int, Parameter
 from ..policy.policy import Policy
+from ..study.goal import Goal, check_goal
 from .schema import Place, policy
 from .sections import convert, within
 
@@ -59,7 +60,7 @@ class Evaluation(_Table, frozen=True):
 
     function: str | None = None  # "module:function", called with the parameters as keyword arguments
     command: str | None = None  # a shell command with {name} for each parameter
-    goal: Literal["maximize", "minimize"] = "maximize"
+    goal: str | None = None  # of the file, where it does not say so itself, as files used to
     timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # seconds, of a command
 
 
@@ -68,6 +69,7 @@ class _File(_Table, frozen=True):
     parameters: dict[str, dict[str, Any]]
     policy: dict[str, Any]
     objective: Evaluation
+    goal: str | None = None
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
     name: str | None = None
@@ -82,6 +84,7 @@ class TuningFile:
     Attributes:
         name: of the study.
         folder: where the file lies; its relative paths and its objective start from there.
+        goal: "maximize" or "minimize", what the objective gives.
         trials: how many there shall be in all, failed ones included.
         seed: of the study.
         storage: URL of the database.
@@ -92,17 +95,13 @@ class TuningFile:
 
     name: str
     folder: Path
+    goal: Goal
     trials: int
     seed: int
     storage: str
     plot: Path
     policy: Policy
     objective: Evaluation
-
-    @property
-    def sign(self) -> float:
-        """What a number of the objective is multiplied by to become a reward, which is always maximised."""
-        return 1.0 if self.objective.goal == "maximize" else -1.0
 
     @property
     def space(self) -> Space:
@@ -163,13 +162,26 @@ def _job(file: _File, path: Path) -> TuningFile:
     return TuningFile(
         name=name,
         folder=folder,
+        goal=_goal(file),
         trials=file.trials,
         seed=file.seed,
         storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
-        policy=within("policy", policy, file.policy, domain, file.objective.goal, Place(space, folder)),
+        policy=within("policy", policy, file.policy, domain, Place(space, folder)),
         objective=file.objective,
     )
+
+
+def _goal(file: _File) -> Goal:
+    """Of the whole file; said at its top, or with the objective."""
+    if file.goal is None and file.objective.goal is not None:
+        return within("objective", check_goal, file.objective.goal)
+    if file.objective.goal not in (None, file.goal):
+        raise InvalidInput(
+            f"`goal` is {file.goal!r} at the top of the file and {file.objective.goal!r} in [objective]: say it once, "
+            "at the top."
+        )
+    return check_goal("maximize" if file.goal is None else file.goal)
 
 
 def _check_objective(objective: Evaluation) -> None:

@@ -69,7 +69,7 @@ class Live:
     def ended(self, study: Study, trial: Trial) -> None:
         """Show one trial."""
         self._keep_best(trial)
-        result = f"failed: {trial.reason}" if trial.reward is None else _value(self._job.sign * trial.reward)
+        result = f"failed: {trial.reason}" if trial.reward is None else _value(trial.reward)
         self._say(f"trial {trial.number + 1}: {_parameters(trial)} -> {result}  ({self._best_text()})")
         self._show(sum(trial.state != "pending" for trial in study.trials))
 
@@ -79,11 +79,12 @@ class Live:
         self._say(f"Stopped after {done} of {self._job.trials} trials; run the same command again to go on.")
 
     def _keep_best(self, trial: Trial) -> None:
-        if trial.reward is not None and (self._best is None or trial.reward > self._best):
-            self._best = trial.reward
+        if trial.reward is not None:
+            better = max if self._job.goal == "maximize" else min
+            self._best = trial.reward if self._best is None else better(trial.reward, self._best)
 
     def _best_text(self) -> str:
-        return "no value yet" if self._best is None else f"best {_value(self._job.sign * self._best)}"
+        return "no value yet" if self._best is None else f"best {_value(self._best)}"
 
     def _show(self, done: int) -> None:
         self._bar.n = done
@@ -111,14 +112,14 @@ def summary(job: TuningFile, study: Study) -> str:
 def _best_table(job: TuningFile, study: Study, answered: list[list[Trial]]) -> str:
     mean, std = study.predict(np.array([trials[0].point for trials in answered]))
     rows = []
-    for position in sorted(range(len(answered)), key=lambda i: -mean[i])[:TOP]:
+    for position in np.argsort(-mean if job.goal == "maximize" else mean, kind="stable")[:TOP]:
         trials = answered[position]
         average = sum(trial.reward or 0.0 for trial in trials) / len(trials)
         shown: dict[str, Any] = trials[0].parameters or {}
         figures = [
             len(trials),
-            _value(job.sign * average),
-            _value(job.sign * float(mean[position])),
+            _value(average),
+            _value(float(mean[position])),
             f"{std[position]:.2g}",
         ]
         rows.append([*(_value(shown[name]) if name in shown else "-" for name in job.space.parameters), *figures])

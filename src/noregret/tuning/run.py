@@ -33,8 +33,8 @@ def opened(job: TuningFile) -> Iterator[tuple[Study, Evaluate]]:
     no lock: it may lie where nothing can be written.
     """
     evaluate = evaluator(job)
-    about = {"goal": job.objective.goal}
-    study = Study(job.policy, seed=job.seed, storage=job.storage, name=job.name, about=about)
+    about = {"goal": job.goal}  # as files have it from before studies had a goal; those are continued, too
+    study = Study(job.policy, goal=job.goal, seed=job.seed, storage=job.storage, name=job.name, about=about)
     if finished(job, study):
         yield study, evaluate
         return
@@ -77,14 +77,14 @@ def run(job: TuningFile, study: Study, evaluate: Evaluate, reporter: Reporter) -
     reporter.begun(study)
     # A run that was killed left its trial pending: the same point is evaluated now, under the same number.
     for trial in [trial for trial in study.trials if trial.state == "pending"]:
-        reporter.ended(study, _evaluate(job, study, evaluate, trial))
+        reporter.ended(study, _evaluate(study, evaluate, trial))
     while len(study.trials) < job.trials:
-        reporter.ended(study, _evaluate(job, study, evaluate, study.ask()))
+        reporter.ended(study, _evaluate(study, evaluate, study.ask()))
 
 
-def _evaluate(job: TuningFile, study: Study, evaluate: Evaluate, trial: Trial) -> Trial:
+def _evaluate(study: Study, evaluate: Evaluate, trial: Trial) -> Trial:
     try:
         value = evaluate(trial.parameters or {})
     except ObjectiveError as error:
         return study.fail(trial, str(error))
-    return study.tell(trial, job.sign * value)
+    return study.tell(trial, value)

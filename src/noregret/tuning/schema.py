@@ -162,7 +162,7 @@ class Place(NamedTuple):
 Reader = Callable[[Mapping[str, Any], Place], Any]
 
 
-def policy(table: Mapping[str, Any], domain: Domain, goal: str, place: Place) -> Policy:
+def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     """The policy of `[policy]`."""
     entries = dict(table)
     name = entries.pop("algorithm", None)
@@ -172,8 +172,6 @@ def policy(table: Mapping[str, Any], domain: Domain, goal: str, place: Place) ->
     if isinstance(entries.get("pending"), str):
         entries["pending"] = {"type": one_named("pending", entries["pending"], PENDING_BY_NAME)}
     arguments = read(described, entries, place, named=f"`{name}`")
-    if goal == "minimize" and "prior_mean" in arguments:
-        arguments["prior_mean"] = -arguments["prior_mean"]  # the file speaks of losses, the policy of rewards
     if "pending" in described.allowed:
         # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
         arguments.setdefault("pending", Ignored(failed="worst"))
