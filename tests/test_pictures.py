@@ -106,6 +106,22 @@ def test_best_so_far_of_the_last_trial_alone(tmp_path, monkeypatch):
     assert np.ptp(best.get_xdata()) > 0.0
 
 
+def test_losses_are_drawn_as_they_are(tmp_path, monkeypatch):
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, 0.3), noise=0.1, prior_mean=2.0), goal="minimize")
+    for x, loss in ((0.0, 2.5), (0.5, 1.5), (1.0, 2.0)):
+        study.add([x], loss)
+    axes = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes
+    assert axes[0].get_ylabel() == "loss"
+    (best,) = of_color(axes[0], plots.BEST)
+    assert best.get_ydata().tolist() == [2.5, 1.5, 1.5, 1.5]
+    observed, *_ = of_color(axes[0], plots.OBSERVED)
+    assert observed.get_ydata().tolist() == [2.5, 1.5, 2.0]
+    (mean,) = of_color(axes[1], plots.MODEL)
+    np.testing.assert_array_equal(mean.get_ydata(), study.predict()[0])
+    rewarded = drawn(monkeypatch, lambda: plots.changes(study, tmp_path / "y.png")).axes[1]
+    assert rewarded.get_ylabel() == "loss"
+
+
 @pytest.mark.parametrize("log", [False, True])
 def test_whole_numbers_have_whole_ticks_and_no_joined_line(log, tmp_path, monkeypatch):
     study = tuned(nr.Space(depth=nr.Int(1, 4, log=log)), [1.0, 2.0, 1.5])

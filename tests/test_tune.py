@@ -330,10 +330,14 @@ def test_a_changed_goal_is_refused(folder):
 
 
 def test_the_prior_mean_of_losses_is_a_loss(folder):
-    goal = ('function = "objective:score"', 'function = "objective:score"\ngoal = "minimize"')
-    result = tune(write(folder, goal, ("noise = 0.1", "noise = 0.1\nprior_mean = 5.0")), "--trials", "1")
+    changes = ("trials = 12", 'trials = 12\ngoal = "minimize"'), ("noise = 0.1", "noise = 0.1\nprior_mean = 5.0")
+    result = tune(write(folder, *changes), "--trials", "1")
     assert result.exit_code == 0, result.output
-    assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").predict([[0.0, 1.0, 0.0]])[0][0] > 0.0
+    study = nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job")
+    assert study.policy.prior_mean == 5.0
+    seen = study.trials[0].parameters
+    (far,), _ = study.predict({"x": 1.0 - seen["x"], "kind": "a" if seen["kind"] == "b c" else "b c"})
+    assert 0.0 < far < 5.0  # between the loss that was told and the prior mean
 
 
 def test_one_tuner_at_a_time(folder):
