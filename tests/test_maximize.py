@@ -424,6 +424,27 @@ def test_a_time_limit_holds_in_the_threads_of_an_executor():
     assert all((row["state"] == "failed") == (row["parameters"]["x"] > 0.5) for row in result.history)
 
 
+def slow_above_a_half(x):
+    if x > 0.5:
+        time.sleep(60)
+    return x
+
+
+@pytest.mark.slow
+def test_a_time_limit_holds_in_the_processes_of_an_executor():
+    with ProcessPoolExecutor(1) as pool:
+        result = quiet(slow_above_a_half, trials=3, timeout=0.3, executor=pool)
+    assert {row["reason"] for row in result.history} == {None, "no answer within 0.3 s"}
+    assert all((row["state"] == "failed") == (row["parameters"]["x"] > 0.5) for row in result.history)
+
+
+def test_an_executor_that_was_shut_down_is_an_error_in_words():
+    pool = ThreadPoolExecutor(1)
+    pool.shutdown()
+    with pytest.raises(nr.NoRegretError, match="takes no more work"):
+        quiet(score, SPACE, executor=pool)
+
+
 # -- several at once --------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from click.testing import CliRunner
 
 import noregret as nr
 from noregret.cli import main
+from noregret.optimize import opening
 from noregret.tuning.config import load
 
 FILE = """
@@ -88,6 +89,57 @@ def test_it_tunes_continuously_and_learns_the_kernel(folder):
     assert resumed.exit_code == 0, resumed.output
     bad = tune(write(folder, ("noise = 0.1", "noise = 0.1\nrefit = { evry = 5 }")))
     assert "[policy] [refit] unknown evry. Did you mean 'every'?" in bad.output
+
+
+POLICY = FILE[FILE.index("[policy]") : FILE.index("[objective]")]
+
+
+def test_without_a_policy_a_file_does_what_maximize_does(folder):
+    sys.path.insert(0, str(folder))
+    path = write(folder, (POLICY, ""), ("grid = 6\n", ""))
+    first = tune(path, "--trials", "5")
+    assert first.exit_code == 0, first.output
+    assert tune(path, "--trials", "9").exit_code == 0
+    from objective import score
+
+    space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b c"))
+    result = nr.maximize(score, space, trials=9, progress=False)
+    assert [(t.parameters, t.reward) for t in trials(folder)] == [(t.parameters, t.reward) for t in result.trials]
+    on_a_grid = tune(write(folder, (POLICY, ""), ("trials", 'name = "grid"\ntrials')), "--trials", "4")
+    assert on_a_grid.exit_code == 0, on_a_grid.output
+    assert "4 trials on 12 combinations of 2 parameters" in on_a_grid.output
+
+
+def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, monkeypatch):
+    path = write(folder, (POLICY, ""))
+    assert tune(path, "--trials", "2").exit_code == 0
+    chosen = nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy
+    other = nr.greedy_variance(chosen.domain, nr.Matern(2.5, 0.3), noise=0.1)  # as a later version might choose
+    monkeypatch.setattr(opening, "automatic", lambda domain, *, parallel: other)
+    assert tune(path, "--trials", "4").exit_code == 0
+    assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy == chosen
+    other_space = tune(write(folder, (POLICY, ""), ("low = 0.0", "low = 0.5")))
+    assert "is of other parameters" in other_space.output
+
+
+@pytest.mark.slow
+def test_a_function_that_hangs_is_ended_by_its_timeout(folder):
+    (folder / "objective.py").write_text(
+        "import time\ndef score(x, kind):\n    if kind == 'a': time.sleep(60)\n    return x"
+    )
+    lines = ('function = "objective:score"', 'function = "objective:score"\ntimeout = 0.5')
+    result = tune(write(folder, lines), "--trials", "3")
+    assert result.exit_code == 0, result.output
+    assert {t.reason for t in trials(folder) if t.parameters["kind"] == "a"} == {"no answer within 0.5 s"}
+    assert all(t.reward == t.parameters["x"] for t in trials(folder) if t.parameters["kind"] == "b c")
+
+
+def test_a_run_in_which_nothing_works_ends_early(folder):
+    (folder / "objective.py").write_text("def score(x, kind): raise KeyError('data')")
+    result = tune(write(folder))
+    assert result.exit_code == 1
+    assert "All 10 trials failed, the last one with \"KeyError: 'data'\"" in result.output
+    assert len(trials(folder)) == 10
 
 
 def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
@@ -234,7 +286,6 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (("trials = 12", f'trials = 12\nplot = "{"x" * 300}.png"'), "cannot be written: File name too long"),
         (("trials = 12", f'trials = 12\nname = "{"x" * 300}"'), "File name too long"),
         (("noise = 0.1", "noise = 1e200"), "[policy] `noise` is 1e+200"),
-        (('function = "objective:score"', 'function = "objective:score"\ntimeout = 3'), "`timeout` is for a `command`"),
         (('function = "objective:score"', 'command = "echo 1"\ntimeout = inf'), "`timeout` is inf"),
         (('function = "objective:score"', 'command = " "'), "`command` is empty"),
         (("[parameters.x]", '[parameters."a.b"]'), "cannot be called with the parameters"),
@@ -302,7 +353,7 @@ def test_a_condition_must_fit_and_its_parameter_needs_a_default(folder):
     sys.modules.pop("objective", None)
     result = tune(write(folder, ("[policy]", CONDITION)))
     assert result.exit_code == 1
-    assert "Those with `when` are left out where they do not count: give them defaults." in result.output
+    assert "are left out where they do not count: give them defaults" in result.output
     result = tune(write(folder, ("[policy]", CONDITION.replace("b c", "c"))))
     assert "Parameter `'y'` counts only for some values of 'kind': 'c' is not among the options" in result.output
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
+from noregret.optimize.opening import automatic
 from noregret.slots.check import SLOTS
 from noregret.slots.envelope import ConstantWidth
 from noregret.slots.explore import UncertaintySampling, UniformExploration
@@ -106,7 +107,11 @@ def test_the_page_names_everything():
     assert missing == []
 
 
-BLOCKS = [block for block in re.findall(r"^```toml\n(.*?)^```", PAGE, re.M | re.S) if "[policy]" in block]
+BLOCKS = [
+    block
+    for block in re.findall(r"^```toml\n(.*?)^```", PAGE, re.M | re.S)
+    if "[policy]" in block or "trials = " in block  # not those that are a part of a file alone
+]
 
 
 @pytest.mark.parametrize("block", BLOCKS, ids=range(len(BLOCKS)))
@@ -114,7 +119,9 @@ def test_the_pages_files_are_accepted_and_play(folder, block):
     (folder / "mine.py").write_text(re.search(r"^with `mine.py`:\n\n```python\n(.*?)^```", PAGE, re.M | re.S).group(1))
     path = folder / "job.toml"
     path.write_text(block if "trials = " in block else JOB + block + OBJECTIVE)
-    policy = load(path).policy
+    job = load(path)
+    policy = automatic(job.domain, parallel=1) if job.policy is None else job.policy
+    assert (job.policy is None) == ("[policy]" not in block)
     assert nr.Policy.from_json(policy.to_json()) == policy
     study = nr.Study(policy, seed=0)
     for k in range(3):
@@ -123,7 +130,7 @@ def test_the_pages_files_are_accepted_and_play(folder, block):
 
 
 def test_there_are_blocks_of_each_kind():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6
     assert sum("trials = " in block for block in BLOCKS) == 1
 
 

@@ -7,8 +7,9 @@ from concurrent.futures import Executor
 
 from ..domain import Domain
 from ..study.goal import AnyPolicy
+from .objective import Objective
 from .result import Result
-from .run import Callback, Objective, Run
+from .run import Callback, Run
 
 
 def maximize(

@@ -16,7 +16,9 @@ from ..errors import InvalidInput
 from .answers import Outcome, exception_text
 
 LONGEST = 1e8  # seconds
-IDLE = 60.0  # seconds after which a process that nobody asks ends by itself, should its owner have been killed
+# Seconds after which a process that nobody asks ends by itself: should its owner have been killed; and in the worker of
+# somebody else's pool, which waits for it when the pool is shut down.
+IDLE, IDLE_ABROAD = 60.0, 2.0
 
 Task = Callable[[Any], Outcome]
 
@@ -49,6 +51,7 @@ class Limited:
 
     def __init__(self, task: Task, seconds: float, *, token: str = "") -> None:
         self._task, self._seconds, self._token = task, seconds, token or uuid4().hex
+        self._idle = IDLE_ABROAD if token else IDLE
         self._own = threading.local()
         self._pools: list[Any] = []
 
@@ -85,7 +88,9 @@ class Limited:
 
         pool = getattr(self._own, "pool", None)
         if pool is None or pool not in self._pools:
-            pool = loky.ProcessPoolExecutor(max_workers=1, timeout=IDLE, initializer=_receive, initargs=(self._task,))
+            pool = loky.ProcessPoolExecutor(
+                max_workers=1, timeout=self._idle, initializer=_receive, initargs=(self._task,)
+            )
             self._pools.append(pool)
             self._own.pool = pool
         try:

@@ -99,7 +99,14 @@ class Loop:
             trial = self._study.ask()
         else:
             return
-        future = self._executor.submit(self._task, where(trial))
+        try:
+            future = self._executor.submit(self._task, where(trial))
+        except BrokenExecutor:
+            raise
+        except RuntimeError as error:
+            raise NoRegretError(
+                f"The executor takes no more work ({error}). Usually it was shut down, as at the end of its `with`."
+            ) from error
         self._under_way[future] = trial
         future.add_done_callback(self._done.put)
 

@@ -26,13 +26,13 @@ class Bar:
     """
 
     def __init__(self, name: str, trials: int, *, goal: str, show: bool) -> None:
-        looked_at = sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules)
-        self._show = show
+        self._show = show and sys.stderr is not None
         self._ended = 0
         self._best: float | None = None
         self._better = gt if goal == "maximize" else lt
+        looked_at = self._show and (sys.stderr.isatty() or "ipykernel" in sys.modules)
         self._bar = tqdm(
-            total=trials, desc=name, unit="trial", file=sys.stderr, disable=not (show and looked_at), dynamic_ncols=True
+            total=trials, desc=name, unit="trial", file=sys.stderr, disable=not looked_at, dynamic_ncols=True
         )
 
     def __enter__(self) -> Self:

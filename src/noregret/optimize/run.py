@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-import os
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
 
@@ -15,43 +13,20 @@ from ..checks import flag, integer, listed, number, shown
 from ..domain import Arms, Box, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..record import Trial
-from ..serialize import loads
 from ..study.goal import AnyPolicy, Goal
 from ..study.study import Study, check_policy
-from .answers import Outcome, attempt, usable
 from .limits import LONGEST, Limited
 from .lock import alone, finished
 from .loop import Loop, nothing_works
+from .objective import Evaluation, Objective, check_objective
+from .opening import opened
 from .progress import Bar
 from .result import Result
 
-Objective = Callable[..., Any]
 Callback = Callable[[Study, Trial], object]
 
 MOST_TRIALS = 1_000_000
 MOST_IN_FLIGHT = 10_000
-
-
-@final
-@dataclass(frozen=True)
-class Evaluation:
-    """An objective, called with what it was made for; can be sent to other processes if the objective can.
-
-    Attributes:
-        objective: called with keyword arguments where it is given a dict, else with the point.
-        home: the process it comes from.
-    """
-
-    objective: Objective
-    home: int = field(default_factory=os.getpid)
-
-    def __call__(self, at: Any) -> Outcome:
-        """The objective's number, or why there is none."""
-        outcome = attempt(partial(self._value, at))
-        return outcome if os.getpid() == self.home else outcome._replace(error=None)  # not every error can be sent back
-
-    def _value(self, at: Any) -> float:
-        return usable(self.objective(**at) if isinstance(at, dict) else self.objective(at))
 
 
 @final
@@ -77,7 +52,7 @@ class Run:
         if not isinstance(self.space, Space | Box | Arms):
             hint = " Write nr.Space(**parameters)." if isinstance(self.space, dict) else ""
             raise InvalidInput(f"`space` must be a Space, Box or Arms, not {shown(self.space)}.{hint}")
-        check_objective(self.objective, _names(self.space), _conditional(self.space))
+        check_objective(self.objective, self.space)
         integer("trials", self.trials, low=1, high=MOST_TRIALS)
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
@@ -131,25 +106,16 @@ class Run:
         return reason
 
     def _study(self, at_once: int) -> Study:
-        """New, or as it is in the storage; a policy that was chosen when it began stays."""
         name = _name_of(self.objective, self.goal) if self.name is None else self.name
-        policy = self.policy or self._stored_policy(name) or automatic(self.space, parallel=at_once)
-        return Study(policy, goal=self.goal, seed=self.seed, storage=self.storage, name=name)
-
-    def _stored_policy(self, name: str) -> AnyPolicy | None:
-        from ..storage import SqlStorage
-
-        stored = None if self.storage is None else SqlStorage(self.storage).find(name)
-        if stored is None:
-            return None
-        policy: AnyPolicy = loads(stored.policy)
-        check_policy(policy)
-        if policy.domain != self.space:
-            raise InvalidInput(
-                f"Study {name!r} in {self.storage} is of other parameters: {shown(policy.domain)} then, "
-                f"{shown(self.space)} now. Choose another `name` for the new ones."
-            )
-        return policy
+        return opened(
+            self.space,
+            self.policy,
+            goal=self.goal,
+            seed=self.seed,
+            storage=self.storage,
+            name=name,
+            parallel=at_once,
+        )
 
     def _at_once(self) -> int:
         """How many evaluations are under way at a time."""
@@ -164,57 +130,6 @@ class Run:
                 "how many evaluations shall be under way at once."
             )
         return integer("in_flight", workers, low=1, high=MOST_IN_FLIGHT)
-
-
-def automatic(space: Domain, *, parallel: int) -> AnyPolicy:
-    """The policy for who names none."""
-    from ..algorithms import expected_improvement
-    from ..kernels import Matern
-    from ..slots.pending import Hallucinated, Ignored
-    from ..slots.refit import Refit
-
-    pending = Ignored(failed="worst") if parallel == 1 else Hallucinated(failed="worst")
-    kernel, refit = Matern(2.5, (0.5,) * space.dimension), Refit(every=3, restarts=4)
-    return expected_improvement(space, kernel, noise=0.05, refit=refit, pending=pending)
-
-
-def check_objective(objective: object, names: Sequence[str] | None, conditional: Collection[str] = ()) -> None:
-    """Refuse, before anything is evaluated, what cannot be called with these names, or with a point where None.
-
-    Nor without those of them that do not always count.
-    """
-    if not callable(objective):
-        raise InvalidInput(f"`objective` must be a function of the parameters, not {shown(objective)}.")
-    if inspect.iscoroutinefunction(objective):
-        raise InvalidInput("`objective` is an `async` function: wrap it, as in lambda **p: asyncio.run(f(**p)).")
-    try:
-        called = inspect.signature(objective)
-    except (TypeError, ValueError):  # a built-in without a signature: the first trial will tell
-        return
-    try:
-        _ = called.bind(None) if names is None else called.bind(**dict.fromkeys(names))
-        if names is not None and conditional:
-            called.bind(**dict.fromkeys(name for name in names if name not in conditional))
-    except TypeError as error:
-        given = "a point, an array (d,)" if names is None else f"the parameters {', '.join(names)} as keyword arguments"
-        hint = "" if names is None or all(map(str.isidentifier, names)) else " Names with spaces go to a **dict."
-        if conditional:
-            hint += (
-                " Parameters with conditions are left out where they do not count: give them defaults, or take **dict."
-            )
-        raise InvalidInput(f"`objective` cannot be called with {given}: {error}.{hint}") from error
-
-
-def _names(space: Domain) -> list[str] | None:
-    """Of the parameters; None where the domain has no named ones."""
-    named = space.space if isinstance(space, Arms) else space
-    return list(named.parameters) if isinstance(named, Space) else None
-
-
-def _conditional(space: Domain) -> Collection[str]:
-    """Names of the parameters that do not always count."""
-    named = space.space if isinstance(space, Arms) else space
-    return () if not isinstance(named, Space) or named.conditions is None else named.conditions.needs
 
 
 def _name_of(objective: Objective, goal: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from ..checks import shown
 from ..conditions import Conditional, when
-from ..domain import Arms, Domain, Space
+from ..domain import Arms, Space
 from ..errors import InvalidInput, NoRegretError
 from ..parameters import Choice, Float, Int, Parameter
 from ..policy.policy import Policy
@@ -61,14 +61,14 @@ class Evaluation(_Table, frozen=True):
     function: str | None = None  # "module:function", called with the parameters as keyword arguments
     command: str | None = None  # a shell command with {name} for each parameter
     goal: str | None = None  # of the file, where it does not say so itself, as files used to
-    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # seconds, of a command
+    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # seconds
 
 
 class _File(_Table, frozen=True):
     trials: Positive
     parameters: dict[str, dict[str, Any]]
-    policy: dict[str, Any]
     objective: Evaluation
+    policy: dict[str, Any] | None = None
     goal: str | None = None
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
@@ -89,7 +89,8 @@ class TuningFile:
         seed: of the study.
         storage: URL of the database.
         plot: where the picture goes.
-        policy: how to decide.
+        domain: what may be tried, the parameters or a grid of them.
+        policy: how to decide; None for what the library chooses.
         objective: what to evaluate.
     """
 
@@ -100,14 +101,14 @@ class TuningFile:
     seed: int
     storage: str
     plot: Path
-    policy: Policy
+    domain: Arms | Space
+    policy: Policy | None
     objective: Evaluation
 
     @property
     def space(self) -> Space:
         """The parameters."""
-        domain = self.policy.domain
-        space = domain.space if isinstance(domain, Arms) else domain
+        space = self.domain.space if isinstance(self.domain, Arms) else self.domain
         if not isinstance(space, Space):
             raise InvalidInput("A tuning job is about named parameters.")
         return space
@@ -118,9 +119,7 @@ def load(path: Path) -> TuningFile:
     try:
         text = path.read_text(encoding="utf-8")
         if not text.strip():
-            raise InvalidInput(
-                f"{path} is empty. A tuning file has `trials`, [parameters.NAME], [policy], [objective]."
-            )
+            raise InvalidInput(f"{path} is empty. A tuning file has `trials`, [parameters.NAME], [objective].")
         data = tomllib.loads(text)
     except FileNotFoundError:
         raise InvalidInput(f"There is no file {str(path)!r}.") from None
@@ -155,7 +154,7 @@ def _job(file: _File, path: Path) -> TuningFile:
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
     space = Space(**{name: within(f"parameters.{name}", _parameter, table) for name, table in file.parameters.items()})
-    domain: Domain = space if file.grid is None else within("grid", space.grid, file.grid)
+    domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
@@ -167,7 +166,8 @@ def _job(file: _File, path: Path) -> TuningFile:
         seed=file.seed,
         storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
-        policy=within("policy", policy, file.policy, domain, Place(space, folder)),
+        domain=domain,
+        policy=None if file.policy is None else within("policy", policy, file.policy, domain, Place(space, folder)),
         objective=file.objective,
     )
 
@@ -189,8 +189,6 @@ def _check_objective(objective: Evaluation) -> None:
         raise InvalidInput("[objective] needs either `function` or `command`, and not both.")
     if objective.timeout is None:
         return
-    if objective.command is None:
-        raise InvalidInput("[objective] `timeout` is for a `command`; a function cannot be stopped from outside.")
     if not objective.timeout <= LONGEST_TIMEOUT:
         raise InvalidInput(
             f"[objective] `timeout` is {objective.timeout}: at most {LONGEST_TIMEOUT:g} seconds, or leave it out."

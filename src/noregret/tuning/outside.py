@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InvalidInput
-
-SHOWN = 200  # characters of an error that are repeated
+from ..optimize.answers import exception_text
 
 
 def imported(what: str, reference: str, module: str, name: str, folder: Path) -> Any:
@@ -27,18 +26,3 @@ def imported(what: str, reference: str, module: str, name: str, folder: Path) ->
             f"{what} {reference!r} could not be loaded from {folder}: {exception_text(error)}. The module must lie "
             "beside the TOML file or be installed, with everything it imports."
         ) from error
-
-
-def exception_text(error: BaseException) -> str:
-    """Class and text of an exception, in one line."""
-    try:
-        text = str(error)
-    except Exception:  # an exception whose own text raises
-        text = ""
-    return f"{type(error).__name__}: {one_line(text)}" if text else type(error).__name__
-
-
-def one_line(text: str) -> str:
-    """At most SHOWN characters in one line, the end where there are more: errors put what matters last."""
-    line = " ".join(text.split())
-    return line if len(line) <= SHOWN else "... " + line[-SHOWN:]

@@ -60,7 +60,7 @@ class Live:
                 f"Continuing {self._job.name!r}: {len(done)} trials are on record, {self._job.trials} are wanted."
             )
         else:
-            domain = self._job.policy.domain
+            domain = self._job.domain
             where = f"{len(domain)} combinations of" if isinstance(domain, Arms) else "a continuous space of"
             count = len(self._job.space.parameters)
             self._say(f"{self._job.name!r}: {self._job.trials} trials on {where} {count} parameters.")

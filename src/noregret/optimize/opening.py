@@ -1,0 +1,68 @@
+"""The study behind a run: new, or as it is in its storage, with a policy that was given, stored or chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from ..checks import shown
+from ..domain import Domain
+from ..errors import InvalidInput
+from ..serialize import loads
+from ..study.goal import AnyPolicy, Goal
+from ..study.study import Study, check_policy
+
+
+def opened(
+    domain: Domain,
+    policy: AnyPolicy | None,
+    *,
+    goal: Goal,
+    seed: int,
+    storage: str | None,
+    name: str,
+    parallel: int = 1,
+    about: Mapping[str, str] | None = None,
+) -> Study:
+    """New, or as it is in the storage.
+
+    Args:
+        domain: what may be played.
+        policy: how to decide; None for what the library would choose, or chose when the study began: a later version,
+            or another number of workers, goes on with that.
+        goal: of the study, as all that follows.
+        seed: of all random choices.
+        storage: URL of a database, or None.
+        name: within it.
+        parallel: how many evaluations are under way at once.
+        about: facts to keep with it.
+    """
+    policy = policy or _stored(domain, storage, name) or automatic(domain, parallel=parallel)
+    return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
+
+
+def _stored(domain: Domain, storage: str | None, name: str) -> AnyPolicy | None:
+    from ..storage import SqlStorage
+
+    stored = None if storage is None else SqlStorage(storage).find(name)
+    if stored is None:
+        return None
+    policy: AnyPolicy = loads(stored.policy)
+    check_policy(policy)
+    if policy.domain != domain:
+        raise InvalidInput(
+            f"Study {shown(name)} in {storage} is of other parameters: {shown(policy.domain)} then, {shown(domain)} "
+            "now. Choose another `name` for the new ones."
+        )
+    return policy
+
+
+def automatic(domain: Domain, *, parallel: int) -> AnyPolicy:
+    """The policy for who names none."""
+    from ..algorithms import expected_improvement
+    from ..kernels import Matern
+    from ..slots.pending import Hallucinated, Ignored
+    from ..slots.refit import Refit
+
+    pending = Ignored(failed="worst") if parallel == 1 else Hallucinated(failed="worst")
+    kernel, refit = Matern(2.5, (0.5,) * domain.dimension), Refit(every=3, restarts=4)
+    return expected_improvement(domain, kernel, noise=0.05, refit=refit, pending=pending)
