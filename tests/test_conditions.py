@@ -64,7 +64,9 @@ def test_points_that_differ_in_what_does_not_count_are_one_point():
     rows[:, 3:6] = rows[:1, 3:6]
     one, other = SPACE.snap(rows)
     np.testing.assert_array_equal(one, other)
-    check_kernel(kernel, uniform(8))
+    for choices in ("tied", "overlap", "transformed"):
+        check_kernel(nr.kernel_for(SPACE, choices=choices), uniform(8))
+    assert kernel(one[None], other[None]) == pytest.approx(1.0)
 
 
 def test_a_grid_has_every_combination_once():

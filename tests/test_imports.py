@@ -26,6 +26,8 @@ ORDER = [
     "kernels.wrapped",
     "kernels.stationary",
     "kernels.tied",
+    "kernels.categories",
+    "kernels.rounded",
     "kernels.domains",
     "kernels.periodic",
     "kernels.others",

@@ -8,7 +8,8 @@ import pytest
 import noregret as nr
 from noregret import serialize, testing
 from noregret.change.closed import product_average
-from noregret.posterior.prior_paths import Waves, prior_path
+from noregret.posterior.prior_paths import Waves, prior_path, summands
+from noregret.testing.base import central_differences
 
 SPACE = nr.Space(
     x=nr.Float(0, 1), kind=nr.Choice("a", "b", "c", "d"), n=nr.Int(1, 9), solver=nr.Choice("fast", "exact")
@@ -162,10 +163,144 @@ def test_what_is_no_domain_kernel_or_length_is_refused(make, message):
         make()
 
 
-@pytest.mark.parametrize("algorithm", [nr.expected_improvement, nr.gp_ts])
-def test_a_study_with_a_tied_kernel_replays_itself(algorithm, tmp_path):
+# -- kernels for choices ---------------------------------------------------------------------------------------------
+
+
+def settings(points):
+    return [SPACE.decode(point) for point in points]
+
+
+def test_overlap_is_the_share_of_choices_that_agree():
+    """Ru et al. 2020, eq. 1, from the named parameters; away from the options still a covariance."""
+    X = draws(SPACE, 30)
+    kernel = nr.Overlap((0, 0, 0, 0, 1, 1), scale=1.7).on(1, 2, 3, 4, 6, 7)
+    brute = [
+        [1.7 / 2.0 * ((a["kind"] == b["kind"]) + (a["solver"] == b["solver"])) for b in settings(X[:9])]
+        for a in settings(X)
+    ]
+    np.testing.assert_allclose(kernel(X, X[:9]), brute, atol=1e-12)
+    np.testing.assert_allclose(kernel.diagonal(X), 1.7)
+    assert kernel.variance == 1.7
+    assert kernel.rank(8) == 6
+    assert kernel.rescaled(np.ones(8)) == kernel
+    factors = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 1.0, 1.0, 1.0])
+    np.testing.assert_allclose(kernel.rescaled(factors)(X * factors, X * factors), kernel(X, X), rtol=1e-12)
+    with pytest.raises(nr.InvalidInput, match="of 2 columns which choice they belong to, and the points have 8"):
+        nr.Overlap((0, 0))(X, X)
+
+
+def test_the_transformed_overlap_is_a_tied_squared_exponential():
+    """Wan et al. 2021, eq. 2, exp(sum_i l_i 1[h_i = h'_i] / c), divided by its value at h = h'."""
+    X, weights = draws(SPACE, 30), {"kind": 0.7, "solver": 2.5}
+    lengths = [math.sqrt(2 / (2.0 * weight)) for weight in weights.values()]
+    kernel = nr.Tied(nr.SquaredExponential(lengths), (0, 0, 0, 0, 1, 1)).on(1, 2, 3, 4, 6, 7)
+
+    def transformed(a, b):
+        return math.exp(sum(weight * (a[name] == b[name]) for name, weight in weights.items()) / 2.0)
+
+    brute = [[transformed(a, b) / transformed(a, a) for b in settings(X)] for a in settings(X)]
+    np.testing.assert_allclose(kernel(X, X), brute, rtol=1e-12)
+
+
+@pytest.mark.parametrize("choices", ["overlap", "transformed"])
+def test_mixtures_are_the_formula_and_keep_the_promises(choices):
+    kernel = nr.kernel_for(SPACE, choices=choices)
+    kernel = nr.Mixture(kernel.left, kernel.right, 0.3, scale=1.7)
+    X = draws(SPACE, 10)
+    testing.check_kernel(kernel, X)
+    testing.check_kernel(kernel, X + np.random.default_rng(1).normal(0, 0.03, X.shape))
+    h, x = kernel.left(X, X), nr.Matern(2.5, (0.4, 0.4))(X[:, [0, 5]], X[:, [0, 5]])
+    np.testing.assert_allclose(kernel(X, X), 1.7 * (0.7 * (h + x) / 2.0 + 0.3 * h * x), rtol=1e-12)
+    np.testing.assert_allclose(kernel.expanded(X, X), kernel(X, X), rtol=1e-12)
+    assert kernel.variance == pytest.approx(1.7)
+    assert nr.kernel_for(SPACE, choices=choices).variance == 1.0
+    found = kernel.input_gradient(X[:4] + 0.01, X, np.ones((4, 10)))
+    expected = central_differences(lambda moved: float(kernel(moved, X).sum()), X[:4] + 0.01)
+    np.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.95])
+def test_a_fit_learns_the_share_of_the_product(share):
+    rng, X = np.random.default_rng(8), draws(SPACE, 220, seed=9)
+    start = nr.kernel_for(SPACE, choices="overlap")
+    true = nr.Mixture(start.left, start.right, share)
+    y = rng.multivariate_normal(np.zeros(len(X)), true(X, X) + 1e-4 * np.eye(len(X)))
+    found = nr.fit(start, X, y, restarts=0, noise=0.01, bounds={"scale": (1.0, 1.0)})
+    assert abs(found.kernel.share - share) < 0.25
+    fixed = nr.fit(start, X, y, restarts=0, noise=0.01, bounds={"odds": (1.0, 1.0)}, prior=None)
+    assert fixed.kernel.share == 0.5
+
+
+def test_spaces_of_one_kind_have_no_mixture():
+    numbers, named = nr.Space(x=nr.Float(0, 1), n=nr.Int(0, 3)), nr.Space(kind=nr.Choice("a", "b", "c"))
+    for choices in ("overlap", "transformed"):
+        assert nr.kernel_for(numbers, choices=choices) == nr.kernel_for(numbers)
+    assert nr.kernel_for(named, choices="overlap") == nr.Overlap((0, 0, 0)).on(0, 1, 2)
+    with_context = nr.kernel_for(named, context=nr.Box(0, 24), choices="overlap", lengthscale=0.5)
+    assert with_context == nr.Mixture(nr.Overlap((0, 0, 0)).on(1, 2, 3), nr.Matern(2.5, (12.0,)).on(0))
+    with pytest.raises(nr.InvalidInput, match="`choices`"):
+        nr.kernel_for(named, choices="hamming")
+    with pytest.raises(nr.InvalidInput, match="`share`"):
+        nr.Mixture(nr.Matern(), nr.Matern(), 1.0)
+
+
+def test_rates_and_paths_of_mixtures():
+    kernel = nr.kernel_for(SPACE, choices="overlap")
+    assert nr.information_gain_rate(kernel, 8, 50.0) > nr.information_gain_rate(kernel.right, 8, 50.0)
+    X = draws(SPACE, 6)
+    parts = summands(kernel, tuple(range(8)))
+    assert len(parts) == 3
+    total = sum(part.on(*columns)(X, X) for part, columns in parts)
+    np.testing.assert_allclose(total, kernel(X, X), rtol=1e-12)
+    for part, columns in parts:
+        values = prior_path(part, columns, 8, 64, np.random.default_rng(11)).plus(np.zeros(6), X)
+        assert np.isfinite(values).all()
+        assert values.any()
+
+
+# -- rounding --------------------------------------------------------------------------------------------------------
+
+
+def test_rounded_points_are_what_they_stand_for():
+    kernel, rng = nr.kernel_for(SPACE), np.random.default_rng(12)
+    relaxed = rng.uniform(size=(12, 8)) * SPACE.upper
+    rounded = nr.Rounded(kernel, SPACE)
+    np.testing.assert_array_equal(rounded(relaxed, relaxed), kernel(SPACE.snap(relaxed), SPACE.snap(relaxed)))
+    testing.check_kernel(rounded, relaxed)
+    slopes = rounded.input_gradient(relaxed[:4], relaxed, np.ones((4, 12)))
+    assert slopes[:, 0].all()
+    assert not slopes[:, 1:].any()
+    with_context = nr.Rounded(nr.kernel_for(SPACE, context=nr.Box(0, 1)), SPACE)
+    testing.check_kernel(with_context, np.hstack([rng.uniform(size=(12, 1)), relaxed]))
+    with pytest.raises(nr.InvalidInput, match="its own are the last"):
+        rounded(relaxed[:, 1:], relaxed[:, 1:])
+
+
+def test_rounding_changes_nothing_where_the_search_rounds_already():
+    """All points that a study sees stand for parameters: the proposals are the same ones."""
+    asked = []
+    for kernel in (nr.kernel_for(SPACE), nr.Rounded(nr.kernel_for(SPACE), SPACE)):
+        policy = nr.expected_improvement(SPACE, kernel, noise=0.05, refit=nr.Refit(every=4, restarts=1))
+        study, named = nr.Study(policy, seed=5), []
+        for _ in range(9):
+            trial = study.ask()
+            study.tell(trial, trial.parameters["x"] - 0.1 * trial.parameters["n"] + (trial.parameters["kind"] == "c"))
+            named.append(trial.parameters)
+        asked.append(named)
+    assert asked[0] == asked[1]
+
+
+# -- in a study ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "choices"),
+    [(nr.expected_improvement, "tied"), (nr.gp_ts, "tied"), (nr.expected_improvement, "overlap")],
+)
+def test_a_study_on_a_mixed_space_replays_itself(algorithm, choices, tmp_path):
     given = {"norm_bound": 1.0} if algorithm is nr.gp_ts else {}
-    policy = algorithm(SPACE, nr.kernel_for(SPACE), noise=0.05, refit=nr.Refit(every=4, restarts=1), **given)
+    kernel = nr.kernel_for(SPACE, choices=choices)
+    policy = algorithm(SPACE, kernel, noise=0.05, refit=nr.Refit(every=4, restarts=1), **given)
     assert serialize.loads(serialize.dumps(policy)) == policy
 
     def reward(parameters):

@@ -144,6 +144,9 @@ class Conditions:
 
     def _holds(self, need: Need, columns: Array) -> Mask:
         parent = self.parameters[need.on]
+        if isinstance(parent, Choice):
+            wanted = np.array([_among(option, need.values) for option in parent.options])
+            return np.asarray(wanted[columns.argmax(axis=1)])
         return np.array([_among(parent.decode(row), need.values) for row in columns], dtype=bool)
 
     def settle(self, points: Array) -> Array:

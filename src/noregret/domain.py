@@ -137,9 +137,12 @@ class Space:
         """Encoded points `(n, d)` moved to the nearest ones that stand for parameters (whole numbers, one option)."""
         result = points.copy()
         for parameter, columns in self.columns():
-            if not isinstance(parameter, Float):
+            if isinstance(parameter, Choice):
+                chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
+                result[:, columns] = np.where(chosen, math.sqrt(0.5), 0.0)
+            elif isinstance(parameter, Int):
                 values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
-                result[:, columns] = values
+                result[:, columns] = np.reshape(values, (len(points), 1))
         result = np.clip(result, self.lower, self.upper)
         return result if self.conditions is None else self.conditions.settle(result)
 

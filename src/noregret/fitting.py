@@ -44,7 +44,7 @@ TOLERANCE = 1e-8  # relative rise of an iteration that ends a climb
 ROUGHLY = 1e-3  # the same where starts are compared on a part
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance; the first one that works is used
 PERIOD_SPREAD = 0.1  # of the logarithm of a period that is fitted, about the one that was given
-BOUNDED = ("lengthscale", "scale", "noise", "period", "angle")
+BOUNDED = ("lengthscale", "scale", "noise", "period", "angle", "odds")
 
 
 @final
@@ -165,8 +165,8 @@ def fit(
         restarts: starts beside the given kernel.
         seed: of the random starts, and of the part of many points that compares them.
         bounds: (low, high) that replace the bounds of "lengthscale", "scale" (all of them), "noise" (a standard
-            deviation), "angle" (lengthscales of `Periodic`, pure numbers) or "period"; equal ends fix a value. Periods
-            stay as they are given unless they have bounds here.
+            deviation), "angle" (lengthscales of `Periodic`, pure numbers), "odds" (of `Mixture`, lambda / (1 - lambda))
+            or "period"; equal ends fix a value. Periods stay as they are given unless they have bounds here.
 
     Raises:
         InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong bounds.
@@ -253,6 +253,8 @@ def _vague(parameter: Hyperparameter, X: Array, variance: float) -> tuple[float,
     columns = X[:, list(parameter.columns)]
     if parameter.kind == "period":
         return 0.0, PERIOD_SPREAD, 1.0, 1.0
+    if parameter.kind == "odds":
+        return 0.0, 1.0, 1e-3, 1e3
     if parameter.kind == "angle":
         return math.log(0.6 * math.sqrt(parameter.dimension)), 1.0, 2e-3, 2e3  # a circle's diameter for the span
     if parameter.kind == "lengthscale":

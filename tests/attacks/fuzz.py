@@ -393,6 +393,10 @@ def domains_and_kernels():
     yield Target("Product", nr.Product, {"left": o(KERNEL), "right": o(KERNEL)}, use_kernel)
     yield Target("Active", nr.Active, {"kernel": o(KERNEL), "dimensions": any_((0, 1))}, use_kernel)
     yield Target("Tied", nr.Tied, {"kernel": o(KERNEL), "groups": any_((0, 0))})
+    yield Target("Overlap", nr.Overlap, {"groups": any_((0, 0)), "scale": scale})
+    parts = {"left": o(KERNEL), "right": o(KERNEL)}
+    yield Target("Mixture", nr.Mixture, {**parts, "share": n(0.5), "scale": scale}, use_kernel)
+    yield Target("Rounded", nr.Rounded, {"kernel": o(KERNEL), "space": o(SPACE)})
     yield Target("kernel_for", nr.kernel_for, {"domain": o(BOX), "lengthscale": n(0.3)})
     yield Target("kernel(A, B)", lambda A, B: KERNEL(A, B), {"A": p(POINTS), "B": p(POINTS)})
     yield Target("factor * kernel", lambda factor: KERNEL.__rmul__(factor), {"factor": any_(2.0)})

@@ -43,6 +43,11 @@ KERNELS = {
     "Multiplied": (kernels.Multiplied(nr.Matern(2.5, 0.7), 0.4), POINTS),
     "Tied": (nr.Tied(nr.Matern(2.5, 0.7, scale=1.3), [0, 0]), POINTS),
     "Tied, each for itself": (nr.Tied(nr.SquaredExponential([0.7, 0.3]), [1, 0]) + nr.Linear(), POINTS),
+    "Overlap": (nr.Overlap([0, 0], scale=1.7), POINTS),
+    "Overlap of two": (nr.Overlap((1, 0)), POINTS),
+    "Mixture": (nr.Mixture(nr.Overlap([0, 0]), nr.Matern(2.5, 0.7).on(1), 0.3, scale=1.7), POINTS),
+    "Mixture with another variance": (nr.Mixture(nr.Linear(), nr.SquaredExponential(0.6, scale=0.4)), POINTS),
+    "Rounded": (nr.Rounded(nr.Matern(2.5, [0.7, 0.3]), nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4))), POINTS),
     "Stretched": (kernels.Stretched(nr.Matern(2.5, [0.7, 0.3]) + nr.Linear(), [2.0, 0.5]), POINTS),
 }
 

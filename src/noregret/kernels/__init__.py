@@ -7,11 +7,13 @@ looks at some columns only. What every kernel can do is in `base`; formulas: Sri
 from __future__ import annotations
 
 from .base import ALL, Hyperparameter, Kernel, PointKernel, Pullback, Rows, check_kernel
+from .categories import Mixture, Overlap
 from .combined import Active, Product, Sum
 from .derivatives import Derivatives
 from .domains import kernel_for
 from .others import Empirical, Linear
 from .periodic import Periodic
+from .rounded import Rounded
 from .stationary import Matern, RationalQuadratic, Spectral, SquaredExponential, Stationary
 from .tied import Tied
 from .wrapped import Multiplied, Stretched
@@ -25,12 +27,15 @@ __all__ = [
     "Kernel",
     "Linear",
     "Matern",
+    "Mixture",
     "Multiplied",
+    "Overlap",
     "Periodic",
     "PointKernel",
     "Product",
     "Pullback",
     "RationalQuadratic",
+    "Rounded",
     "Rows",
     "Spectral",
     "SquaredExponential",

@@ -39,8 +39,8 @@ class Hyperparameter(NamedTuple):
     """What one entry of `log_parameters` is: a fit chooses priors and bounds by it."""
 
     # slope: the scale of a linear kernel, reward^2 / point^2; period: a length of the points; angle: the lengthscale of
-    # a periodic kernel, a pure number.
-    kind: Literal["lengthscale", "scale", "slope", "period", "angle"]
+    # a periodic kernel, a pure number; odds: lambda / (1 - lambda) of a mixture, a pure number.
+    kind: Literal["lengthscale", "scale", "slope", "period", "angle", "odds"]
     columns: tuple[int, ...]  # the columns of the points that it acts on
     dimension: int  # of how many columns its kernel sees
 

@@ -7,11 +7,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..checks import Array, shown
+from ..checks import Array, one_of, shown
 from ..domain import Arms, Domain, Space, check_domain, sides
 from ..errors import InvalidInput
-from .base import checked_lengths
-from .stationary import DISTANCE, Matern, Stationary
+from ..parameters import Choice
+from .base import Kernel, checked_lengths
+from .categories import Mixture, Overlap
+from .stationary import DISTANCE, Matern, SquaredExponential, Stationary
 from .tied import Tied
 
 LENGTHSCALE = (
@@ -25,7 +27,8 @@ def kernel_for(
     context: Domain | None = None,
     kernel: Stationary | None = None,
     lengthscale: float | None = None,
-) -> Matern | Stationary | Tied:
+    choices: str = "tied",
+) -> Kernel:
     """The kernel for a domain: one lengthscale for each parameter, or for each coordinate of a box or of plain arms.
 
     On a `Space` (or its grid) the columns of a choice share a lengthscale (`Tied`), so that a fit learns as many as
@@ -38,6 +41,10 @@ def kernel_for(
         kernel: a stationary kernel of which everything but the lengthscale is kept; None for `Matern(2.5)`.
         lengthscale: share of each parameter's range, of each side. None for 0.2 sqrt(m) in m parameters: the mode of
             the prior that fits have, hence where they begin.
+        choices: "tied", one kernel of all parameters. "overlap", a `Mixture` of `Overlap` for the choices and of the
+            stationary kernel for the numbers (CoCaBO; Ru et al. 2020). "transformed", the same with the transformed
+            overlap exp(sum_i l_i 1[h_i = h'_i] / c) for the choices (Casmopolitan; Wan et al. 2021, eq. 2): divided by
+            its value at h = h' it is a squared exponential kernel of lengthscales sqrt(c / (2 l_i)), tied.
 
     >>> import noregret as nr
     >>> space = nr.Space(C=nr.Float(1e-2, 1e3, log=True), kernel=nr.Choice("rbf", "linear", "poly"))
@@ -52,6 +59,7 @@ def kernel_for(
     family: object = Matern(2.5) if kernel is None else kernel
     if not isinstance(family, Stationary):
         raise InvalidInput(f"`kernel` must be a stationary kernel such as Matern(1.5), not {shown(kernel)}.")
+    one_of("choices", choices, ["tied", "overlap", "transformed"])
     groups = parameter_groups(domain, context)
     count = max(groups) + 1
     share = LENGTHSCALE * math.sqrt(count) if lengthscale is None else lengthscale
@@ -63,8 +71,44 @@ def kernel_for(
     unit = sides(domain, context)
     lengths = np.zeros(count)
     lengths[list(groups)] = share * unit  # columns of one parameter have the same unit, 1
-    fitted = replace(family, lengthscale=tuple(lengths.tolist()))  # type: ignore[type-var]  # all are dataclasses
-    return fitted if count == len(groups) else Tied(fitted, groups)
+    if choices == "tied":
+        return _tied(family, lengths, groups)
+    named = _columns_of_choices(domain, context)
+    numbers = [column for column in range(len(groups)) if column not in named]
+    if not named:
+        return _tied(family, lengths, groups)
+    own = _counted([groups[column] for column in named])
+    smooth = _tied(SquaredExponential(), np.full(max(own) + 1, share), own)
+    left = (Overlap(own) if choices == "overlap" else smooth).on(*named)
+    if not numbers:
+        return left
+    of_numbers = [groups[column] for column in numbers]  # each has a column
+    return Mixture(left, _tied(family, lengths[of_numbers], _counted(of_numbers)).on(*numbers))
+
+
+def _tied(family: Stationary, lengths: Array, groups: tuple[int, ...]) -> Stationary | Tied:
+    """The kernel with a lengthscale for each group; tied where a group has several columns."""
+    made = replace(family, lengthscale=tuple(lengths.tolist()))  # type: ignore[type-var]  # all are dataclasses
+    return made if len(lengths) == len(groups) else Tied(made, groups)
+
+
+def _counted(groups: list[int]) -> tuple[int, ...]:
+    """Some of the groups, counted from 0 without gaps."""
+    place = {group: i for i, group in enumerate(dict.fromkeys(groups))}
+    return tuple(place[group] for group in groups)
+
+
+def _columns_of_choices(domain: Domain, context: Domain | None) -> list[int]:
+    """Which columns of a (context, point) row belong to choices."""
+    found: list[int] = []
+    start = 0
+    for part in [domain] if context is None else [context, domain]:
+        space = part.space if isinstance(part, Arms) else part if isinstance(part, Space) else None
+        for parameter, columns in [] if space is None else space.columns():
+            if isinstance(parameter, Choice):
+                found += range(start + columns.start, start + columns.stop)
+        start += part.dimension
+    return found
 
 
 def parameter_groups(domain: Domain, context: Domain | None = None) -> tuple[int, ...]:

@@ -52,7 +52,7 @@ class Tied(PointKernel):
     groups: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        groups = _checked_groups(self.groups)
+        groups = checked_groups(self.groups)
         count = max(groups) + 1
         if not isinstance(self.kernel, Stationary):
             raise InvalidInput(
@@ -152,7 +152,7 @@ class Tied(PointKernel):
         return self.expanded.rank(dimension)
 
 
-def _checked_groups(groups: object) -> tuple[int, ...]:
+def checked_groups(groups: object) -> tuple[int, ...]:
     """Numbers of groups from 0 without gaps, or an error."""
     several = isinstance(groups, list | tuple | range) or (isinstance(groups, np.ndarray) and groups.ndim == 1)
     if not several:

@@ -34,7 +34,7 @@ import numpy as np
 
 from ..checks import Array, shown
 from ..errors import InvalidInput
-from ..kernels import Active, Kernel, Linear, PointKernel, Product, Spectral, Sum, Tied
+from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
 
 LEFT_OUT = 1e-9  # share of the largest prior variance that joint samples may lack
 MOST = 512  # pivots: 2 MB, and about as much work for a point as a thousand waves
@@ -202,6 +202,11 @@ def _sum(kernel: Sum, columns: Columns) -> list[tuple[Kernel, Columns]]:
 @summands.register(Active)
 def _active_sum(kernel: Active, columns: Columns) -> list[tuple[Kernel, Columns]]:
     return list(summands(kernel.kernel, tuple(columns[i] for i in kernel.dimensions)))
+
+
+@summands.register(Mixture)
+def _mixture(kernel: Mixture, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    return list(summands(kernel.expanded, columns))
 
 
 @singledispatch

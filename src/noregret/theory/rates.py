@@ -21,6 +21,7 @@ from ..kernels import (
     Active,
     Kernel,
     Matern,
+    Mixture,
     Multiplied,
     Periodic,
     Product,
@@ -101,6 +102,11 @@ def _wrapped(kernel: Multiplied | Stretched | Tied, d: int, t: float, source: st
 @growth_rate.register(Sum)
 def _sum(kernel: Sum, d: int, t: float, source: str) -> float:
     return growth_rate(kernel.left, d, t, source) + growth_rate(kernel.right, d, t, source)
+
+
+@growth_rate.register(Mixture)
+def _mixture(kernel: Mixture, d: int, t: float, source: str) -> float:
+    return growth_rate(kernel.expanded, d, t, source)
 
 
 @growth_rate.register(Product)
