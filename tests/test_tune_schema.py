@@ -31,6 +31,7 @@ type = "int"
 low = 1
 high = 9
 """
+MIXED = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b", "c"), y=nr.Int(1, 9))
 OBJECTIVE = '[objective]\nfunction = "objective:score"\n'
 POLICY = '[policy]\nalgorithm = "gp_ucb"\nnoise = 0.1\nkernel = { type = "matern" }\n'
 
@@ -80,8 +81,12 @@ TABLES = [
 
 @pytest.mark.parametrize(("name", "table"), TABLES)
 def test_every_field_of_a_part_is_an_entry(name, table):
-    if name in ("scaled", "active"):
-        assert table.entries in (["factor", "kernel"], ["parameters", "kernel"])
+    own = {  # what the file knows is left out
+        "scaled": ["factor", "kernel"], "active": ["parameters", "kernel"], "rounded": ["kernel"],
+        "for_parameters": ["kernel", "lengthscale", "choices"],
+    }  # fmt: skip
+    if name in own:
+        assert table.entries == own[name]
         return
     fields = inspect.signature(table.make).parameters
     assert set(table.entries) == set(fields)
@@ -219,10 +224,27 @@ def test_series_and_schedules(folder):
             '{ type = "active", parameters = ["y", "kind"], kernel = { type = "matern" } }',
             nr.Matern().on(4, 1, 2, 3),
         ),
+        ('{ type = "for_parameters" }', nr.kernel_for(MIXED)),
+        (
+            '{ type = "for_parameters", kernel = { type = "matern", nu = 1.5 }, lengthscale = 0.3, '
+            'choices = "overlap" }',
+            nr.kernel_for(MIXED, kernel=nr.Matern(1.5), lengthscale=0.3, choices="overlap"),
+        ),
+        (
+            '{ type = "tied", kernel = { type = "matern", lengthscale = [1, 2] }, groups = [0, 1, 1, 1, 0] }',
+            nr.Tied(nr.Matern(2.5, (1.0, 2.0)), (0, 1, 1, 1, 0)),
+        ),
+        (
+            '{ type = "mixture", left = { type = "active", parameters = ["kind"], kernel = { type = "overlap", '
+            'groups = [0, 0, 0] } }, right = { type = "matern" }, share = 0.3 }',
+            nr.Mixture(nr.Overlap((0, 0, 0)).on(1, 2, 3), nr.Matern(), 0.3),
+        ),
+        ('{ type = "rounded", kernel = { type = "matern" } }', nr.Rounded(nr.Matern(), MIXED)),
     ],
 )
 def test_kernels_from_a_file(folder, table, kernel):
-    found = policy_of(folder, policy=POLICY.replace('{ type = "matern" }', table)).kernel
+    free = POLICY.replace("gp_ucb", "expected_improvement")  # which derives nothing from the kernel
+    found = policy_of(folder, policy=free.replace('{ type = "matern" }', table)).kernel
     assert found == kernel
 
 

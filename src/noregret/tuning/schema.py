@@ -19,11 +19,16 @@ from ..kernels import (
     Kernel,
     Linear,
     Matern,
+    Mixture,
+    Overlap,
     Periodic,
     Product,
     RationalQuadratic,
+    Rounded,
     SquaredExponential,
     Sum,
+    Tied,
+    kernel_for,
 )
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
@@ -112,6 +117,11 @@ KERNELS = {
     "product": Section(Product, {"left": Inner, "right": Inner}),
     "scaled": Section(lambda factor, kernel: factor * kernel, {"factor": float, "kernel": Inner}),
     "active": Section(Active, {"parameters": list[str], "kernel": Inner}),
+    "tied": Section(Tied, {"kernel": Inner, "groups": list[int]}),
+    "overlap": Section(Overlap, {"groups": list[int]}, {"scale": float}),
+    "mixture": Section(Mixture, {"left": Inner, "right": Inner}, {"share": float, "scale": float}),
+    "rounded": Section(Rounded, {"kernel": Inner}),
+    "for_parameters": Section(kernel_for, {}, {"kernel": Inner, "lengthscale": float, "choices": str}),
 }
 
 _FAILED: dict[str, Any] = {"failed": str}
@@ -214,6 +224,8 @@ def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], 
     arguments = read(described, entries, place, named=f"{name!r}")
     if described.make is Active:
         return Active(arguments["kernel"], _columns(arguments["parameters"], place.space))
+    if described.make in (Rounded, kernel_for):
+        arguments["space" if described.make is Rounded else "domain"] = place.space
     try:
         return described.make(**arguments)
     except InvalidInput:
