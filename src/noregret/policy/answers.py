@@ -73,7 +73,7 @@ class AnswersAlone(Answers):
     def means(self, which: IndexArray) -> Array:
         """Posterior means, reward units."""
         means = self._engine.means(self._belief, [self._trials[i] for i in which])
-        return means * self._units.unit + self._units.center
+        return self._units.back(means)
 
     def copy(self, engine: Engine[Any]) -> AnswersAlone:
         """An independent one in the same state."""

@@ -1,4 +1,4 @@
-"""Which fits are due: of the first k * `every` answers that count."""
+"""Which fits are due: of the first answers that count, on a schedule."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Fits:
         last = max((i for i, event in enumerate(events) if event.kind == "asked"), default=-1)
         told = [event for event in events[:last] if event.kind == "told" and event.trial.reward is not None]
         waited = [trial for trial in waiting if trial.reward is not None]
-        self._last = (len(ledger.entries) + len(waited) + len(told)) // self._refit.every
+        self._last = self._refit.fits(len(ledger.entries) + len(waited) + len(told))
 
     def planned(self) -> None:
         """What was planned for has come in."""
@@ -60,11 +60,11 @@ class Fits:
         if refit.outputs == "own":
             everything = {number: entry.trial for number, entry in ledger.entries.items()} | ledger.open
             seen = [everything[number] for number in sorted(everything)]
-        due = (self._left + len(seen)) // refit.every
+        due = refit.fits(self._left + len(seen))
         if due <= self.count:
             return
         self.count = due
-        first = seen[: max(due * refit.every - self._left, 0)]
+        first = seen[: max(refit.seen_by(due) - self._left, 0)]
         if due < self._last or not first:
             return
         key = (tuple(trial.number for trial in first), ledger.multipliers.tobytes())

@@ -21,6 +21,7 @@ from ..posterior import Belief
 from ..record import Trial
 from ..slots.memory import Prediction
 from ..slots.pending import Known, Pseudo
+from ..warping import Warp
 from .answers import AnswersAlone
 from .aside import Aside
 from .engines import Engine, Units
@@ -66,9 +67,12 @@ class Ledger:
         ridge = policy.memory.regularization(first, policy.regularization)
         self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
-    def begin(self, kernel: Kernel, regularization: float, scale: Standardization) -> None:
+    def begin(
+        self, kernel: Kernel, regularization: float, scale: Standardization, warp: Warp | None = None
+    ) -> None:
         """A new belief, which learns everything that counts."""
-        self.in_use, self.ridge, self.units, self._answers = kernel, regularization, Units(scale.mean, scale.std), None
+        self.in_use, self.ridge, self._answers = kernel, regularization, None
+        self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
         self.belief: Belief[Any] = self.engine.fresh(kernel, regularization, apart=apart, drift=self._drift)
         if self._pending.moves:  # what stands in may look at the answers: these first
@@ -233,15 +237,16 @@ class Ledger:
     # -- the best reward -----------------------------------------------------------------------------------------
 
     def best_reward(self, context: Array | None) -> float | None:
-        """The best reward that counts under this very context; None before the first."""
+        """The best (warped) reward that counts under this very context; None before the first."""
         if self._best is None:
             self._best = {}
             for trial, _ in self.entries.values():
                 self._compare(trial)
-        return self._best.get(_key_of(context))
+        best = self._best.get(_key_of(context))
+        return None if best is None else self.units.warped(best)
 
     def best_reward_at(self, points: Array, context: Array | None) -> float | None:
-        """The best reward that counts at some points `(n, d)` under this very context; None before the first."""
+        """The best (warped) reward that counts at some points `(n, d)` under this very context; None before the first."""
         known, under = {point.tobytes() for point in points}, _key_of(context)
         rewards = (
             entry.trial.reward
@@ -250,7 +255,8 @@ class Ledger:
             and entry.trial.point.tobytes() in known
             and _key_of(entry.trial.context) == under
         )
-        return max(rewards, default=None)
+        best = max(rewards, default=None)
+        return None if best is None else self.units.warped(best)
 
     def _compare(self, trial: Trial) -> None:
         if self._best is not None and trial.reward is not None:
@@ -313,6 +319,11 @@ class Ledger:
         """Whether a trial counts by its own reward."""
         return number not in self.open and number not in self.dropped
 
+    def points(self, dimension: int) -> Array:
+        """Of everything asked for that counts or is waited for, or has failed, `(n, d)`."""
+        trials = [entry.trial for entry in self.entries.values()] + [*self.open.values(), *self.failed.values()]
+        return np.array([trial.point for trial in trials]).reshape(len(trials), dimension)
+
     def lowest(self) -> float:
         """The smallest reward there is, as far as is known: what a failed trial counts as, where it does."""
         return self._pending.lowest(self.least, self.policy.prior_mean)
@@ -330,7 +341,7 @@ class Ledger:
 
     def means(self, trials: list[Trial]) -> Array:
         """Posterior mean of what is learned, at trials, reward units, `(n,)`."""
-        return self.engine.means(self.belief, trials) * self.units.unit + self.units.center
+        return self.units.back(self.engine.means(self.belief, trials))
 
     def predictions(self, trial: Trial) -> Prediction:
         """What is believed of f at a trial, reward units; what stands in for its answer is no part of it."""
@@ -339,7 +350,11 @@ class Ledger:
             belief = belief.copy()
             self.engine.drop(belief, cell, self.entries[trial.number].target)
         mean, std = belief.predict(np.array([cell]))
-        return Prediction(float(mean[0]) * self.units.unit + self.units.center, float(std[0]) * self.units.unit)
+        units = self.units
+        if units.warp is None:
+            return Prediction(float(mean[0]) * units.unit + units.center, float(std[0]) * units.unit)
+        low, middle, high = (float(at) for at in units.back(np.array([mean[0] - std[0], mean[0], mean[0] + std[0]])))
+        return Prediction(middle, 0.5 * (high - low))
 
     def _target(self, trial: Trial) -> float | None:
         """What an answered trial counts as, in the belief's units; None where it teaches nothing."""
@@ -357,7 +372,7 @@ class Ledger:
     def _pseudo(self, trial: Trial) -> Pseudo | None:
         known = Known(
             self.lowest(),
-            self.units.center,
+            float(self.units.back(np.zeros(()))),
             lambda: self._asked_since(trial),
             lambda: float(self.means([trial])[0]),
             self._answers_alone,
@@ -380,8 +395,8 @@ class Ledger:
         return None if pseudo.value is None else self._scaled(pseudo.value)
 
     def _scaled(self, value: float) -> float:
-        center, unit = self.units
-        return (value - center) / unit
+        center, unit, warp = self.units
+        return (value - center) / unit if warp is None else self.units.scaled(value)
 
 
 def _key_of(context: Array | None) -> bytes:

@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 
 from ..checks import Array, shown
+from ..domain import Arms
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..randomness import Randomness
 from ..record import Event, Trial
 from ..slots.envelope import Bounds, Envelope, Progress, Window
+from ..slots.explore import Situation
 from ..slots.memory import Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
 from ..theory.information import GreedyDesign
@@ -279,16 +281,54 @@ class State:
         self._settle()
         policy, ledger = self.policy, self._ledger
         randomness, score = Randomness(self._seed, self._rounds), policy.score
-        if self._explores and policy.explore.due(len(self._uniform), self._rounds - self._first_counted(), randomness):
-            if policy.explore.score is None:
-                return self._engine.anywhere(randomness, available)
-            score = policy.explore.score
+        if self._explores:
+            history = self._rounds - self._first_counted()
+            forcing = policy.explore.forcing(len(self._uniform), history, randomness)
+            if forcing is not None:
+                places = forcing.places(self._situation(context, history, randomness))
+                if places is None and forcing.score is None:
+                    return self._engine.anywhere(randomness, available)
+                among = available if places is None else self._allowed(places, available)
+                if among is not None or places is None:  # otherwise it is not forced after all
+                    available, score = among, score if forcing.score is None else forcing.score
         question = Question(
             self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
             ledger.best_reward if available is None else partial(ledger.best_reward_at, available.points),
             randomness, score, 1.0 if self._guess is None else self._guess.growth,
         )  # fmt: skip
         return self._engine.choose(ledger.belief, question, available)
+
+    def _situation(self, context: Array | None, history: int, randomness: Randomness) -> Situation:
+        return Situation(
+            self.policy.domain, context, history, self._seed, randomness,
+            lambda: self._best_point(context), lambda: self._ledger.points(self.policy.domain.dimension),
+        )  # fmt: skip
+
+    def _best_point(self, context: Array | None) -> Array | None:
+        """Of those answered, the point of the best posterior mean under a context."""
+        ledger, engine = self._ledger, self._engine
+        trials = [entry.trial for entry in ledger.entries.values() if ledger.is_answer(entry.trial.number)]
+        if not trials:
+            return None
+        if context is None:
+            return trials[int(engine.means(ledger.belief, trials).argmax())].point
+        points = np.unique(np.array([trial.point for trial in trials]), axis=0)
+        at: Array = points[int(engine.envelope(ledger.belief, self.bounds(), ledger.units, points, context).mean.argmax())]
+        return at
+
+    def _allowed(self, places: Array, available: Available | None) -> Available | None:
+        """Those of some places that may be played and have not failed; None where none is left."""
+        domain = self.policy.domain
+        if not len(places) or (available is not None and available.arms is None):
+            return None  # of what is offered in a box, none is likely to be one of the places
+        arms = np.unique(domain.index(places)) if isinstance(domain, Arms) else None
+        if arms is not None and available is not None and available.arms is not None:
+            arms = np.intersect1d(arms, available.arms)
+        among = Available(places if arms is None else domain.points[arms], arms)  # type: ignore[union-attr]  # of arms
+        failed = self._engine.failed_among(among) if len(among.points) else np.zeros(0, dtype=bool)
+        if failed.all():
+            return None
+        return Available(among.points[~failed], None if arms is None else arms[~failed])
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """The bounds of f in the next round."""
@@ -355,7 +395,7 @@ class State:
         ledger = self._ledger
         envelope = self._engine.envelope(ledger.belief, self.bounds(now=now), ledger.units, points, context)
         envelope.valid_for = self.valid_for
-        return envelope
+        return ledger.units.shown(envelope)
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean of f at answered trials, `(n,)`; under constraints what is charged for them is put back."""

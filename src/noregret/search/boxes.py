@@ -24,6 +24,7 @@ from ..parameters import Choice, Float, Int
 from ..serialize import described
 from ..slots.view import Surface
 from .ascent import ascend
+from .designs import mutated, sobol
 from .quadratic import climb, tops_of_parabolas
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares are harmless
@@ -67,32 +68,34 @@ class PointSearch:
         starts: how many of the best are refined, the promising ones to the end: by Newton's method where the candidates
             are dense; elsewhere three times as many, by quasi-Newton steps.
         evaluations: most steps for each of them, three times as many likewise; one step of all starts is one batch.
+        mutations: points tried that differ from a good one in some parameters only, by steps of all sizes; of use where
+            the candidates are not dense.
+        incumbents: how many of the best points so far are looked at closely.
     """
 
     candidates: int = 1024
     around: int = 48
     starts: int = 3
     evaluations: int = 20
+    mutations: int = 0
+    incumbents: int = 1
 
     def __post_init__(self) -> None:
-        for name, low in (("candidates", 2), ("around", 0), ("starts", 1), ("evaluations", 1)):
+        lowest = (("candidates", 2), ("around", 0), ("starts", 1), ("evaluations", 1), ("mutations", 0), ("incumbents", 1))
+        for name, low in lowest:
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
 
     def standing(self, domain: Box | Space, seed: int) -> Array:
         """The standing candidates, `(candidates, d)`: the same for the same seed."""
-        from scipy.stats import qmc  # slow to import, and arms need none of it
-
-        power = (self.candidates - 1).bit_length()
-        unit = qmc.Sobol(
-            domain.dimension, scramble=True, rng=np.random.default_rng([seed, domain.dimension])
-        ).random_base2(power)
+        points = sobol(domain, self.candidates, np.random.default_rng([seed, domain.dimension]))
         if self.dense(domain):  # where upper bounds often have their maxima: on faces, in corners
+            unit = (points - domain.lower) / (domain.upper - domain.lower)
             half = 0.75 * _spacing(domain, len(unit))
             unit = np.where(unit < half, 0.0, np.where(unit > 1.0 - half, 1.0, unit))
             corners = list(itertools.product((0.0, 1.0), repeat=domain.dimension))
             unit[: len(corners)] = corners[: len(unit)]
-        points = domain.lower + unit * (domain.upper - domain.lower)
-        return domain.snap(points) if isinstance(domain, Space) else points
+            points = domain.lower + unit * (domain.upper - domain.lower)
+        return points
 
     def dense(self, domain: Box | Space) -> bool:
         """Whether the candidates are so close together that they show every peak worth refining."""
@@ -123,6 +126,8 @@ class PointSearch:
         top = standing[_spread(standing, coarse(scores), starts, domain)]
         centres = np.concatenate([top, incumbents])
         tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
+        if self.mutations and len(incumbents):
+            tried = np.concatenate([tried, mutated(domain, incumbents, self.mutations, rng())])
         # The candidates' scores may have been come by in several ways, which round differently: from here on only
         # those count that a replay computes in the same way.
         points = np.concatenate([top, tried])

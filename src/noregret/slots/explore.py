@@ -1,19 +1,51 @@
-"""Whether a round is forced: a uniform one, or one that is played for its uncertainty alone."""
+"""Whether a round is forced: a uniform one, one of an initial design, or one that looks close to the best."""
 
 from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, NamedTuple, final
 
-from ..checks import LARGEST_REWARD, integer, number
+import numpy as np
+
+from ..checks import LARGEST_REWARD, Array, integer, number, shown
+from ..domain import Arms, Domain
 from ..errors import InvalidInput
 from ..randomness import Randomness
+from ..search.designs import coordinates, design, one_changed
 from ..serialize import described
 from .base import Combination, Part
 from .memory import FAR
-from .scores import PointwiseScore, PosteriorDeviation
+from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
+
+
+MOST_ROUNDS = 10_000  # of a design, and whatever else is counted here
+COUNTED = "It counts rounds."
+DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)  # keys of random streams that no trial has (a trial's is its number)
+
+
+class Situation(NamedTuple):
+    """What a forced round may look at.
+
+    Attributes:
+        domain: what may be played.
+        context: known before the decision, or None.
+        history: rounds that count, since the last restart or in the window.
+        seed: of the study.
+        randomness: of the trial.
+        best: gives the point `(d,)` of the best posterior mean under the context, of those answered; None before any.
+        tried: gives the points asked for so far that count, in any order, `(n, d)`.
+    """
+
+    domain: Domain
+    context: Array | None
+    history: int
+    seed: int
+    randomness: Randomness
+    best: Callable[[], Array | None]
+    tried: Callable[[], Array]
 
 
 class Explore(Part):
@@ -35,6 +67,17 @@ class Explore(Part):
     def score(self) -> PointwiseScore | None:
         """What makes a point attractive in a forced round; None for a uniform draw."""
         return None
+
+    def places(self, situation: Situation) -> Array | None:  # noqa: ARG002 - of most, anywhere
+        """The points of the domain that a forced round is one of, `(n, d)`: the one of the best score, where they are
+        several (`score`, or the policy's own). None for the whole domain; none at all for a round that is not forced
+        after all.
+        """
+        return None
+
+    def forcing(self, uniform: int, history: int, randomness: Randomness) -> Explore | None:
+        """The part that forces the next round, this one or a part of it; None where none does. Arguments of `due`."""
+        return self if self.due(uniform, history, randomness) else None
 
     @property
     def uniform(self) -> bool:
@@ -109,3 +152,120 @@ class UncertaintySampling(Explore):
                 f"A window of {window} rounds never gets beyond {self.rounds} initial ones, so that every round would "
                 "be one of uncertainty sampling: take a longer window or fewer of them."
             )
+
+
+@final
+@described
+@dataclass(frozen=True)
+class InitialDesign(Explore):
+    """The first rounds play scrambled Sobol points, one coordinate for each parameter, snapped and without repeats.
+
+    The same points for the same seed, whatever is answered. Where the domain has fewer points, all of them in random
+    order. After a restart the design begins anew.
+    """
+
+    rounds: int = 10
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rounds", integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
+        """The first rounds."""
+        return history < self.rounds
+
+    @property
+    def uniform(self) -> bool:
+        """No: its points are spread, not drawn."""
+        return False
+
+    def places(self, situation: Situation) -> Array:
+        """The next point of the design."""
+        rng = np.random.default_rng([situation.seed, *DESIGN])
+        points = design(situation.domain, self.rounds, rng)
+        return points[situation.history : situation.history + 1]
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class CoordinateSearch(Explore):
+    """Now and then a round that changes exactly one parameter of the best point so far, and has not been tried.
+
+    Each parameter in turn, in an order drawn anew for each cycle; of the steps of all sizes (of a choice: of every
+    option) the one with the highest upper bound. It finishes what a model of the whole domain leaves unfinished near
+    the maximum, and looks once at what the model has written off. Without effect on arms, which are compared all.
+
+    Attributes:
+        every: rounds from one to the next.
+        after: rounds before the first.
+        steps: that are compared, where the parameter is a number.
+    """
+
+    every: int = 5
+    after: int = 10
+    steps: int = 100
+
+    def __post_init__(self) -> None:
+        for name, low in (("every", 2), ("after", 0), ("steps", 1)):
+            value = integer(name, getattr(self, name), low=low, high=MOST_ROUNDS, why=COUNTED)
+            object.__setattr__(self, name, value)
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
+        """Every so many rounds."""
+        return history >= self.after and history % self.every == 0
+
+    @property
+    def score(self) -> PointwiseScore:
+        """The upper bound."""
+        return UpperConfidenceBound()
+
+    def places(self, situation: Situation) -> Array:
+        """What differs from the best point in the parameter whose turn it is, but for what was tried."""
+        domain = situation.domain
+        best = None if isinstance(domain, Arms) else situation.best()
+        if best is None or isinstance(domain, Arms):
+            return np.zeros((0, domain.dimension))
+        cycle, turn = divmod(situation.history // self.every, coordinates(domain))
+        order = np.random.default_rng([situation.seed, *TURNS, cycle]).permutation(coordinates(domain))
+        points = one_changed(domain, best, int(order[turn]), self.steps, situation.randomness.generator)
+        tried = {point.tobytes() for point in situation.tried()}
+        return np.array([point for point in points if point.tobytes() not in tried]).reshape(-1, domain.dimension)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class InTurn(Explore):
+    """Several kinds of forced rounds: the first of the parts that is due decides."""
+
+    parts: tuple[Explore, ...]
+
+    def __post_init__(self) -> None:
+        parts = tuple(self.parts) if isinstance(self.parts, tuple | list) else ()
+        if not parts or not all(isinstance(part, Explore) for part in parts):
+            raise InvalidInput(
+                f"`parts` is {shown(self.parts)}: it must be a tuple of parts of `noregret.slots.explore`, such as "
+                "InTurn((InitialDesign(5), CoordinateSearch()))."
+            )
+        object.__setattr__(self, "parts", parts)
+
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
+        """Whether any part is."""
+        return self.forcing(uniform, history, randomness) is not None
+
+    def forcing(self, uniform: int, history: int, randomness: Randomness) -> Explore | None:
+        """The first part that is due."""
+        for part in self.parts:
+            if (found := part.forcing(uniform, history, randomness)) is not None:
+                return found
+        return None
+
+    @property
+    def uniform(self) -> bool:
+        """Whether a part makes uniform rounds."""
+        return any(part.uniform for part in self.parts)
+
+    def check(self, policy: Combination) -> None:
+        """Every part."""
+        for part in self.parts:
+            part.check(policy)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple, final
 
 import numpy as np
 
 from ..blas import with_one_thread
-from ..checks import Array, flag, integer, one_of, settle
-from ..errors import NoRegretWarning
+from ..checks import Array, flag, integer, number, one_of, settle
+from ..errors import InvalidInput, NoRegretWarning
 from ..fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..kernels import Kernel
 from ..serialize import described
+from ..warping import Warp, half_rank
 
 
 class Refitted(NamedTuple):
@@ -21,7 +24,8 @@ class Refitted(NamedTuple):
 
     kernel: Kernel  # in the units of the points, on standardised rewards
     regularization: float
-    scale: Standardization  # of the rewards: `mean` is that of the process, `std` that of the rewards
+    scale: Standardization  # of the (warped) rewards: `mean` is that of the process, `std` that of the rewards
+    warp: Warp | None = None  # of the rewards, before anything else
 
 
 @final
@@ -44,6 +48,12 @@ class Refit:
             does).
         standardize: whether rewards are brought to mean 0 and standard deviation 1; otherwise they are taken as they
             are, less the policy's prior mean, which stays (likewise); the prior "hvarfner" is for standardised ones.
+        growth: the next fit comes after `every` more answers or this share of all so far, whichever is later, so that a
+            long run does not spend itself on fits; 0 for always `every`.
+        warp: what becomes of rewards before they are standardised: "none", or "half-rank", which keeps those from the
+            median up and takes the lower half for normal scores (`noregret.warping.half_rank`), so that outliers and
+            cliffs do not hide the rest. The map is of the rewards that the fit saw, and undone in what is shown.
+        noise: "fitted", from the policy's on; or "given", the policy's, which stays.
     """
 
     every: int = 10
@@ -51,6 +61,9 @@ class Refit:
     restarts: int = 2
     outputs: str = "answered"
     standardize: bool = True
+    growth: float = 0.0
+    warp: str = "none"
+    noise: str = "fitted"
 
     def __post_init__(self) -> None:
         settle(
@@ -60,7 +73,29 @@ class Refit:
             restarts=integer("restarts", self.restarts, low=0, high=MOST_RESTARTS),
             outputs=one_of("outputs", self.outputs, ["answered", "own"]),
             standardize=flag("standardize", self.standardize),
+            growth=number("growth", self.growth, low=0.0, high=1.0, why="It is a share of the answers so far."),
+            warp=one_of("warp", self.warp, ["none", "half-rank"]),
+            noise=one_of("noise", self.noise, ["fitted", "given", "unknown"]),
         )
+        if self.warp != "none" and not self.standardize:
+            raise InvalidInput(
+                "Warped rewards are standardised: warp='half-rank' does not go with standardize=False. Leave one out."
+            )
+
+    def fits(self, answers: int) -> int:
+        """How many fits are due once so many answers count."""
+        if not self.growth:
+            return answers // self.every
+        return int(bisect_right(_schedule(self.every, self.growth, answers), answers))
+
+    def seen_by(self, fit: int) -> int:
+        """How many answers the fit of this number, from 1, sees."""
+        if not self.growth:
+            return fit * self.every
+        known = 2 * self.every
+        while len(_schedule(self.every, self.growth, known)) < fit:
+            known *= 2
+        return _schedule(self.every, self.growth, known)[fit - 1]
 
     @with_one_thread
     def __call__(
@@ -79,6 +114,8 @@ class Refit:
         Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
         noise stay as they are, and only the mean is fitted.
         """
+        warp = half_rank(rewards) if self.warp == "half-rank" else None
+        rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         if self.standardize and len(np.unique(rows, axis=0)) < FEWEST:  # the kernel that stays is in reward units
             scale = Standardization(scale.mean, 1.0)
@@ -88,7 +125,8 @@ class Refit:
                 kernel.rescaled(1.0 / sides),
                 rows / sides,
                 scale.to(rewards),
-                noise=noise / scale.std,
+                noise=None if self.noise == "unknown" else noise / scale.std,
+                fit_noise=self.noise != "given",
                 prior=None if self.prior == "none" else self.prior,
                 restarts=self.restarts,
                 seed=seed,
@@ -97,7 +135,16 @@ class Refit:
             )
         # A search sees good rewards more and more often: their average is not where the function lies elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
-        return Refitted(found.kernel.rescaled(sides), found.noise**2, shifted)
+        return Refitted(found.kernel.rescaled(sides), found.noise**2, shifted, warp)
+
+
+@lru_cache(maxsize=64)
+def _schedule(every: int, growth: float, answers: int) -> list[int]:
+    """After how many answers each fit comes, up to at least so many."""
+    counts = [every]
+    while counts[-1] < answers:
+        counts.append(counts[-1] + max(every, int(growth * counts[-1])))
+    return counts
 
 
 def _multiplies(kernel: Kernel, dimension: int) -> bool:

@@ -23,6 +23,7 @@ from ...record import Trial
 from ...search.arms import best_arm
 from ...slots.envelope import Bounds, Envelope
 from ...slots.scores import Score
+from ...warping import Warp
 from ..availability import Available
 
 
@@ -35,13 +36,41 @@ class Decision(NamedTuple):
 
 
 class Units(NamedTuple):
-    """What the numbers of a posterior are in rewards."""
+    """What the numbers of a posterior are in rewards.
 
-    center: float = 0.0  # the reward at which the posterior is 0
+    Where rewards are warped, all that decides is in warped rewards, which are the rewards themselves from their median
+    up; what is shown, and what stands in for an answer, is in rewards.
+    """
+
+    center: float = 0.0  # the (warped) reward at which the posterior is 0
     unit: float = 1.0  # reward units of one unit of the posterior
+    warp: Warp | None = None
+
+    def warped(self, reward: float) -> float:
+        """A reward as it decides."""
+        return reward if self.warp is None else float(self.warp.to(np.array(reward)))
+
+    def scaled(self, reward: float) -> float:
+        """A reward, in units of the posterior."""
+        return (self.warped(reward) - self.center) / self.unit
+
+    def back(self, numbers: Array) -> Array:
+        """Numbers of the posterior, as rewards."""
+        rewards = numbers * self.unit + self.center
+        return rewards if self.warp is None else self.warp.back(rewards)
+
+    def shown(self, envelope: Envelope) -> Envelope:
+        """Bounds of warped rewards as those of rewards: quantiles go through the map, the std through its slope."""
+        warp = self.warp
+        if warp is None:
+            return envelope
+        mean, std = envelope.mean, envelope.std
+        spread = 0.5 * (warp.back(mean + std) - warp.back(mean - std))
+        lower, upper = warp.back(envelope.lower), warp.back(envelope.upper)
+        return Envelope(warp.back(mean), spread, None, envelope.valid_for, lower=lower, upper=upper)
 
     def rewards(self, mean: Array, std: Array) -> tuple[Array, Array]:
-        """Mean and std in reward units; the arrays are taken over."""
+        """Mean and std in (warped) rewards; the arrays are taken over."""
         if self.unit != 1.0:
             mean *= self.unit
             std *= self.unit

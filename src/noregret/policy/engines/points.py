@@ -193,7 +193,9 @@ class PointEngine(Engine[PointBelief]):
         if posterior.rank:
             dense = isinstance(domain, Box | Space) and self.search.dense(domain)
             means = posterior.average if dense else posterior.observed_means()
-            points.append(posterior.points[int(means.argmax()), width:])
+            count = self.search.incumbents
+            best = [int(means.argmax())] if count == 1 else np.argsort(-means, kind="stable")[:count]
+            points.extend(posterior.points[best, width:])
         return np.array(points).reshape(len(points), domain.dimension)
 
     def without_failed(self, points: Array, scores: Array) -> Array:
