@@ -1,27 +1,131 @@
-"""What we recommend to whoever does not want to choose."""
+"""What we recommend to whoever does not want to choose: parts for everything, picked by a benchmark."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from ..domain import Arms, Box, Domain, Space, sides
-from ..kernels import Kernel, Matern
+from ..checks import LARGEST_REWARD, integer, number, one_of
+from ..domain import Arms, Domain, Space, check_domain
+from ..errors import InvalidInput
+from ..kernels import kernel_for
+from ..parameters import Choice
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
 from ..slots.envelope import ConstantWidth
-from ..slots.explore import CoordinateSearch, InitialDesign, InTurn
-from ..slots.pending import Hallucinated, Ignored
+from ..slots.explore import CoordinateSearch, Explore, InitialDesign, InTurn
+from ..slots.memory import Forever, Memory, SlidingWindow
+from ..slots.pending import Censored, Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
-from ..slots.scores import ExpectedImprovement
+from ..slots.scores import ExpectedImprovement, Score, UpperConfidenceBound
 from .common import build
 
+WORLDS = ("stationary", "drifting", "switching")
+ANSWERS = ("prompt", "late", "silent no")
+FEWEST = 10  # points of an initial design
+MOST = 20  # of those, but for workers that would be idle
+SHARE = 3  # of a budget that is known, at most a third goes into it
+FIRST_NOISE = 0.1  # reward units, until the first fit
+WIDTH = 2.0  # standard deviations that are shown as bounds
+REMEMBERED = 150  # rounds that count where the world changes
+PATIENCE = 10_000  # rounds that a silent trial is waited for
 
-def auto(domain: Domain, *, context: Domain | None = None, noise: float | None = None, parallel: int = 1) -> Policy:
+
+def auto(
+    domain: Domain,
+    *,
+    context: Domain | None = None,
+    noise: float | None = None,
+    budget: int | None = None,
+    parallel: int = 1,
+    constraints: int = 0,
+    world: str = "stationary",
+    answers: str = "prompt",
+) -> Policy:
+    """The policy that we recommend where nothing is known: the unit of the rewards, the kernel, noise and mean are learned.
+
+    It is made of ordinary parts, which `print` shows and `policy.using(...)` replaces:
+
+    | part | filling | what decided |
+    |---|---|---|
+    | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
+    | | then `CoordinateSearch`: every fifth round changes one parameter of the best point | "Every fifth round" |
+    | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
+    | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
+    | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
+    | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
+    | search | Sobol candidates and mutations of the five best points, then gradients | "Searches" |
+    | pending | a trial that has failed counts as the worst; unanswered ones shrink the variance alone | "Workers" |
+
+    Nothing is proved for it: its bounds are two posterior standard deviations (`valid_for` is "none").
+
+    Args:
+        domain: arms, a box, or a space of parameters.
+        context: domain of the contexts given to `ask`, or None.
+        noise: standard deviation of the reward noise, reward units, if it is known; None, or 0, to have it learned.
+        budget: how many trials there will be, if that is known: a short run does not spend itself on its start.
+        parallel: how many trials are evaluated at a time.
+        constraints: how many constraint values come with each reward; so far 0.
+        world: "stationary"; or "drifting" or "switching", where only the last 150 rounds count.
+        answers: "prompt"; "late", and unanswered trials shrink the variance; or "silent no", where a trial without an
+            answer counts as the smallest reward told until it has one.
+
+    Raises:
+        InvalidInput: for values that make no sense.
+
+    >>> import noregret as nr
+    >>> space = nr.Space(C=nr.Float(1e-2, 1e3, log=True), kernel=nr.Choice("rbf", "linear"))
+    >>> study = nr.Study(nr.auto(space), seed=0)
+    >>> sorted(study.ask().parameters)
+    ['C', 'kernel']
+    """
+    check_domain("domain", domain)
+    if context is not None:
+        check_domain("context", context)
+    known = noise is not None and number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.") > 0
+    parallel = integer("parallel", parallel, low=1, why="It is how many trials are evaluated at a time.")
+    one_of("world", world, WORLDS)
+    if integer("constraints", constraints, low=0, why="It counts constraint values."):
+        raise InvalidInput(
+            f"`constraints` is {constraints}, and `auto` knows no constraints yet. Where an average must hold take "
+            "`nr.gp_ucb_noisy_constraints`, whose multipliers are learned."
+        )
+    std = noise if known and noise is not None else FIRST_NOISE
     return build(
-        "auto", domain, Matern(2.5, 0.5 * sides(domain, context)), ConstantWidth(value=2.0), ExpectedImprovement(),
-        noise=0.1, regularization=0.01, context=context,
-        explore=InTurn((InitialDesign(5), CoordinateSearch())),
-        pending=Ignored(failed="worst"),
-        search=PointSearch(mutations=256, incumbents=5),
-        refit=Refit(every=3, growth=0.1, warp="half-rank", noise="unknown"),
-    )
+        "auto", domain, kernel_for(domain, context=context, lengthscale=0.5), ConstantWidth(value=WIDTH), _score(context),
+        noise=std, regularization=std**2, context=context,
+        memory=_memory(world),
+        explore=_explore(domain, _start(domain, budget, parallel)),
+        pending=_pending(one_of("answers", answers, ANSWERS), parallel),
+        search=PointSearch(mutations=256, incumbents=5, apart=0.003),
+        refit=Refit(
+            every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if known else "unknown"
+        ),
+    )  # fmt: skip
+
+
+def _start(domain: Domain, budget: int | None, parallel: int) -> int:
+    """Points of the initial design: every option of a choice once, and work for every worker."""
+    options = [len(p.options) for p in domain.parameters.values() if isinstance(p, Choice)] if isinstance(domain, Space) else []
+    count = min(max(FEWEST, *options, 0), MOST)
+    if budget is not None:
+        share = integer("budget", budget, low=1, why="It is how many trials there will be.") // SHARE
+        count = max(min(count, share), 1)
+    return max(count, parallel)
+
+
+def _explore(domain: Domain, start: int) -> Explore:
+    if isinstance(domain, Arms):
+        return InitialDesign(start)
+    return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
+
+
+def _score(context: Domain | None) -> Score:
+    return ExpectedImprovement() if context is None else UpperConfidenceBound()
+
+
+def _memory(world: str) -> Memory:
+    return Forever() if world == "stationary" else SlidingWindow(REMEMBERED)
+
+
+def _pending(answers: str, parallel: int) -> Pending:
+    if answers == "silent no":
+        return Censored(minimum=None, window=PATIENCE, late="accept", failed="worst")
+    return Hallucinated(failed="worst") if answers == "late" or parallel > 1 else Ignored(failed="worst")

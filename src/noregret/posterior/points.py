@@ -304,6 +304,12 @@ class PointPosterior(RevisablePosterior):
         return self._average[: self.rank]
 
     @property
+    def noisy(self) -> bool:
+        """Whether points that came again had several targets, or none came again."""
+        again = self._plays[: self.rank] > 1
+        return not again.any() or bool(self._scatter[: self.rank][again].any())
+
+    @property
     def quadratic_form(self) -> float:
         """y^T (K + lambda I)^{-1} y = scatter within points / lambda + |half|^2: a sum of squares."""
         scatter = float(np.maximum(self._scatter[: self.rank], 0.0).sum())

@@ -18,7 +18,7 @@ from typing import NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, integer, settle
+from ..checks import Array, integer, number, settle
 from ..domain import Box, Space
 from ..parameters import Choice, Float, Int
 from ..serialize import described
@@ -38,6 +38,7 @@ REACH = 3.0  # spacings within which a start must be able to climb above the bes
 COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
 MOST_ALTERNATIONS = 5  # between real columns and the others
 COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
+SAME = 1e-9  # share of its range by which a column differs where it is another whole number or choice
 FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
 
 
@@ -71,6 +72,9 @@ class PointSearch:
         mutations: points tried that differ from a good one in some parameters only, by steps of all sizes; of use where
             the candidates are not dense.
         incumbents: how many of the best points so far are looked at closely.
+        apart: how far from every point tried a new one must be in some parameter, as a share of its range, so that the
+            end of a search is not spent on one point; 0 for any. Where nothing is real, a point comes again unless all
+            that came again had the very same rewards: then there is no noise.
     """
 
     candidates: int = 1024
@@ -79,11 +83,13 @@ class PointSearch:
     evaluations: int = 20
     mutations: int = 0
     incumbents: int = 1
+    apart: float = 0.0
 
     def __post_init__(self) -> None:
         lowest = (("candidates", 2), ("around", 0), ("starts", 1), ("evaluations", 1), ("mutations", 0), ("incumbents", 1))
         for name, low in lowest:
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
+        settle(self, apart=number("apart", self.apart, low=0.0, high=1.0, why="It is a share of a parameter's range."))
 
     def standing(self, domain: Box | Space, seed: int) -> Array:
         """The standing candidates, `(candidates, d)`: the same for the same seed."""
@@ -100,6 +106,39 @@ class PointSearch:
     def dense(self, domain: Box | Space) -> bool:
         """Whether the candidates are so close together that they show every peak worth refining."""
         return bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
+
+    def moved_apart(
+        self, point: Array, surface: Surface, domain: Box | Space, *, standing: Array, tried: Array, noisy: bool,
+        rng: Callable[[], np.random.Generator],
+    ) -> Array:  # fmt: skip
+        """A point `(d,)`; or, if it was as good as tried already, the best of those around it that were not.
+
+        Args:
+            point: that the search has found.
+            surface: the score.
+            domain: where.
+            standing: candidates `(m, d)`.
+            tried: points asked for so far, `(n, d)`.
+            noisy: whether another answer at the same point would be another one, as far as is known.
+            rng: gives the trial's generator.
+        """
+        real = real_columns(domain)
+        if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
+            return point
+        around = np.concatenate([mutated(domain, point[None], max(self.mutations, 64), rng()), standing])
+        around = around[~self._near(around, tried, domain)]
+        if not len(around):
+            return point
+        values = surface.values(around)
+        return around[int(values.argmax())].copy() if np.isfinite(values.max()) else point
+
+    def _near(self, points: Array, tried: Array, domain: Box | Space) -> npt.NDArray[np.bool_]:
+        """Which points are one that was tried, or next to it in all that is real, `(n,)`."""
+        real, near = real_columns(domain), np.zeros(len(points), dtype=bool)
+        least = np.where(real, self.apart, SAME) * (domain.upper - domain.lower)
+        for other in tried:
+            near |= (np.abs(points - other) < least).all(axis=1)
+        return near
 
     def maximize(
         self, surface: Surface, domain: Box | Space, *, standing: Array, scores: Array, incumbents: Array,

@@ -129,6 +129,11 @@ class PointEngine(Engine[PointBelief]):
             rng=lambda: question.randomness.generator,
         )
         placed = score.placed(self.found.point, surface, view)
+        if self.search.apart and self.context is None:
+            placed = self.search.moved_apart(
+                placed, surface, domain, standing=points, tried=belief.asked.points, noisy=belief.answered.noisy,
+                rng=lambda: question.randomness.generator,
+            )  # fmt: skip
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
         return Decision(frozen(placed), None, explored=False)
 
