@@ -568,10 +568,11 @@ def test_the_same_call_goes_on_and_a_finished_one_evaluates_nothing(tmp_path):
         calls.append(x)
         return score(x, kind)
 
-    straight = quiet(objective, SPACE, trials=9)
+    policy = nr.auto(SPACE)  # a run of four would begin with fewer points
+    straight = quiet(objective, SPACE, trials=9, policy=policy)
     calls.clear()
     for trials in (4, 9, 9):
-        result = quiet(objective, SPACE, trials=trials, storage=storage)
+        result = quiet(objective, SPACE, trials=trials, storage=storage, policy=policy)
     assert len(calls) == 9
     assert told(result) == told(straight)
     with pytest.raises(nr.InvalidInput, match="of other parameters"):

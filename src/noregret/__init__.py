@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         kernel_ucb,
         probability_of_improvement,
     )
+    from .algorithms.auto import auto
     from .baselines import admmbo, bandit_oco
     from .change import (
         Calibration,
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
     from .record import Trial
     from .search.boxes import PointSearch
     from .simulation import Run, replicate, simulate
+    from .slots.explore import CoordinateSearch, InitialDesign, InTurn
     from .slots.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
     from .slots.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from .widths.series import EvenSeries, PowerSeries
 
 _HOME = {
+    "algorithms.auto": ["auto"],
     "algorithms": [
         "asy_ts",
         "expected_improvement",
@@ -161,6 +164,7 @@ _HOME = {
     "likelihood": ["log_marginal_likelihood"],
     "optimize": ["Result", "maximize", "minimize"],
     "parameters": ["Choice", "Float", "Int"],
+    "slots.explore": ["CoordinateSearch", "InTurn", "InitialDesign"],
     "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
@@ -191,6 +195,7 @@ __all__ = [
     "ChangeDetector",
     "ChangeTest",
     "Choice",
+    "CoordinateSearch",
     "Discount",
     "Empirical",
     "Environment",
@@ -201,6 +206,8 @@ __all__ = [
     "GreedyDesign",
     "Hallucinated",
     "Ignored",
+    "InTurn",
+    "InitialDesign",
     "Int",
     "InvalidInput",
     "Kernel",
@@ -244,6 +251,7 @@ __all__ = [
     "TrialError",
     "admmbo",
     "asy_ts",
+    "auto",
     "bandit_oco",
     "calibrate_threshold",
     "conditional_gain_bound",

@@ -39,7 +39,7 @@ def auto(
     world: str = "stationary",
     answers: str = "prompt",
 ) -> Policy:
-    """The policy that we recommend where nothing is known: the unit of the rewards, the kernel, noise and mean are learned.
+    """The policy that we recommend where nothing is known: units, kernel, noise and mean of the rewards are learned.
 
     It is made of ordinary parts, which `print` shows and `policy.using(...)` replaces:
 
@@ -79,7 +79,10 @@ def auto(
     check_domain("domain", domain)
     if context is not None:
         check_domain("context", context)
-    known = noise is not None and number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.") > 0
+    known = (
+        noise is not None
+        and number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.") > 0
+    )
     parallel = integer("parallel", parallel, low=1, why="It is how many trials are evaluated at a time.")
     one_of("world", world, WORLDS)
     if integer("constraints", constraints, low=0, why="It counts constraint values."):
@@ -89,8 +92,8 @@ def auto(
         )
     std = noise if known and noise is not None else FIRST_NOISE
     return build(
-        "auto", domain, kernel_for(domain, context=context, lengthscale=0.5), ConstantWidth(value=WIDTH), _score(context),
-        noise=std, regularization=std**2, context=context,
+        "auto", domain, kernel_for(domain, context=context, lengthscale=0.5), ConstantWidth(value=WIDTH),
+        _score(context), noise=std, regularization=std**2, context=context,
         memory=_memory(world),
         explore=_explore(domain, _start(domain, budget, parallel)),
         pending=_pending(one_of("answers", answers, ANSWERS), parallel),
@@ -103,7 +106,11 @@ def auto(
 
 def _start(domain: Domain, budget: int | None, parallel: int) -> int:
     """Points of the initial design: every option of a choice once, and work for every worker."""
-    options = [len(p.options) for p in domain.parameters.values() if isinstance(p, Choice)] if isinstance(domain, Space) else []
+    options = (
+        [len(p.options) for p in domain.parameters.values() if isinstance(p, Choice)]
+        if isinstance(domain, Space)
+        else []
+    )
     count = min(max(FEWEST, *options, 0), MOST)
     if budget is not None:
         share = integer("budget", budget, low=1, why="It is how many trials there will be.") // SHARE

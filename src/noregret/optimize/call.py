@@ -51,7 +51,8 @@ def maximize(
             same call goes on where it was, after Ctrl-C, a crash or a power cut too: what had no answer is evaluated
             again. A run that is finished returns at once.
         name: of the study in the storage; the objective's own name unless given.
-        policy: how to decide, for this very space; `auto(space)` unless given, or the one in the storage.
+        policy: how to decide, for this very space; `auto(space, budget=trials, ...)` unless given, or the one in the
+            storage.
         executor: evaluates several at once: any `concurrent.futures.Executor`, such as a `ThreadPoolExecutor` or a
             `ProcessPoolExecutor` (then the objective must be importable). It is not shut down. What is tried depends
             on the order in which answers come and on nothing else.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..checks import shown
+from ..algorithms.auto import auto
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..serialize import loads
@@ -20,6 +21,7 @@ def opened(
     seed: int,
     storage: str | None,
     name: str,
+    budget: int | None = None,
     parallel: int = 1,
     about: Mapping[str, str] | None = None,
 ) -> Study:
@@ -33,10 +35,11 @@ def opened(
         seed: of all random choices.
         storage: URL of a database, or None.
         name: within it.
+        budget: how many trials there will be, if that is known.
         parallel: how many evaluations are under way at once.
         about: facts to keep with it.
     """
-    policy = policy or _stored(domain, storage, name) or automatic(domain, parallel=parallel)
+    policy = policy or _stored(domain, storage, name) or auto(domain, budget=budget, parallel=parallel)
     return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
 
 
@@ -54,15 +57,3 @@ def _stored(domain: Domain, storage: str | None, name: str) -> AnyPolicy | None:
             "now. Choose another `name` for the new ones."
         )
     return policy
-
-
-def automatic(domain: Domain, *, parallel: int) -> AnyPolicy:
-    """The policy for who names none."""
-    from ..algorithms import expected_improvement
-    from ..kernels import Matern
-    from ..slots.pending import Hallucinated, Ignored
-    from ..slots.refit import Refit
-
-    pending = Ignored(failed="worst") if parallel == 1 else Hallucinated(failed="worst")
-    kernel, refit = Matern(2.5, (0.5,) * domain.dimension), Refit(every=3, restarts=4)
-    return expected_improvement(domain, kernel, noise=0.05, refit=refit, pending=pending)

@@ -114,6 +114,7 @@ class Run:
             seed=self.seed,
             storage=self.storage,
             name=name,
+            budget=self.trials,
             parallel=at_once,
         )
 

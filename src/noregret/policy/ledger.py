@@ -67,9 +67,7 @@ class Ledger:
         ridge = policy.memory.regularization(first, policy.regularization)
         self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
-    def begin(
-        self, kernel: Kernel, regularization: float, scale: Standardization, warp: Warp | None = None
-    ) -> None:
+    def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: Warp | None = None) -> None:
         """A new belief, which learns everything that counts."""
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
@@ -246,7 +244,7 @@ class Ledger:
         return None if best is None else self.units.warped(best)
 
     def best_reward_at(self, points: Array, context: Array | None) -> float | None:
-        """The best (warped) reward that counts at some points `(n, d)` under this very context; None before the first."""
+        """The best (warped) reward that counts at some points `(n, d)` under this context; None before the first."""
         known, under = {point.tobytes() for point in points}, _key_of(context)
         rewards = (
             entry.trial.reward

@@ -313,7 +313,9 @@ class State:
         if context is None:
             return trials[int(engine.means(ledger.belief, trials).argmax())].point
         points = np.unique(np.array([trial.point for trial in trials]), axis=0)
-        at: Array = points[int(engine.envelope(ledger.belief, self.bounds(), ledger.units, points, context).mean.argmax())]
+        at: Array = points[
+            int(engine.envelope(ledger.belief, self.bounds(), ledger.units, points, context).mean.argmax())
+        ]
         return at
 
     def _allowed(self, places: Array, available: Available | None) -> Available | None:

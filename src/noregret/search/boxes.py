@@ -86,7 +86,14 @@ class PointSearch:
     apart: float = 0.0
 
     def __post_init__(self) -> None:
-        lowest = (("candidates", 2), ("around", 0), ("starts", 1), ("evaluations", 1), ("mutations", 0), ("incumbents", 1))
+        lowest = (
+            ("candidates", 2),
+            ("around", 0),
+            ("starts", 1),
+            ("evaluations", 1),
+            ("mutations", 0),
+            ("incumbents", 1),
+        )
         for name, low in lowest:
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
         settle(self, apart=number("apart", self.apart, low=0.0, high=1.0, why="It is a share of a parameter's range."))

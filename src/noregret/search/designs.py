@@ -1,7 +1,7 @@
 """Points that fill a domain evenly, and points that differ from a good one in some parameters only.
 
-The unit cube here has one coordinate for each *parameter*: a choice of k options is floor(k u), a whole number likewise,
-so that options come up equally often. (In the encoded cube, which has a column for each option, the largest of k
+The unit cube here has one coordinate for each *parameter*: a choice of k options is floor(k u), a whole number too, so
+that options come up equally often. (In the encoded cube, which has a column for each option, the largest of k
 columns is a lottery.)
 """
 
@@ -112,9 +112,15 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
         points = np.repeat(centre[None], len(parameter.options), axis=0)
         points[:, columns] = CHOSEN * np.eye(len(parameter.options))
         return _inside(domain, points)
-    at, low, side = columns.start, domain.lower[columns.start], domain.upper[columns.start] - domain.lower[columns.start]
+    at, low, side = (
+        columns.start,
+        domain.lower[columns.start],
+        domain.upper[columns.start] - domain.lower[columns.start],
+    )
     points = np.repeat(centre[None], count, axis=0)
-    points[:, at] = low + side * np.clip((centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count), 0, 1)
+    points[:, at] = low + side * np.clip(
+        (centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count), 0, 1
+    )
     if isinstance(parameter, Int):
         here = parameter.decode(centre[columns])
         near = [here + step * parameter.step for step in (-2, -1, 1, 2)]

@@ -20,7 +20,6 @@ from .base import Combination, Part
 from .memory import FAR
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
 
-
 MOST_ROUNDS = 10_000  # of a design, and whatever else is counted here
 COUNTED = "It counts rounds."
 DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)  # keys of random streams that no trial has (a trial's is its number)
@@ -69,9 +68,9 @@ class Explore(Part):
         return None
 
     def places(self, situation: Situation) -> Array | None:  # noqa: ARG002 - of most, anywhere
-        """The points of the domain that a forced round is one of, `(n, d)`: the one of the best score, where they are
-        several (`score`, or the policy's own). None for the whole domain; none at all for a round that is not forced
-        after all.
+        """The points that a forced round is one of, `(n, d)`: the one of the best score (`score`, or the policy's own).
+
+        None stands for the whole domain, and no points for a round that is not forced after all.
         """
         return None
 
