@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..checks import shown
 from ..algorithms.auto import auto
+from ..checks import shown
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..serialize import loads

@@ -41,6 +41,7 @@ def opened(job: TuningFile) -> Iterator[tuple[Study, Task]]:
         seed=job.seed,
         storage=job.storage,
         name=job.name,
+        budget=job.trials,
         about={"goal": job.goal},  # as files have it from before studies had a goal; those are continued, too
     )
     with ExitStack() as during:
