@@ -144,6 +144,18 @@ def test_callbacks_are_told_each_answer_and_may_end_the_run():
     assert "a callback returned True after 3 of 9 trials" in result.stopped
 
 
+def test_a_callback_that_raises_ends_the_run_after_its_trial_was_recorded(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+
+    def broken(study, trial):
+        raise OSError("no space left")
+
+    with pytest.raises(OSError, match="no space left"):
+        quiet(score, SPACE, storage=storage, callbacks=[broken])
+    result = quiet(score, SPACE, storage=storage)
+    assert told(result) == told(quiet(score, SPACE))
+
+
 # -- objectives that misbehave ----------------------------------------------------------------------------------------
 
 
@@ -548,6 +560,12 @@ def dies(x):
     os._exit(1)
 
 
+def dies_above_a_half(x):
+    if x > 0.5:
+        os._exit(1)
+    return x
+
+
 @pytest.mark.slow
 def test_errors_that_cannot_be_sent_back_and_workers_that_die():
     with ProcessPoolExecutor(1) as pool:
@@ -555,6 +573,11 @@ def test_errors_that_cannot_be_sent_back_and_workers_that_die():
         assert "Unpicklable: 1" in {row["reason"] for row in result.history}
     with ProcessPoolExecutor(1) as pool, pytest.raises(nr.NoRegretError, match="The executor broke"):
         quiet(dies, executor=pool)
+    with ProcessPoolExecutor(1) as pool:
+        result = quiet(dies_above_a_half, executor=pool)
+    assert result.stopped.startswith("the executor broke: BrokenProcessPool")
+    assert result.best_value <= 0.5
+    assert result.trials[-1].state == "pending"
 
 
 # -- stopping and going on --------------------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ class Bar:
         """Show where the study stands before anything is evaluated."""
         for trial in study.trials:
             self._take(trial)
+        self._bar.initial = self._ended  # what was evaluated in an earlier run took none of this one's time
         self._refresh()
 
     def ended(self, trial: Trial) -> None:
