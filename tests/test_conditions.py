@@ -88,6 +88,8 @@ def test_spaces_with_conditions_are_written_and_read():
     assert hash(again) == hash(SPACE)
     assert serialize.dumps(again) == text
     assert "gear=when('way', 'ride', Int(low=1, high=12, log=False, step=1))" in repr(SPACE)
+    some = {"rbf", "poly", "linear", "cosine"}  # in whatever order a process has it
+    assert nr.when("kernel", some, nr.Int(0, 1)).values == ("cosine", "linear", "poly", "rbf")
     plain = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", 2))
     assert json.loads(serialize.dumps(plain)) == {
         "type": "Space",

@@ -72,7 +72,9 @@ def when(on: str, values: Option | Sequence[Option], parameter: Parameter | Cond
     >>> space.decode(space.encode({"kernel": "rbf", "gamma": 0.01}))
     {'kernel': 'rbf', 'gamma': 0.01}
     """
-    several = values if isinstance(values, list | tuple | set | frozenset | range) else [values]
+    if isinstance(values, set | frozenset):  # whose order differs from one process to the next
+        values = sorted(values, key=repr)
+    several = values if isinstance(values, list | tuple | range) else [values]
     return Conditional(on, tuple(several), parameter)  # type: ignore[arg-type]  # it is one, or several
 
 
