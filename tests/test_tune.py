@@ -97,9 +97,8 @@ POLICY = FILE[FILE.index("[policy]") : FILE.index("[objective]")]
 def test_without_a_policy_a_file_does_what_maximize_does(folder):
     sys.path.insert(0, str(folder))
     path = write(folder, (POLICY, ""), ("grid = 6\n", ""))
-    first = tune(path, "--trials", "5")
-    assert first.exit_code == 0, first.output
-    assert tune(path, "--trials", "9").exit_code == 0
+    ended = tune(path, "--trials", "9")
+    assert ended.exit_code == 0, ended.output
     from objective import score
 
     space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b c"))
@@ -115,7 +114,7 @@ def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, m
     assert tune(path, "--trials", "2").exit_code == 0
     chosen = nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy
     other = nr.greedy_variance(chosen.domain, nr.Matern(2.5, 0.3), noise=0.1)  # as a later version might choose
-    monkeypatch.setattr(opening, "automatic", lambda domain, *, parallel: other)
+    monkeypatch.setattr(opening, "auto", lambda domain, **known: other)
     assert tune(path, "--trials", "4").exit_code == 0
     assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy == chosen
     other_space = tune(write(folder, (POLICY, ""), ("low = 0.0", "low = 0.5")))

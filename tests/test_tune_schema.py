@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 import noregret as nr
-from noregret.optimize.opening import automatic
 from noregret.slots.check import SLOTS
 from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import UncertaintySampling, UniformExploration
+from noregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, UncertaintySampling, UniformExploration
 from noregret.tuning import schema
 from noregret.tuning.config import load
 from noregret.widths.series import EvenSeries, PowerSeries
@@ -125,7 +124,7 @@ def test_the_pages_files_are_accepted_and_play(folder, block):
     path = folder / "job.toml"
     path.write_text(block if "trials = " in block else JOB + block + OBJECTIVE)
     job = load(path)
-    policy = automatic(job.domain, parallel=1) if job.policy is None else job.policy
+    policy = nr.auto(job.domain) if job.policy is None else job.policy
     assert (job.policy is None) == ("[policy]" not in block)
     assert nr.Policy.from_json(policy.to_json()) == policy
     study = nr.Study(policy, seed=0)
@@ -163,6 +162,12 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
         ),
         ('explore = { type = "uncertainty", rounds = 4 }', "explore", UncertaintySampling(4)),
         ('explore = { type = "uniform" }', "explore", UniformExploration()),
+        (
+            'explore = { type = "in_turn", parts = [{ type = "initial_design", rounds = 4 }, '
+            '{ type = "coordinate_search", every = 3 }] }',
+            "explore",
+            InTurn((InitialDesign(4), CoordinateSearch(every=3))),
+        ),
         ('pending = "hallucinate"', "pending", nr.Hallucinated(failed="worst")),
         ('pending = "ignore"', "pending", nr.Ignored(failed="worst")),
         ('pending = { type = "ignored", failed = "aside" }', "pending", nr.Ignored()),

@@ -33,7 +33,14 @@ from ..kernels import (
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
-from ..slots.explore import Explore, UncertaintySampling, UniformExploration
+from ..slots.explore import (
+    CoordinateSearch,
+    Explore,
+    InitialDesign,
+    InTurn,
+    UncertaintySampling,
+    UniformExploration,
+)
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.refit import Refit
@@ -140,6 +147,9 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
     "explore": (Explore, {
         "uniform": Section(UniformExploration, {}, {"xi": float}),
         "uncertainty": Section(UncertaintySampling, {"rounds": int}),
+        "initial_design": Section(InitialDesign, {}, {"rounds": int}),
+        "coordinate_search": Section(CoordinateSearch, {}, {"every": int, "after": int, "steps": int}),
+        "in_turn": Section(InTurn, {"parts": list[Inner]}),
     }),
     "pending": (Pending, {
         "ignored": Section(Ignored, {}, _FAILED),
@@ -158,8 +168,14 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
 }  # fmt: skip
 PENDING_BY_NAME = {"ignore": "ignored", "hallucinate": "hallucinated"}
 POWER_LAW = Section(PowerLaw, {"constant": float}, {"exponent": float})
-REFIT = Section(Refit, {}, {"every": int, "prior": str, "restarts": int, "outputs": str, "standardize": bool})
-SEARCH = Section(PointSearch, {}, {"candidates": int, "around": int, "starts": int, "evaluations": int})
+REFIT = Section(Refit, {}, {
+    "every": int, "growth": float, "prior": str, "restarts": int, "outputs": str, "standardize": bool, "warp": str,
+    "noise": str,
+})  # fmt: skip
+SEARCH = Section(PointSearch, {}, {
+    "candidates": int, "around": int, "mutations": int, "incumbents": int, "apart": float, "starts": int,
+    "evaluations": int,
+})  # fmt: skip
 
 
 class Place(NamedTuple):
@@ -191,10 +207,15 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
 
 def read(table: Section, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
     """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
-    return {
-        name: within(name, READERS[name], value, place) if isinstance(value, Mapping) and name in READERS else value
-        for name, value in table.check(entries, named).items()
-    }
+    return {name: _read(name, value, place) for name, value in table.check(entries, named).items()}
+
+
+def _read(name: str, value: Any, place: Place) -> Any:
+    if name in READERS and isinstance(value, Mapping):
+        return within(name, READERS[name], value, place)
+    if name == "parts":
+        return tuple(_read(name, part, place) for part in value)
+    return value
 
 
 def _kernel(table: Mapping[str, Any], place: Place) -> Kernel:
@@ -263,6 +284,7 @@ READERS: dict[str, Reader] = {
     "right": _kernel,
     **{slot: _part(slot) for slot in PARTS},
     "pending": _pending,
+    "parts": _part("explore"),
     "refit": _plain(REFIT),
     "search": _plain(SEARCH),
     "v": _plain(POWER_LAW),
