@@ -25,6 +25,11 @@ class Randomness:
     def __init__(self, seed: int, number: int) -> None:
         self._key = [seed, number]
 
+    @property
+    def number(self) -> int:
+        """Of the trial."""
+        return self._key[1]
+
     @cached_property
     def generator(self) -> np.random.Generator:
         """The trial's generator: the same for the same seed and trial number, whatever happened in between."""

@@ -54,7 +54,8 @@ def half_rank(rewards: Array) -> Warp | None:
     """Rewards from the median up stay; those below get normal scores of their ranks (Song et al. 2022, HalfRankWarper).
 
     w = median + s Phi^{-1}((rank - 1/2) / n) with s the root mean square of how far the upper half is above the median:
-    the lower half then looks like that of a normal distribution whose upper half is the rewards' own.
+    the lower half then looks like that of a normal distribution whose upper half is the rewards' own. Rewards that come
+    several times count as often, and have their average rank; in the authors' code they count once.
 
     Args:
         rewards: `(n,)`.
@@ -69,13 +70,12 @@ def half_rank(rewards: Array) -> Warp | None:
         return None
     median = float(np.median(rewards))
     good = rewards[rewards >= median]
-    size = float(np.abs(rewards).max())
     spread = float(np.abs(good - median).max())
     if spread > 0.0:
         spread *= math.sqrt(float(np.mean(((good - median) / spread) ** 2)))
     bad, first = np.unique(rewards, return_index=True)
     ranks = rankdata(rewards)[first]
-    apart = bad < median - 8.0 * np.finfo(np.float64).eps * size
+    apart = bad < median - 8.0 * np.finfo(np.float64).eps * np.maximum(np.abs(bad), abs(median))
     if not apart.any():
         return None
     # Where the upper half is all one number there is no scale but that of the lower one.

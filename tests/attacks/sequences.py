@@ -24,7 +24,7 @@ import numpy as np
 import noregret as nr
 from noregret.policy.state import State
 from noregret.record import Record
-from noregret.slots.explore import NoExploration, UniformExploration
+from noregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, NoExploration, UniformExploration
 from noregret.slots.memory import (
     Discount,
     Forever,
@@ -117,7 +117,17 @@ def some_refit(rng, dimension):
     return [
         nr.Refit(every=int(rng.choice([3, 5])), restarts=0),
         nr.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False),
-    ][rng.integers(2)]
+        nr.Refit(every=3, restarts=0, growth=0.5, warp="half-rank", noise="unknown"),
+        nr.Refit(every=3, restarts=0, outputs="own", warp="half-rank", noise="given"),
+    ][rng.integers(4)]
+
+
+def some_explore(rng):
+    return [
+        InitialDesign(int(rng.integers(1, 8))),
+        CoordinateSearch(every=2, after=int(rng.integers(6)), steps=5),
+        InTurn((InitialDesign(2), UniformExploration(0.4), CoordinateSearch(every=3, after=3, steps=5))),
+    ][rng.integers(3)]
 
 
 def some_base(rng, domain, kernel, **more):
@@ -158,6 +168,29 @@ def some_policy(rng):
                 objective=some_objective(rng),
                 explore=UniformExploration(0.7) if explores or isinstance(memory, RestartOnChange) else NoExploration(),
                 refit=some_refit(rng, dimension),
+            )
+
+
+def some_auto(rng):
+    """The recommended policy with short fits and searches, and now and then with other parts."""
+    domain = DOMAINS[str(rng.choice(list(DOMAINS)))]
+    policy = nr.auto(
+        domain,
+        context=CONTEXTS[str(rng.choice(["none", "none", "finite", "continuous"]))],
+        noise=[None, 0.2][rng.integers(2)],
+        budget=[None, 6, 20][rng.integers(3)],
+        parallel=int(rng.choice([1, 1, 3])),
+        world=str(rng.choice(["stationary", "drifting"])),
+        answers=str(rng.choice(["prompt", "late", "silent no"])),
+    )
+    search = dataclasses.replace(SEARCH, mutations=8, incumbents=2, apart=0.01)
+    policy = policy.using(search=search, refit=dataclasses.replace(policy.refit, restarts=0))
+    while True:
+        with contextlib.suppress(nr.InvalidInput):
+            return policy.using(
+                memory=some_memory(rng) if rng.random() < 0.3 else policy.memory,
+                pending=some_pending(rng) if rng.random() < 0.3 else policy.pending,
+                explore=some_explore(rng) if rng.random() < 0.5 else policy.explore,
             )
 
 
@@ -252,16 +285,26 @@ class Reference:
         """Mean and std by dense solves, under the kernel that is in use."""
         state = study._look()
         ledger = state._ledger
-        (center, unit), setting = ledger.units, (ledger.in_use, ledger.ridge)
+        (center, unit, warp), setting = ledger.units, (ledger.in_use, ledger.ridge)
+        to, back = (float, np.asarray) if warp is None else (warp.to, warp.back)
+
+        def scaled(reward):
+            return (float(to(reward)) - center) / unit
+
         data = self.data()
-        known = [(t, (y - center) / unit) for t, y in data if y is not None]
+        known = [(t, scaled(y)) for t, y in data if y is not None]
         mean, std = self._solve(setting, known, rows)
         if isinstance(self.policy.pending, NearestMeans):
-            filled = [(t, self._nearest(setting, known, t) if t.state == "pending" else y) for t, y in known]
+            filled = [
+                (t, scaled(self._nearest(setting, known, t, lambda m: back(center + unit * m))) if waits else y)
+                for t, y in known
+                for waits in [t.state == "pending"]
+            ]
             mean, std = self._solve(setting, filled, rows)
         if any(y is None for _, y in data):
             std = self._solve(setting, [(t, 0.0) for t, _ in data], rows)[1]
-        return center + unit * mean, unit * std
+        mean, std = center + unit * mean, unit * std
+        return (mean, std) if warp is None else (back(mean), 0.5 * (back(mean + std) - back(mean - std)))
 
     def _solve(self, setting, known, rows):
         kernel, ridge = setting
@@ -281,15 +324,15 @@ class Reference:
         variance = prior - np.einsum("ij,ij->j", k, solved[:, 1:])
         return k.T @ solved[:, 0], np.sqrt(np.maximum(variance, 0.0))
 
-    def _nearest(self, setting, known, trial):
+    def _nearest(self, setting, known, trial, shown):
         """The average posterior mean at the nearest distinct points that were answered, of the answers alone."""
         answers = [(t, y) for t, y in known if t.state == "observed"]
         if not answers:
-            return 0.0
+            return float(shown(0.0))
         rows = list({row.tobytes(): row for row in (row_of(t) for t, _ in answers)}.values())
         gaps = [round(float(np.linalg.norm((row - row_of(trial)) / self.policy.sides)), 12) for row in rows]
         near = np.array(rows)[np.argsort(gaps, kind="stable")[: self.policy.pending.neighbours]]
-        return float(self._solve(setting, answers, near)[0].mean())
+        return float(shown(self._solve(setting, answers, near)[0]).mean())
 
     def time_of(self, trial):
         """The round that an answer is of, where f drifts: its own, or the last question before it if that is later."""
@@ -307,9 +350,9 @@ class Problem(AssertionError):
 class Sequence:
     """One random study and what happens to it."""
 
-    def __init__(self, seed, folder=None):
+    def __init__(self, seed, folder=None, draw=some_policy):
         self.rng = np.random.default_rng([417, seed])
-        self.policy, self.seed, self.clock = some_policy(self.rng), int(seed), Clock()
+        self.policy, self.seed, self.clock = draw(self.rng), int(seed), Clock()
         self.url = None if folder is None else f"sqlite:///{folder}/{seed}.db"
         self.folder, self.seed = folder, int(seed)
         self.study = nr.Study(self.policy, seed=self.seed, storage=self.url, clock=self.clock)
@@ -460,7 +503,7 @@ class Sequence:
         return self.rng.normal(size=m) if m else None
 
 
-def run(seeds, folder=None):
+def run(seeds, folder=None, draw=some_policy):
     """What became of the sequences: how many were compared, and those that went wrong, (seed, what)."""
     compared = solved = 0
     wrong = []
@@ -470,7 +513,7 @@ def run(seeds, folder=None):
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
                 warnings.simplefilter("ignore", nr.NoRegretWarning)
-                sequence = Sequence(seed, folder if seed % 5 == 0 else None)
+                sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw)
                 sequence.run()
         except Exception as error:
             wrong.append((seed, error, sequence))

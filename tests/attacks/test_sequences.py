@@ -13,6 +13,14 @@ def test_a_reopened_copy_continues_and_predictions_are_dense_solves(first, tmp_p
     assert solved > 6
 
 
+@pytest.mark.parametrize("first", [0, 6])
+def test_so_does_the_recommended_policy_with_parts_of_its_own_and_others(first, tmp_path):
+    compared, solved, wrong = sequences.run(range(first, first + 6), tmp_path, sequences.some_auto)
+    assert wrong == []
+    assert compared > 40
+    assert solved > 6
+
+
 @pytest.mark.parametrize("broken", ["_set_aside", "_close"])
 def test_what_is_looked_for_would_be_found(broken, monkeypatch):
     monkeypatch.setattr(f"noregret.policy.ledger.Ledger.{broken}", lambda ledger, trial: None)

@@ -7,6 +7,7 @@ columns is a lottery.)
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
@@ -17,6 +18,7 @@ from ..parameters import Choice, Float, Int, Parameter
 
 CHOSEN = math.sqrt(0.5)  # the column of the option chosen: two options are at distance 1
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, shares of a parameter's range
+MOST_LISTED = 2**16  # points of a space up to which all of them may be looked at
 MEAN_CHANGES = 2.0  # parameters that a mutation changes, on average, and at least a fifth of them
 
 
@@ -55,8 +57,36 @@ def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
     if isinstance(domain, Arms):
         return domain.points[_spread_arms(domain, count, rng)]
     points = sobol(domain, 4 * count, rng)
+    points = _distinct(points)
+    if len(points) < count and isinstance(domain, Space):
+        points = _distinct(np.concatenate([points, _every(domain, rng)]))
+    return points[:count]
+
+
+def _distinct(points: Array) -> Array:
+    """The first of each."""
     _, first = np.unique(points, axis=0, return_index=True)
-    return np.asarray(points[np.sort(first)[:count]])
+    return np.asarray(points[np.sort(first)])
+
+
+def _every(space: Space, rng: np.random.Generator) -> Array:
+    """Every point of a space in random order, some of them several times; none where there are too many."""
+    values = [_values(parameter) for parameter in space.parameters.values()]
+    if math.prod(len(each) for each in values) > MOST_LISTED or not all(values):
+        return np.zeros((0, space.dimension))
+    rows = [np.concatenate(row) for row in itertools.product(*values)]
+    return space.snap(np.array(rows)[rng.permutation(len(rows))])
+
+
+def _values(parameter: Parameter) -> list[list[float]]:
+    """The columns of every value that a parameter may have; none of a real one, or of one with too many."""
+    if isinstance(parameter, Choice):
+        return (
+            [parameter.encode(option) for option in parameter.options] if len(parameter.options) <= MOST_LISTED else []
+        )
+    if isinstance(parameter, Float) or parameter.count > MOST_LISTED:
+        return []
+    return [parameter.encode(value) for value in range(parameter.low, parameter.high + 1, parameter.step)]
 
 
 def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray:

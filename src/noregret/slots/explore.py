@@ -17,7 +17,7 @@ from ..randomness import Randomness
 from ..search.designs import coordinates, design, one_changed
 from ..serialize import described
 from .base import Combination, Part
-from .memory import FAR
+from .memory import FAR, RestartEvery
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
 
 MOST_ROUNDS = 10_000  # of a design, and whatever else is counted here
@@ -45,6 +45,21 @@ class Situation(NamedTuple):
     randomness: Randomness
     best: Callable[[], Array | None]
     tried: Callable[[], Array]
+
+
+def _held(policy: Combination) -> int:
+    """Most rounds that a memory ever holds, as far as its description says."""
+    memory = policy.memory
+    return memory.rounds if isinstance(memory, RestartEvery) else FAR - memory.first_counted(0, FAR)
+
+
+def _beyond(policy: Combination, rounds: int, what: str) -> None:
+    """An error where a memory never gets beyond so many forced rounds at its beginning."""
+    if (held := _held(policy)) <= rounds:
+        raise InvalidInput(
+            f"A window or period of {held} rounds never gets beyond {rounds} initial ones, so that every round would "
+            f"be {what}: take a longer window or period, or fewer of them."
+        )
 
 
 class Explore(Part):
@@ -145,12 +160,7 @@ class UncertaintySampling(Explore):
 
     def check(self, policy: Combination) -> None:
         """A memory that grows beyond these rounds."""
-        window = FAR - policy.memory.first_counted(0, FAR)
-        if window <= self.rounds:
-            raise InvalidInput(
-                f"A window of {window} rounds never gets beyond {self.rounds} initial ones, so that every round would "
-                "be one of uncertainty sampling: take a longer window or fewer of them."
-            )
+        _beyond(policy, self.rounds, "one of uncertainty sampling")
 
 
 @final
@@ -183,6 +193,10 @@ class InitialDesign(Explore):
         points = design(situation.domain, self.rounds, rng)
         return points[situation.history : situation.history + 1]
 
+    def check(self, policy: Combination) -> None:
+        """A memory that grows beyond these rounds."""
+        _beyond(policy, self.rounds, "of the design")
+
 
 @final
 @described
@@ -210,8 +224,8 @@ class CoordinateSearch(Explore):
             object.__setattr__(self, name, value)
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
-        """Every so many rounds."""
-        return history >= self.after and history % self.every == 0
+        """Every so many rounds of all, once so many count."""
+        return history >= self.after and randomness.number % self.every == 0  # a window's history stands still
 
     @property
     def score(self) -> PointwiseScore:
@@ -224,11 +238,19 @@ class CoordinateSearch(Explore):
         best = None if isinstance(domain, Arms) else situation.best()
         if best is None or isinstance(domain, Arms):
             return np.zeros((0, domain.dimension))
-        cycle, turn = divmod(situation.history // self.every, coordinates(domain))
+        cycle, turn = divmod(situation.randomness.number // self.every, coordinates(domain))
         order = np.random.default_rng([situation.seed, *TURNS, cycle]).permutation(coordinates(domain))
         points = one_changed(domain, best, int(order[turn]), self.steps, situation.randomness.generator)
         tried = {point.tobytes() for point in situation.tried()}
         return np.array([point for point in points if point.tobytes() not in tried]).reshape(-1, domain.dimension)
+
+    def check(self, policy: Combination) -> None:
+        """A memory that ever holds so many rounds."""
+        if _held(policy) < self.after:
+            raise InvalidInput(
+                f"The memory never holds more than {_held(policy)} rounds, and the search of single parameters begins "
+                f"after {self.after}, so it never would: take a longer window or period, or a smaller `after`."
+            )
 
 
 @final

@@ -15,6 +15,7 @@ from ..checks import Array, flag, integer, number, one_of, settle
 from ..errors import InvalidInput, NoRegretWarning
 from ..fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..kernels import Kernel
+from ..posterior.protocol import LEAST_REGULARIZATION
 from ..serialize import described
 from ..warping import Warp, half_rank
 
@@ -53,7 +54,8 @@ class Refit:
         warp: what becomes of rewards before they are standardised: "none", or "half-rank", which keeps those from the
             median up and takes the lower half for normal scores (`noregret.warping.half_rank`), so that outliers and
             cliffs do not hide the rest. The map is of the rewards that the fit saw, and undone in what is shown.
-        noise: "fitted", from the policy's on; or "given", the policy's, which stays.
+        noise: "fitted", from the policy's on; "unknown", from the mode of its prior on; or "given", the policy's, which
+            stays, but for what is needed to compute with it where rewards are a million times larger.
     """
 
     every: int = 10
@@ -135,7 +137,10 @@ class Refit:
             )
         # A search sees good rewards more and more often: their average is not where the function lies elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)
-        return Refitted(found.kernel.rescaled(sides), found.noise**2, shifted, warp)
+        ridge = found.noise**2
+        if self.noise == "given":
+            ridge = max(ridge, 10.0 * LEAST_REGULARIZATION * float(found.kernel.diagonal(rows / sides).max()))
+        return Refitted(found.kernel.rescaled(sides), ridge, shifted, warp)
 
 
 @lru_cache(maxsize=64)
