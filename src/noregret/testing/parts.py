@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from ..checks import Array
+from ..domain import Domain
+from ..errors import InvalidInput
 from ..policy.engines import Engine
 from ..policy.ledger import Ledger
 from ..posterior import Belief
 from ..randomness import Randomness
 from ..record import Trial
 from ..slots.envelope import Bounds, Envelope
-from ..slots.explore import Explore
+from ..slots.explore import Explore, Situation
 from ..slots.memory import Memory
 from ..study.study import Study
-from .base import close, promise
+from .base import close, promise, same
 
 CLAIMS = ("f", "played", "rho_m f", "none")  # what bounds may be proved for
 MEANS = np.linspace(-1.5, 2.0, 8)
@@ -66,25 +68,87 @@ def check_memory(memory: Memory, rounds: int) -> None:
 # -- explore ---------------------------------------------------------------------------------------------------------
 
 
-def check_explore(explore: Explore, rounds: int) -> None:
-    """Whether a round is forced is a function of the counts and the trial's own random numbers."""
-    name = type(explore).__name__
+def check_explore(explore: Explore, rounds: int, domain: Domain, probes: Array, context: Array | None) -> None:
+    """Whether a round is forced, and to where, is a function of the situation and the trial's own random numbers."""
     for number in range(rounds):
-        for uniform in {0, number // 2, number}:
-            due = [explore.due(uniform, number, Randomness(7, number)) for _ in range(2)]
-            promise(
-                due[0] == due[1],
-                f"`{name}.due` answers otherwise when it is asked again about trial {number}: random numbers come from "
-                "`randomness.generator`, never from one of its own.",
-            )
-            promise(
-                isinstance(due[0], bool | np.bool_),
-                f"`{name}.due` gives {due[0]!r}: it says True or False.",
-            )
-            promise(
-                explore.ever or not due[0],
-                f"`{name}` forces a round and says that it never does (`ever = False`): then it is never asked.",
-            )
+        _check_due(explore, number)
+        for uniform in {0, number}:
+            forcing = [explore.forcing(uniform, number, Randomness(7, number)) for _ in range(2)]
+            _check_forcing(explore, forcing, uniform, number)
+            if (part := forcing[0]) is not None:
+                _check_places(
+                    part, [part.places(_situation(domain, probes, context, number)) for _ in range(2)], domain
+                )
+
+
+def _situation(domain: Domain, probes: Array, context: Array | None, number: int) -> Situation:
+    """One in which the probes have been asked for in turn."""
+    tried = probes[np.arange(number) % len(probes)]
+    best = probes[0] if number else None
+    return Situation(domain, context, number, 7, Randomness(7, number), lambda: best, lambda: tried.copy())
+
+
+def _check_due(explore: Explore, number: int) -> None:
+    name = type(explore).__name__
+    for uniform in {0, number // 2, number}:
+        due = [explore.due(uniform, number, Randomness(7, number)) for _ in range(2)]
+        promise(
+            due[0] == due[1],
+            f"`{name}.due` answers otherwise when it is asked again about trial {number}: random numbers come from "
+            "`randomness.generator`, never from one of its own.",
+        )
+        promise(
+            isinstance(due[0], bool | np.bool_),
+            f"`{name}.due` gives {due[0]!r}: it says True or False.",
+        )
+        promise(
+            explore.ever or not due[0],
+            f"`{name}` forces a round and says that it never does (`ever = False`): then it is never asked.",
+        )
+
+
+def _check_forcing(explore: Explore, forcing: list[Explore | None], uniform: int, number: int) -> None:
+    name = type(explore).__name__
+    promise(
+        forcing[0] is None or isinstance(forcing[0], Explore),
+        f"`{name}.forcing` gives {forcing[0]!r}: it is the part that forces the round, itself or one of its own, or "
+        "None where none does.",
+    )
+    promise(
+        forcing[0] == forcing[1],
+        f"`{name}.forcing` answers otherwise when it is asked again about trial {number}: random numbers come from "
+        "`randomness.generator`, never from one of its own.",
+    )
+    due = bool(explore.due(uniform, number, Randomness(7, number)))
+    promise(
+        due == (forcing[0] is not None),
+        f"`{name}.forcing` gives {forcing[0]!r} for trial {number} and `{name}.due` {due}: a round is due where a part "
+        "forces it, and nowhere else.",
+    )
+
+
+def _check_places(part: Explore, places: list[Array | None], domain: Domain) -> None:
+    name, width = type(part).__name__, domain.dimension
+    for each in places:
+        promise(
+            each is None or (isinstance(each, np.ndarray) and each.ndim == 2 and each.shape[1] == width),
+            f"`{name}.places` gives {each!r}: it must be an array `(n, {width})`, with no rows where the round is not "
+            "forced after all, or None for the whole domain.",
+        )
+    promise(
+        same(places[0], places[1]),
+        f"`{name}.places` answers otherwise when it is asked again about a trial: random numbers come from "
+        "`situation.randomness.generator`, never from one of its own.",
+    )
+    if places[0] is not None and len(places[0]):
+        try:
+            inside = domain.inside("places", places[0])
+        except InvalidInput as error:
+            raise AssertionError(f"`{name}.places` must be points of the domain: {error}") from error
+        promise(
+            np.array_equal(inside, places[0]),
+            f"`{name}.places` gives {places[0]!r}, which are no points of the domain but next to some: {inside!r}.",
+        )
 
 
 # -- what counts -----------------------------------------------------------------------------------------------------
