@@ -1,4 +1,8 @@
-"""The objective of svm.toml: cross-validated accuracy of an RBF support vector machine."""
+"""Cross-validated accuracy of an RBF support vector machine: the objective of svm.toml, and a search for its maximum.
+
+    noregret tune examples/svm.toml    # every trial on disk, and a picture
+    python examples/svm.py             # the same from Python, nothing kept
+"""
 
 from functools import cache
 
@@ -7,6 +11,8 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
+
+import noregret as nr
 
 
 @cache
@@ -21,3 +27,8 @@ def accuracy(C: float, gamma: float) -> float:
     folds = StratifiedKFold(5, shuffle=True, random_state=0)
     model = make_pipeline(StandardScaler(), SVC(C=C, gamma=gamma))
     return float(cross_val_score(model, features, labels, cv=folds).mean())
+
+
+if __name__ == "__main__":
+    space = nr.Space(C=nr.Float(1e-2, 1e4, log=True), gamma=nr.Float(1e-6, 10.0, log=True))
+    print(nr.maximize(accuracy, space, trials=60))
