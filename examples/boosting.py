@@ -4,8 +4,9 @@
 
 What is wanted is the parameters at which a gradient boosting of scikit-learn predicts the progress of diabetes with
 the smallest error. Nothing is said of how to search: `nr.minimize` learns from the answers what matters. Every trial is
-in boosting.db the moment it is known: interrupt this, run it again, and it goes on where it was (with a larger --trials,
-it goes on beyond). At the end: the best parameters, what scikit-learn's own would have brought, and boosting.png.
+in boosting.db the moment it is known: interrupt this, run it again, and it goes on where it was (with a larger
+--trials, it goes on beyond). At the end: the best parameters, what scikit-learn's own would have brought, and
+boosting.png.
 """
 
 import argparse

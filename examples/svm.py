@@ -1,7 +1,7 @@
 """Cross-validated accuracy of an RBF support vector machine: the objective of svm.toml, and a search for its maximum.
 
-    noregret tune examples/svm.toml    # every trial on disk, and a picture
-    python examples/svm.py             # the same from Python, nothing kept
+`noregret tune examples/svm.toml` keeps every trial and draws a picture; `python examples/svm.py` does the same from
+Python and keeps nothing.
 """
 
 from functools import cache

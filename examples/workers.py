@@ -3,8 +3,8 @@
     python examples/workers.py --workers 4 --trials 24
 
 The workers are processes that share nothing but an SQLite file. Every question is decided knowing which trials are
-still under way (`gp_bucb` takes their variance as known and spreads out); no one waits for the others. Kill them and
-run the command again: the study goes on where it was; what was under way is given up first.
+still under way, and keeps away from them; no one waits for the others. Kill them and run the command again: the study
+goes on where it was; what was under way is given up first.
 """
 
 import argparse
@@ -20,7 +20,7 @@ import noregret as nr
 def policy():
     """Where to search and how to decide; the same in every worker."""
     space = nr.Space(C=nr.Float(1e-2, 1e3, log=True), gamma=nr.Float(1e-6, 1e-1, log=True))
-    return nr.gp_bucb(space.grid(25), nr.Matern(2.5, lengthscale=0.2, scale=0.25), noise=0.02, beta=1.0, prior_mean=0.5)
+    return nr.auto(space, parallel=4)
 
 
 def accuracy(C, gamma, rows):
@@ -58,7 +58,7 @@ def main():
         worker.join()
     answered = [trial for trial in study.trials if trial.reward is not None]
     order = [trial.number for trial in sorted(answered, key=lambda trial: trial.told_order)]
-    distinct = len({trial.arm for trial in answered})
+    distinct = len({tuple(trial.point) for trial in answered})
     print(f"{len(answered)} trials of {distinct} settings; answered in the order {order}")
     best = study.best()
     print(f"best: {best.parameters}, accuracy {best.reward:.4f}")

@@ -1,5 +1,6 @@
-"""The examples that are scripts; the one that is a file for `noregret tune` is run in test_tune.py."""
+"""The examples that are scripts; `svm.toml`, a file for `noregret tune`, is run in test_tune.py."""
 
+import importlib.util
 import runpy
 import subprocess
 import sys
@@ -30,6 +31,39 @@ def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
     assert picture.read_bytes().startswith(PNG)
 
 
+def test_boosting_tunes_what_counts_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
+    spec = importlib.util.spec_from_file_location("boosting", EXAMPLES / "boosting.py")
+    boosting = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(boosting)
+    features, progress = boosting.data()
+    monkeypatch.setattr(boosting, "data", lambda: (features[:40], progress[:40]))
+    assert boosting.error(n_estimators=5) != boosting.error(n_estimators=5, loss="huber", alpha=0.6)
+    told = []
+
+    def error(n_estimators=100, alpha=0.9, **others):  # as quick as a line, and as steep as the real one
+        told.append(others)
+        return 40.0 + 50.0 / n_estimators + alpha
+
+    monkeypatch.setattr(boosting, "error", error)
+    for trials in (6, 12):
+        monkeypatch.setattr(sys, "argv", ["boosting.py", "--trials", str(trials), "--folder", str(tmp_path)])
+        boosting.main()
+        assert f"Result of 'boosting' (minimize): {trials} trials" in capsys.readouterr().out
+    assert (tmp_path / "boosting.png").read_bytes().startswith(PNG)
+    study = nr.Study.open(storage=f"sqlite:///{tmp_path}/boosting.db", name="boosting")
+    assert [trial.state for trial in study.trials] == ["observed"] * 12
+    assert len(told) == 14  # with scikit-learn's own parameters after each run
+    assert all(("alpha" in t.parameters) == (t.parameters["loss"] == "huber") for t in study.trials)
+    assert {trial.parameters["loss"] for trial in study.trials} == {"huber", "squared_error"}
+
+
+def test_svm_is_tuned_from_python_too(monkeypatch, capsys):
+    maximize = nr.maximize
+    monkeypatch.setattr(nr, "maximize", lambda *given, trials: maximize(*given, trials=trials // 10))
+    runpy.run_path(str(EXAMPLES / "svm.py"), run_name="__main__")
+    assert "Result of 'accuracy' (maximize): 6 trials" in capsys.readouterr().out
+
+
 def test_pictures_of_changes(tmp_path):
     arms = nr.Arms.grid(0, 1, 9)
     study = nr.Study(nr.gp_ucb(arms, nr.Linear(), noise=0.1, memory=nr.RestartEvery(3)))
@@ -57,7 +91,7 @@ def test_workers_share_a_study_and_answer_in_any_order(tmp_path):
     answered = [trial for trial in study.trials if trial.reward is not None]
     assert 9 <= len(answered) == len(study.trials) <= 10  # both workers may have seen that one more was wanted
     assert all(0.0 < trial.reward <= 1.0 for trial in answered)
-    assert len({trial.arm for trial in answered}) == len(answered)  # nobody was sent where another one was
+    assert len({tuple(trial.point) for trial in answered}) == len(answered)  # nobody was sent where another one was
     study.ask()
     abandoned = subprocess.run([*command, "--trials", "9"], capture_output=True, text=True, check=False)
     assert abandoned.returncode == 0, abandoned.stderr
