@@ -1,5 +1,6 @@
 """Pages of the documentation: what they point to is there, and nothing is left to be filled in."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -66,6 +67,15 @@ def test_the_reference_lists_what_is_there_for_those_who_extend():
     for module in (slots, testing):
         listed = re.findall(rf"^\.\. auto\w+:: {re.escape(module.__name__)}\.(\w+)$", text, re.M)
         assert sorted(listed) == sorted(module.__all__)
+
+
+def test_what_decided_a_part_of_auto_is_on_the_page_that_its_table_names():
+    rows = re.findall(r"^\| .+\|$", inspect.cleandoc(noregret.auto.__doc__), re.M)
+    named = [name for row in rows for name in re.findall(r'"([A-Z][a-z ]+)"', row.split("|")[-2])]
+    assert len(named) >= 8
+    page = (HOME / "docs" / "choosing.md").read_text(encoding="utf-8")
+    section = page.split("\n## What `auto` is made of")[1].split("\n## ")[0]
+    assert re.findall(r"^### (.+)$", section, re.M) == named
 
 
 def test_every_page_is_in_the_table_of_contents_and_every_picture_in_the_gallery():
