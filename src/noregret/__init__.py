@@ -78,6 +78,7 @@ if TYPE_CHECKING:
     from .record import Trial
     from .search.boxes import PointSearch
     from .simulation import Run, replicate, simulate
+    from .slots.adaptive import EDetector
     from .slots.explore import CoordinateSearch, InitialDesign, InTurn
     from .slots.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
     from .slots.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
@@ -165,6 +166,7 @@ _HOME = {
     "optimize": ["Result", "maximize", "minimize"],
     "parameters": ["Choice", "Float", "Int"],
     "slots.explore": ["CoordinateSearch", "InTurn", "InitialDesign"],
+    "slots.adaptive": ["EDetector"],
     "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
@@ -197,6 +199,7 @@ __all__ = [
     "Choice",
     "CoordinateSearch",
     "Discount",
+    "EDetector",
     "Empirical",
     "Environment",
     "EvenSeries",

@@ -19,6 +19,7 @@ from ..policy.policy import Policy, check_model
 from ..search.boxes import PointSearch
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
 from ..slots.explore import Explore
+from ..slots.adaptive import EDetector
 from ..slots.memory import Memory
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending
@@ -43,7 +44,8 @@ class Slots(TypedDict, total=False):
         context: domain of the contexts given to `ask`; None for none.
         prior_mean: what a reward is expected to be before anything is seen, reward units; the theorems are for
             f - prior_mean. 0 unless given.
-        memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
+        memory: which trials count: all of them; "adaptive", those since a change of the world was noticed
+            (`nr.EDetector()`); or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
             The constrained ones take "kept" and "fresh" too.
         explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
         pending: what unanswered trials count as: "ignore" (unless given), "hallucinate", or a part.
@@ -322,6 +324,14 @@ def chosen_pending(pending: str | Pending) -> Pending:
     return named[one_of("pending", pending, named, why="Or give a part, such as `nr.Censored.within(20, minimum=0)`.")]
 
 
+def chosen_memory(memory: str | Memory) -> Memory:
+    """Which trials count, by name or as a part."""
+    if not isinstance(memory, str):
+        return memory  # what is no part is refused by the policy
+    one_of("memory", memory, ["adaptive"], why="Or give a part, such as `nr.SlidingWindow(200)`.")
+    return EDetector()
+
+
 def build(
     algorithm: str,
     domain: Domain,
@@ -336,6 +346,8 @@ def build(
 ) -> Policy:
     """A policy of these parts; those not given are the plain ones."""
     filled: dict[str, Any] = {name: part for name, part in slots.items() if part is not None}
+    if "memory" in filled:
+        filled["memory"] = chosen_memory(filled["memory"])
     if "pending" in filled:
         filled["pending"] = chosen_pending(filled["pending"])
     return Policy(

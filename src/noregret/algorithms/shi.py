@@ -228,8 +228,9 @@ def _take_names_of_memory(slots: Slots) -> bool:
     memory = slots.get("memory")
     if memory is None or isinstance(memory, Memory):
         return False
-    slots["memory"] = None
-    return one_of("memory", memory, MEMORIES) == "fresh"
+    name = one_of("memory", memory, [*MEMORIES, "adaptive"])
+    slots["memory"] = name if name == "adaptive" else None
+    return name == "fresh"
 
 
 def _each(kernel: Kernel | Sequence[Kernel]) -> tuple[Kernel, ...]:

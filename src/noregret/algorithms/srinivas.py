@@ -90,8 +90,8 @@ def gp_ucb(
             - context: domain of the contexts given to `ask`, or None.
             - prior_mean: what a reward is expected to be before anything is seen, reward units; 0 unless given. The
               theorems are for f - prior_mean.
-            - memory: which trials count: all of them, or a part such as `nr.SlidingWindow(200)` or
-              `nr.RestartEvery(100)`.
+            - memory: which trials count: all of them; "adaptive", those since a change of the world was noticed
+              (`nr.EDetector()`); or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
             - explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
             - pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
             - search: how a continuous domain is searched, `nr.PointSearch(...)`.

@@ -160,6 +160,10 @@ class ScriptedState:
         return []
 
     @property
+    def evidence(self) -> None:
+        """None."""
+
+    @property
     def norm_bounds(self) -> list[tuple[int, float]]:
         """None."""
         return []

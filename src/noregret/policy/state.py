@@ -23,7 +23,7 @@ from ..randomness import Randomness
 from ..record import Event, Trial
 from ..slots.envelope import Bounds, Envelope, Progress, Window
 from ..slots.explore import Situation
-from ..slots.memory import Prediction, Restart, Seen, Watch, World
+from ..slots.memory import Evidence, Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
 from ..theory.information import GreedyDesign
 from .availability import Available
@@ -68,13 +68,17 @@ class State:
         self._guess = policy.confidence.guess()
         self._charges = policy.objective.begin()
         self._ledger.multipliers = self._charges.values
-        self._watch = policy.memory.watch(self._world())
+        self._watch = policy.memory.watch(self._world(learned=policy.refit is None))
 
-    def _world(self) -> World:
-        policy, engine = self.policy, self._engine
+    def _world(self, *, learned: bool) -> World:
+        policy, engine, ledger = self.policy, self._engine, self._ledger
+        kernel, ridge, scaled = ledger.in_use, ledger.ridge, ledger.units.scaled
         return World(
-            policy.domain, policy.context, policy.kernel, policy.regularization, engine.cell,
-            lambda: engine.fresh(policy.kernel, policy.regularization, apart=False, drift=None),
+            policy.domain, policy.context, kernel, ridge, engine.cell,
+            lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
+            policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraints,
+            lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
+            scaled, learned,
         )  # fmt: skip
 
     # -- what happens --------------------------------------------------------------------------------------------
@@ -139,7 +143,14 @@ class State:
         if self._guess is not None and waiting:
             self._guess.check(self._rounds, self._ledger.belief.answered)
         if self._fits is not None:
-            self._fits.settle(self._ledger)
+            self._fit(self._fits)
+
+    def _fit(self, fits: Fits) -> None:
+        """The fit that is due, if one is."""
+        before = self._ledger.belief
+        fits.settle(self._ledger)
+        if self._watch is not None and self._ledger.belief is not before:
+            self._watch.refitted(self._world(learned=True))
 
     def _first_counted(self) -> int:
         return (
@@ -223,7 +234,7 @@ class State:
         if self._fits is not None:
             self._fits.restart()
         if self._watch is not None:
-            self._watch.reset()
+            self._watch.cut(restart)
         self._ledger.restart(restart.round)
 
     def _forget_before(self, first: int) -> None:
@@ -412,6 +423,11 @@ class State:
     def restarts(self) -> list[Restart]:
         """Every cut of the memory so far."""
         return list(self._restarts)
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What the memory's watch for changes has come to; None where there is none that puts it into a number."""
+        return None if self._watch is None else self._watch.evidence
 
     @property
     def minimum(self) -> float | None:

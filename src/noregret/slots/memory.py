@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 from ..change import ChangeDetector, PowerLaw, checked_schedule
-from ..checks import flag, integer, listed, number, one_of, settle, shown
+from ..checks import Array, IndexArray, flag, integer, listed, number, one_of, settle, shown
 from ..domain import Arms, Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -58,10 +58,16 @@ class World(NamedTuple):
     Attributes:
         domain: what may be played.
         context: where contexts come from, or None.
-        kernel: of the policy.
-        regularization: lambda, reward units squared.
+        kernel: in use: of the policy, or the last one fitted.
+        regularization: lambda of the policy's belief, in its units squared.
         cell: where a belief finds a trial.
         fresh: makes a belief that has learned nothing; `put(cell(trial), value)` teaches it.
+        noise_variance: of an answer, in the units of the belief squared: the policy's noise, or the last one fitted.
+        channels: how many values an answer has: the reward, and the constraint values.
+        between: prior covariance `(a, b)` between two lists of cells.
+        largest_variance: gives the largest prior variance in the domain.
+        scaled: brings a reward into the units of the belief.
+        learned: whether kernel and noise are what they will be; False before the first fit of a policy that fits them.
     """
 
     domain: Domain
@@ -70,6 +76,26 @@ class World(NamedTuple):
     regularization: float
     cell: Callable[[Trial], Any]
     fresh: Callable[[], Belief[Any]]
+    noise_variance: float
+    channels: int
+    between: Callable[[list[Any], list[Any]], Array]
+    largest_variance: Callable[[], float]
+    scaled: Callable[[float], float]
+    learned: bool
+
+
+class Evidence(NamedTuple):
+    """How much spoke for a change, answer by answer.
+
+    Attributes:
+        trials: numbers of the trials answered, in the order in which their answers were taken in, `(n,)`.
+        values: evidence after each of them, natural logs, `(n,)`.
+        threshold: from which value on the memory is cut.
+    """
+
+    trials: IndexArray
+    values: Array
+    threshold: float
 
 
 class Watch(ABC):
@@ -88,6 +114,19 @@ class Watch(ABC):
     @abstractmethod
     def copy(self) -> Self:
         """An independent one in the same state."""
+
+    def cut(self, restart: Restart) -> None:  # noqa: ARG002 - most forget everything
+        """The memory was cut at this round: what was seen of earlier trials counts no more. All is forgotten, unless said
+        otherwise."""
+        self.reset()
+
+    def refitted(self, world: World) -> None:  # noqa: B027 - most believe nothing of their own
+        """The policy has learned another kernel, noise or unit of the rewards; the world is as it is now."""
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """What it has come to, if it can be put into a number."""
+        return None
 
 
 class Memory(Part):

@@ -23,7 +23,7 @@ from ..policy.policy import Policy
 from ..policy.state import State
 from ..record import Event, Trial
 from ..slots.envelope import Bounds, Envelope
-from ..slots.memory import Restart
+from ..slots.memory import Evidence, Restart
 
 Goal = Literal["maximize", "minimize"]
 GOALS: tuple[Goal, Goal] = ("maximize", "minimize")
@@ -131,6 +131,11 @@ class Turned:
     def restarts(self) -> list[Restart]:
         """Every cut of the memory so far."""
         return self._state.restarts
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """How much spoke for a change; nothing in it has a sign."""
+        return self._state.evidence
 
     @property
     def information_gain(self) -> float:

@@ -22,7 +22,7 @@ from ..policy.policy import Policy
 from ..record import Record, Trial
 from ..serialize import loads
 from ..slots.envelope import Envelope
-from ..slots.memory import Restart
+from ..slots.memory import Evidence, Restart
 from ..slots.objective import SATURATED
 from .best import best_trial
 from .cautions import FIRST, cautions, next_look
@@ -328,6 +328,15 @@ class Study:
     def restart_reasons(self) -> list[str]:
         """Why the memory was cut, in words, one for each of `restarts`."""
         return [restart.reason for restart in self._restarts()]
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """How much spoke for a change of the world after each answer, natural logs, and from where on memory is cut.
+
+        None of policies whose memory does not put it into a number (`memory="adaptive"` does). See `plots.evidence`.
+        """
+        with self._lock:
+            return self._look().evidence
 
     def _restarts(self) -> list[Restart]:
         with self._lock:

@@ -55,6 +55,14 @@ class ArmEngine(Engine[TableBelief]):
     def _row(self, context: Array | None) -> int:
         return 0 if self.context is None or context is None else int(self.context.index(context[None])[0])
 
+    def between(self, kernel: Kernel, cells: list[int], others: list[int]) -> Array:
+        """Prior covariance between cells, `(a, b)`."""
+        return kernel.between_arms(self._table.points, np.array(cells), np.array(others))
+
+    def largest_variance(self, kernel: Kernel) -> float:
+        """The largest prior variance in the table."""
+        return float(kernel.arm_variances(self._table.points).max())
+
     def put(self, belief: TableBelief, cells: list[int], values: list[float | None]) -> None:
         """One by one."""
         for cell, value in zip(cells, values, strict=True):

@@ -138,6 +138,14 @@ class Engine(ABC, Generic[B]):
         """Where a belief finds a trial."""
 
     @abstractmethod
+    def between(self, kernel: Kernel, cells: list[Any], others: list[Any]) -> Array:
+        """Prior covariance between cells, `(a, b)`."""
+
+    @abstractmethod
+    def largest_variance(self, kernel: Kernel) -> float:
+        """The largest prior variance of f in the domain (of a box, at its ends)."""
+
+    @abstractmethod
     def put(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
         """Let a belief take in several trials, in order."""
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ...blas import with_one_thread
 from ...checks import Array, frozen
-from ...domain import Arms, Box, Domain, Space
+from ...domain import Arms, Box, Domain, Space, enclosing_box
 from ...errors import InvalidInput
 from ...kernels import Kernel
 from ...posterior import PointBelief, PointPosterior, Standing
@@ -50,6 +50,15 @@ class PointEngine(Engine[PointBelief]):
     def cell(self, trial: Trial) -> Array:
         """The row."""
         return row_of(trial)
+
+    def between(self, kernel: Kernel, cells: list[Array], others: list[Array]) -> Array:
+        """Prior covariance between rows, `(a, b)`."""
+        return kernel(np.array(cells), np.array(others))
+
+    def largest_variance(self, kernel: Kernel) -> float:
+        """The largest prior variance at the ends of the domain."""
+        ends = enclosing_box(self.domain, self.context)
+        return float(kernel.diagonal(np.stack([ends.lower, ends.upper])).max())
 
     @with_one_thread
     def put(self, belief: PointBelief, cells: list[Array], values: list[float | None]) -> None:

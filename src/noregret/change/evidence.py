@@ -1,0 +1,293 @@
+"""How much speaks for a change: an e-process over the rounds at which one may have happened.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| s | `starts` | rounds at which another function may have begun; the first is where the stretch begins | (S,) |
+| p, q_s | | predictive densities of an answer: from the whole stretch, and from the answers asked for since s | |
+| e_s | `_ratios` (logs) | product of q_s / p over the answers asked for since s, each factor at most e^clip | (S,) |
+| w_s | `share` | how much of the stake is laid on a change at s; they add up to 1 | |
+| M | `log_evidence` | sum of w_s e_s, and of the w_s of rounds to come | |
+| phi | `_features` | k(x, x') = phi(x)^T phi(x'), to `TOLERANCE` of the noise variance | (r,) |
+| m_s, C_s | `_weights`, `_covariances` | posterior of the weights of phi, from the answers since s | (S, c, r), (S, r, r) |
+
+While f is one sample of the Gaussian process, p is the density of the next answer, and every e_s is a non-negative
+martingale of mean 1 as long as answers enter in an order that does not look at their values: the actions may depend on all
+that came before, and an answer asked for before s enters e_s not at all. A clipped factor is smaller, so that a
+supermartingale is left, and M is one from 1: by Ville's inequality it *ever* reaches 1 / delta with probability at most
+delta (Shin, Ramdas & Rinaldo 2023 add up e-processes that start at consecutive times, with weights 1, for a bound
+on the average run length; weights that add up to 1 bound the probability of any alarm).
+
+The scale of the answers is learned: with variance v ~ InvGamma(weight / 2, weight / 2) in front of kernel and noise, y has
+a Student-t density with weight + n degrees of freedom, scale^2 = (weight + z) / (weight + n) (sigma^2(x) + lambda), z the sum of
+squared standardised errors so far (the normal-inverse-gamma model). So a noise that was told wrongly is no change, and
+with the clip no single answer is one.
+
+Starts are thinned: of those older than `KEPT` * 2^k rounds the multiples of 2^k are left, so that S grows as log t. What was
+staked on one that goes is staked on the next younger one from then on, which leaves M a martingale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.special import gammaln
+
+from ..checks import Array, IndexArray
+
+KEPT = 4  # rounds during which every start is kept
+FLAT = 100.0  # rounds up to which starts are about equally likely
+TOLERANCE = 1e-4  # of lambda: prior variance that features may leave out
+MOST_FEATURES = 256  # beyond that what they leave out counts as noise
+STEP = 16  # features for which room is made at a time
+
+Covariance = Callable[[list[Any], list[Any]], Array]
+
+
+def tail(round_: int) -> float:
+    """What is staked on changes at rounds after this one: 1 at 0, and down to 0 as slowly as a logarithm."""
+    return math.log(FLAT) / math.log(FLAT + round_)
+
+
+def share(round_: int) -> float:
+    """w_s of a round s >= 1, about 1 / (s ln^2 s) far out."""
+    return tail(round_ - 1) - tail(round_)
+
+
+def kept(start: int, now: int) -> bool:
+    """Whether a start is still there when `now` is the latest round answered."""
+    level, age = 0, now - start
+    while age > KEPT << level:
+        level += 1
+    return start % (1 << level) == 0
+
+
+class Change(NamedTuple):
+    """What was found."""
+
+    round: int  # the most likely first round of another function
+    log_evidence: float  # log M
+
+
+class _Answer(NamedTuple):
+    number: int
+    cell: Any
+    values: Array  # (c,), as they were told
+
+
+@final
+class ChangeEvidence:
+    """The e-process of one stretch, for several channels that are answered together (a reward and its constraints).
+
+    Args:
+        covariance: prior covariance `(a, b)` between two lists of cells.
+        noise_variance: lambda, in the units of the covariance squared.
+        channels: c, how many values an answer has.
+        weight: how many answers the prior belief in the told scale is worth.
+        clip: the most that one answer may add to a log e_s.
+        since: the first round of the stretch.
+        scaled: brings the values of an answer, `(c,)`, into the units of the covariance; None where they are in them.
+    """
+
+    def __init__(
+        self,
+        covariance: Covariance,
+        noise_variance: float,
+        *,
+        channels: int = 1,
+        weight: float = 10.0,
+        clip: float = 4.0,
+        since: int = 0,
+        scaled: Callable[[Array], Array] | None = None,
+    ) -> None:
+        self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
+        self.channels, self._weight, self._clip = channels, weight, clip
+        self._answers: list[_Answer] = []
+        self._begin(since)
+
+    def _begin(self, since: int) -> None:
+        self._now = since  # the latest round answered, and so the latest start
+        self._starts: IndexArray = np.array([since], dtype=np.intp)
+        self._ratios = np.zeros(1)  # of the first start, which is p itself, always 0
+        self._stakes = np.full(1, -math.inf)  # logs of what has become of what was staked
+        self._seen = np.zeros(1)
+        self._squares = np.zeros((1, self.channels))
+        self._forget_features()
+
+    def _forget_features(self) -> None:
+        self._basis: list[Any] = []
+        self._features: dict[Any, tuple[Array, float]] = {}
+        self._triangle = np.zeros((0, 0))
+        self._weights = np.zeros((len(self._starts), self.channels, 0))
+        self._covariances = np.zeros((len(self._starts), 0, 0))
+
+    @property
+    def since(self) -> int:
+        """The first round of the stretch."""
+        return int(self._starts[0])
+
+    @property
+    def latest(self) -> int:
+        """The latest round answered, or the first of the stretch."""
+        return self._now
+
+    @property
+    def starts(self) -> list[int]:
+        """Rounds that are looked at as changes, ascending."""
+        return [int(start) for start in self._starts[1:]]
+
+    @property
+    def log_evidence(self) -> float:
+        """Log M: Ville's inequality bounds the probability that it ever reaches log(1 / delta) by delta."""
+        stakes = np.append(self._stakes[1:], math.log(tail(self._now)))
+        return float(np.logaddexp.reduce(stakes))
+
+    @property
+    def most_likely(self) -> int | None:
+        """The start with the largest e_s; None before there is one."""
+        return int(self._starts[1 + int(self._ratios[1:].argmax())]) if len(self._starts) > 1 else None
+
+    def log_ratio(self, start: int) -> float:
+        """Log e_s of a start that is still there."""
+        return float(self._ratios[int(np.flatnonzero(self._starts == start)[0])])
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def add(self, number: int, cell: Any, values: Array) -> None:
+        """An answer, `(c,)` values; one of a trial before the stretch says nothing. O(S r^2)."""
+        if number < self.since:
+            return
+        answer = _Answer(number, cell, np.asarray(values, dtype=np.float64))
+        self._answers.append(answer)
+        self._take(answer)
+
+    def _take(self, answer: _Answer) -> None:
+        if answer.number > self._now:
+            self._open(answer.number)
+        at: Any = slice(None) if answer.number >= self._starts[-1] else self._starts <= answer.number
+        predicted = self._learn(answer, at)
+        gain = np.minimum(predicted - predicted[0], self._clip)
+        self._ratios[at] += gain
+        self._stakes[at] += gain
+
+    def _learn(self, answer: _Answer, at: Any) -> Array:
+        """Log density of an answer under each start, `(S,)`, before it is learned."""
+        phi, rest = self._feature(answer.cell)
+        covariances = self._covariances[at]
+        direction = covariances @ phi  # (S, r)
+        total = np.maximum(direction @ phi, 0.0) + rest + self._noise  # sigma_s^2(x) + lambda, (S,)
+        values = answer.values if self._scaled is None else self._scaled(answer.values)
+        error = values - self._weights[at] @ phi  # (S, c)
+        squares = error * error / total[:, None]
+        seen, before = self._seen[at], self._squares[at]
+        freedom = self._weight + seen
+        factor = (self._weight + before) / freedom[:, None]  # of the scale squared, (S, c)
+        half = 0.5 * (freedom + 1.0)
+        log = self.channels * (gammaln(half) - gammaln(0.5 * freedom) - 0.5 * np.log(freedom * total)) - (
+            0.5 * np.log(factor) + half[:, None] * np.log1p(squares / (freedom[:, None] * factor))
+        ).sum(axis=1)
+        scaled = direction / total[:, None]
+        self._weights[at] += error[:, :, None] * scaled[:, None, :]
+        self._covariances[at] = covariances - scaled[:, :, None] * direction[:, None, :]
+        self._seen[at] = seen + 1.0
+        self._squares[at] = before + squares
+        return np.asarray(log)
+
+    # -- starts --------------------------------------------------------------------------------------------------
+
+    def _open(self, now: int) -> None:
+        """A start at every round up to `now`, and the thinning of all of them."""
+        opened = range(self._now + 1, now + 1)
+        self._now = now
+        starts = [*self._starts[1:].tolist(), *opened]
+        stakes = [*self._stakes[1:].tolist(), *(math.log(share(start)) for start in opened)]
+        left, passed = [0], -math.inf
+        for i, (start, stake) in enumerate(zip(starts, stakes, strict=True)):
+            passed = float(np.logaddexp(passed, stake)) if passed > -math.inf else stake
+            if kept(start, now):
+                left.append(i + 1)
+                stakes[i], passed = passed, -math.inf
+        known = len(self._starts)
+        old = np.array([i for i in left if i < known], dtype=np.intp)
+        new = len(left) - len(old)
+        self._starts = np.array([self.since, *(starts[i - 1] for i in left[1:])], dtype=np.intp)
+        self._stakes = np.array([-math.inf, *(stakes[i - 1] for i in left[1:])])
+        rank = self._covariances.shape[1]
+        prior = np.broadcast_to(np.eye(rank), (new, rank, rank))
+        self._covariances = np.concatenate([self._covariances[old], prior])
+        for name in ("_ratios", "_seen", "_squares", "_weights"):
+            array = getattr(self, name)
+            setattr(self, name, np.concatenate([array[old], np.zeros((new, *array.shape[1:]))]))
+
+    # -- features ------------------------------------------------------------------------------------------------
+
+    def _feature(self, cell: Any) -> tuple[Array, float]:
+        """Phi of a cell, with zeros for the features that came later, and the variance that it leaves out."""
+        key = cell if isinstance(cell, int) else cell.tobytes()
+        if key not in self._features:
+            self._features[key] = self._new_feature(cell)
+        phi, rest = self._features[key]
+        rank = self._covariances.shape[1]
+        if len(phi) < rank:
+            phi = np.concatenate([phi, np.zeros(rank - len(phi))])
+            self._features[key] = phi, rest
+        return phi, rest
+
+    def _new_feature(self, cell: Any) -> tuple[Array, float]:
+        """One more step of the Cholesky factorisation of the kernel matrix of the cells seen."""
+        rank, prior = len(self._basis), float(self._covariance([cell], [cell])[0, 0])
+        phi = np.zeros(self._covariances.shape[1])
+        if rank:
+            cross = self._covariance(self._basis, [cell])[:, 0]
+            phi[:rank] = solve_triangular(self._triangle[:rank, :rank], cross, lower=True, check_finite=False)
+        rest = max(prior - float(phi @ phi), 0.0)
+        if rest <= TOLERANCE * self._noise or rank == MOST_FEATURES:
+            return phi, rest
+        if rank == len(phi):
+            self._make_room()
+            phi = np.concatenate([phi, np.zeros(STEP)])
+        phi[rank] = math.sqrt(rest)
+        self._triangle[rank] = phi
+        self._basis.append(cell)
+        return phi, 0.0
+
+    def _make_room(self) -> None:
+        count, rank = len(self._starts), self._covariances.shape[1]
+        self._triangle = np.pad(self._triangle, (0, STEP))
+        self._weights = np.concatenate([self._weights, np.zeros((count, self.channels, STEP))], axis=2)
+        wider = np.zeros((count, rank + STEP, rank + STEP))
+        wider[:, :rank, :rank] = self._covariances
+        wider[:, np.arange(rank, rank + STEP), np.arange(rank, rank + STEP)] = 1.0
+        self._covariances = wider
+
+    # -- another stretch, another model --------------------------------------------------------------------------
+
+    def cut(self, since: int) -> None:
+        """Another stretch, as if the answers to earlier trials had never been there."""
+        answers = self._answers
+        self._answers = [answer for answer in answers if answer.number >= since]
+        self._begin(since)
+        for answer in self._answers:
+            self._take(answer)
+
+    def remodel(
+        self, covariance: Covariance, noise_variance: float, scaled: Callable[[Array], Array] | None = None
+    ) -> None:
+        """Another kernel, noise or scale from now on: what is believed is learned anew, and the evidence so far stays."""
+        self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
+        self._seen, self._squares = np.zeros_like(self._seen), np.zeros_like(self._squares)
+        self._forget_features()
+        for answer in self._answers:
+            self._learn(answer, self._starts <= answer.number)
+
+    def copy(self) -> ChangeEvidence:
+        """An independent one in the same state."""
+        other = ChangeEvidence.__new__(ChangeEvidence)
+        other.__dict__.update(self.__dict__)
+        for name in ("_answers", "_ratios", "_stakes", "_seen", "_squares", "_basis", "_features", "_triangle"):
+            setattr(other, name, getattr(self, name).copy())
+        other._weights, other._covariances = self._weights.copy(), self._covariances.copy()
+        return other

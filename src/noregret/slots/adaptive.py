@@ -1,0 +1,145 @@
+"""Changes that are noticed in all answers, whatever was played: the e-detector as a memory."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import final
+
+import numpy as np
+
+from ..change.evidence import ChangeEvidence
+from ..checks import Array, number, settle
+from ..serialize import described
+from .memory import Evidence, Memory, Restart, Seen, Watch, World
+
+LEAST_NOISE = 1e-4  # of the prior variance: what a model is trusted with, also where answers have no noise
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class EDetector(Memory):
+    """Those since a change that was noticed in any of the answers, at any time, with a bounded chance of a false alarm.
+
+    After each answer the evidence for a change is worked out: how much better beliefs that began at some later round
+    predicted the answers since than the belief that has all of them (`noregret.change.evidence`, after Shin, Ramdas &
+    Rinaldo 2023). Where it reaches 1 / delta the memory is cut at the most likely round of the change; what was asked
+    for from there on is kept. No round is forced; contexts, boxes, late answers (by the round of the question),
+    constraint values (all channels together) and fits are all taken as they come.
+
+    While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
+    delta; noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. A change
+    that cannot be seen where the policy plays is not seen.
+
+    Attributes:
+        delta: probability of a false alarm in the whole run.
+        clip: no single answer speaks for a change at some round by more than a factor e^clip.
+        weight: how many answers the scale that kernel and noise say is worth, against what the answers say.
+    """
+
+    delta: float = 0.05
+    clip: float = 4.0
+    weight: float = 10.0
+
+    def __post_init__(self) -> None:
+        why = "It is the probability of a false alarm."
+        settle(
+            self,
+            delta=number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True, why=why),
+            clip=number("clip", self.clip, low=0.0, open_low=True, why="It is a log likelihood ratio."),
+            weight=number("weight", self.weight, low=0.0, open_low=True, why="It counts answers."),
+        )
+
+    def watch(self, world: World) -> EvidenceWatch:
+        """The evidence, from nothing."""
+        return EvidenceWatch(self, world)
+
+
+@final
+class EvidenceWatch(Watch):
+    """Shows every answer to a `ChangeEvidence`, and cuts where it has come far enough."""
+
+    def __init__(self, memory: EDetector, world: World) -> None:
+        self._threshold = math.log(1.0 / memory.delta)
+        self._cell, self._learned = world.cell, world.learned
+        self._unwatched: list[Seen] = []  # before the first fit, of a policy that learns its kernel
+        self._trials: list[int] = []
+        self._values: list[float] = []
+        self._evidence = ChangeEvidence(
+            world.between, _noise_of(world), channels=world.channels, weight=memory.weight, clip=memory.clip,
+            scaled=_scale_of(world),
+        )  # fmt: skip
+
+    def see(self, seen: Seen) -> Restart | None:
+        """Take in the answer; the cut, where the evidence now reaches 1 / delta."""
+        if not self._learned:
+            self._unwatched.append(seen)
+            return None
+        if not self._add(seen):
+            return None
+        evidence = self._evidence.log_evidence
+        self._trials.append(seen.trial.number)
+        self._values.append(evidence)
+        likely = self._evidence.most_likely
+        if evidence < self._threshold or likely is None:
+            return None
+        return Restart(likely, f"a change, for which the evidence after trial {seen.trial.number} was e^{evidence:.1f}")
+
+    def _add(self, seen: Seen) -> bool:
+        """Whether the answer says something."""
+        trial = seen.trial
+        if trial.reward is None or (self._evidence.channels > 1 and trial.constraints is None):
+            return False
+        values = [trial.reward] if trial.constraints is None else [trial.reward, *trial.constraints]
+        self._evidence.add(trial.number, self._cell(trial), np.array(values[: self._evidence.channels]))
+        return True
+
+    def reset(self) -> None:
+        """Forget every answer."""
+        self._unwatched = []
+        self._evidence.cut(self._evidence.latest + 1)
+
+    def cut(self, restart: Restart) -> None:
+        """Keep what was asked for from this round on."""
+        self._unwatched = [seen for seen in self._unwatched if seen.trial.number >= restart.round]
+        self._evidence.cut(restart.round)
+
+    def refitted(self, world: World) -> None:
+        """Believe anew what was believed, under the kernel, noise and units that the policy has now."""
+        self._evidence.remodel(world.between, _noise_of(world), _scale_of(world))
+        self._learned = True
+        unwatched, self._unwatched = self._unwatched, []
+        for seen in unwatched:
+            self._add(seen)
+
+    @property
+    def evidence(self) -> Evidence:
+        """Answer by answer."""
+        return Evidence(np.array(self._trials, dtype=np.intp), np.array(self._values), self._threshold)
+
+    def copy(self) -> EvidenceWatch:
+        """An independent one."""
+        other = EvidenceWatch.__new__(EvidenceWatch)
+        other.__dict__.update(self.__dict__)
+        other._evidence = self._evidence.copy()
+        for name in ("_unwatched", "_trials", "_values"):
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+
+def _noise_of(world: World) -> float:
+    return max(world.noise_variance, LEAST_NOISE * world.largest_variance())
+
+
+def _scale_of(world: World) -> Callable[[Array], Array]:
+    return partial(_scaled, world.scaled)
+
+
+def _scaled(scaled: Callable[[float], float], values: Array) -> Array:
+    """The reward in the units of the belief; constraint values have the prior mean 0 and stay."""
+    inner = values.copy()
+    inner[0] = scaled(float(values[0]))
+    return inner
