@@ -153,6 +153,8 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
     ("line", "slot", "part"),
     [
         ('memory = { type = "sliding_window", rounds = 30 }', "memory", nr.SlidingWindow(30)),
+        ('memory = "adaptive"', "memory", nr.EDetector()),
+        ('memory = { type = "e_detector", delta = 0.01, clip = 3 }', "memory", nr.EDetector(delta=0.01, clip=3.0)),
         ('memory = { type = "restart_every", rounds = 30 }', "memory", nr.RestartEvery(30)),
         ('memory = { type = "restart_at", rounds = [3, 9] }', "memory", nr.RestartAt((3, 9))),
         (
@@ -267,7 +269,7 @@ def test_kernels_from_a_file(folder, table, kernel):
             "[memory] `type` is 'sliding': it must be one of 'sliding_window'",
         ),
         (["memory = { rounds = 3 }"], "[policy] [memory] `type` is None: it must be one of 'sliding_window'"),
-        (["memory = 3"], "Expected a table, got `int` - at `memory`"),
+        (["memory = 3"], "Expected a name or a table, got `int` - at `memory`"),
         (
             ["memory = { type = 'sliding_window', round = 3 }"],
             "[policy] [memory] missing rounds; unknown round. Did you mean 'rounds'? The entries of 'sliding_window'",

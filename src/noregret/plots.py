@@ -159,6 +159,35 @@ def changes(
     figure.savefig(path, dpi=110)
 
 
+def evidence(study: Study, path: Path, *, known: Sequence[int] = (), unit: str = "trial") -> None:
+    """Save a picture of how much spoke for a change of the world, answer by answer, and where it was enough.
+
+    Args:
+        study: of a policy that puts it into a number (`memory="adaptive"`), with at least one answer.
+        path: of the PNG.
+        known: rounds at which the world did change, where that is known, as in a simulation.
+        unit: what a round is, such as "hour".
+    """
+    found, restarts = study.evidence, study.restarts
+    if found is None or not len(found.trials):
+        raise InvalidInput(
+            "There is no evidence to draw: no answer has been looked at yet, or the policy's memory looks at none. "
+            'Policies made with memory="adaptive" do.'
+        )
+    figure = _new_figure(9.0, 3.2)
+    ax = figure.subplots()
+    ax.plot(found.trials, found.values, ".-", ms=3, lw=1.0, color=MODEL, label="evidence for a change")
+    ax.axhline(found.threshold, color=FAILED, lw=1.0, label="enough: 1 / delta")
+    for i, round_ in enumerate(known):
+        ax.axvline(round_, color=OBSERVED, lw=5, alpha=0.35, label=None if i else "the world changed")
+    for i, round_ in enumerate(restarts):
+        ax.axvline(round_, color=BEST, lw=1.5, ls="--", label=None if i else "started anew")
+    ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.margins(x=0.01)
+    ax.set(xlabel=unit, ylabel="log evidence", title=f"{study.name}: how much spoke for a change")
+    figure.savefig(path, dpi=110)
+
+
 def _draw_played(ax: Axes, values: Array, forced: npt.NDArray[np.bool_]) -> None:
     numbers = np.arange(len(values))
     ax.plot(numbers[~forced], values[~forced], "o", ms=2.5, color=MODEL, label="chosen")

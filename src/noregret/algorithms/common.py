@@ -17,9 +17,9 @@ from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..search.boxes import PointSearch
+from ..slots.adaptive import EDetector
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
 from ..slots.explore import Explore
-from ..slots.adaptive import EDetector
 from ..slots.memory import Memory
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending

@@ -8,22 +8,22 @@
 | w_s | `share` | how much of the stake is laid on a change at s; they add up to 1 | |
 | M | `log_evidence` | sum of w_s e_s, and of the w_s of rounds to come | |
 | phi | `_features` | k(x, x') = phi(x)^T phi(x'), to `TOLERANCE` of the noise variance | (r,) |
-| m_s, C_s | `_weights`, `_covariances` | posterior of the weights of phi, from the answers since s | (S, c, r), (S, r, r) |
+| m_s, C_s | `_weights`, `_covariances` | posterior of the weights of phi, from answers since s | (S, c, r), (S, r, r) |
 
 While f is one sample of the Gaussian process, p is the density of the next answer, and every e_s is a non-negative
-martingale of mean 1 as long as answers enter in an order that does not look at their values: the actions may depend on all
-that came before, and an answer asked for before s enters e_s not at all. A clipped factor is smaller, so that a
+martingale of mean 1 as long as answers enter in an order that does not look at their values: the actions may depend on
+all that came before, and an answer asked for before s enters e_s not at all. A clipped factor is smaller, so that a
 supermartingale is left, and M is one from 1: by Ville's inequality it *ever* reaches 1 / delta with probability at most
-delta (Shin, Ramdas & Rinaldo 2023 add up e-processes that start at consecutive times, with weights 1, for a bound
-on the average run length; weights that add up to 1 bound the probability of any alarm).
+delta. (Shin, Ramdas & Rinaldo 2023 add up e-processes that start at consecutive times, with weights 1, for a bound on
+the average run length; weights that add up to 1 bound the probability of any alarm.)
 
-The scale of the answers is learned: with variance v ~ InvGamma(weight / 2, weight / 2) in front of kernel and noise, y has
-a Student-t density with weight + n degrees of freedom, scale^2 = (weight + z) / (weight + n) (sigma^2(x) + lambda), z the sum of
-squared standardised errors so far (the normal-inverse-gamma model). So a noise that was told wrongly is no change, and
-with the clip no single answer is one.
+The scale of the answers is learned: with a factor v ~ InvGamma(weight / 2, weight / 2) of kernel and noise variance, y
+has a Student-t density with weight + n degrees of freedom and the squared scale (weight + z) / (weight + n) times
+sigma^2(x) + lambda, z the sum of squared standardised errors so far (the normal-inverse-gamma model). So a noise that
+was told wrongly is no change, and with the clip no single answer is one.
 
-Starts are thinned: of those older than `KEPT` * 2^k rounds the multiples of 2^k are left, so that S grows as log t. What was
-staked on one that goes is staked on the next younger one from then on, which leaves M a martingale.
+Starts are thinned: of those older than `KEPT` * 2^k rounds the multiples of 2^k are left, so that S grows as log t.
+What was staked on one that goes is staked on the next younger one from then on, which leaves M a martingale.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.special import gammaln
 
 from ..checks import Array, IndexArray
 
@@ -43,6 +42,7 @@ FLAT = 100.0  # rounds up to which starts are about equally likely
 TOLERANCE = 1e-4  # of lambda: prior variance that features may leave out
 MOST_FEATURES = 256  # beyond that what they leave out counts as noise
 STEP = 16  # features for which room is made at a time
+PLACES = 16  # starts for which room is made at first
 
 Covariance = Callable[[list[Any], list[Any]], Array]
 
@@ -57,12 +57,9 @@ def share(round_: int) -> float:
     return tail(round_ - 1) - tail(round_)
 
 
-def kept(start: int, now: int) -> bool:
-    """Whether a start is still there when `now` is the latest round answered."""
-    level, age = 0, now - start
-    while age > KEPT << level:
-        level += 1
-    return start % (1 << level) == 0
+def last_round(start: int) -> int:
+    """The last round answered at which a start s >= 1 is still there: KEPT * 2^k on, 2^k the largest that divides s."""
+    return start + KEPT * (start & -start)
 
 
 class Change(NamedTuple):
@@ -106,28 +103,32 @@ class ChangeEvidence:
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
         self.channels, self._weight, self._clip = channels, weight, clip
         self._answers: list[_Answer] = []
+        self._gammas = np.zeros(0)
         self._begin(since)
 
     def _begin(self, since: int) -> None:
         self._now = since  # the latest round answered, and so the latest start
-        self._starts: IndexArray = np.array([since], dtype=np.intp)
-        self._ratios = np.zeros(1)  # of the first start, which is p itself, always 0
-        self._stakes = np.full(1, -math.inf)  # logs of what has become of what was staked
-        self._seen = np.zeros(1)
-        self._squares = np.zeros((1, self.channels))
+        # A place for each start, the stretch's own first and the others in no order.
+        self._starts: list[int] = [since]
+        self._last: list[int] = []  # `last_round` of all but the first
+        self._stakes: list[float] = []  # logs of what has become of what was staked on them
+        self._ratios = np.zeros(PLACES)  # logs; of the first start, which is p itself, always 0
+        self._seen = np.zeros(PLACES, dtype=np.intp)
+        self._squares = np.zeros((PLACES, self.channels))
         self._forget_features()
 
     def _forget_features(self) -> None:
+        places = len(self._ratios)
         self._basis: list[Any] = []
         self._features: dict[Any, tuple[Array, float]] = {}
         self._triangle = np.zeros((0, 0))
-        self._weights = np.zeros((len(self._starts), self.channels, 0))
-        self._covariances = np.zeros((len(self._starts), 0, 0))
+        self._weights = np.zeros((places, self.channels, 0))
+        self._covariances = np.zeros((places, 0, 0))
 
     @property
     def since(self) -> int:
         """The first round of the stretch."""
-        return int(self._starts[0])
+        return self._starts[0]
 
     @property
     def latest(self) -> int:
@@ -137,22 +138,24 @@ class ChangeEvidence:
     @property
     def starts(self) -> list[int]:
         """Rounds that are looked at as changes, ascending."""
-        return [int(start) for start in self._starts[1:]]
+        return sorted(self._starts[1:])
 
     @property
     def log_evidence(self) -> float:
         """Log M: Ville's inequality bounds the probability that it ever reaches log(1 / delta) by delta."""
-        stakes = np.append(self._stakes[1:], math.log(tail(self._now)))
-        return float(np.logaddexp.reduce(stakes))
+        highest = max(self._stakes, default=0.0)
+        total = tail(self._now) * math.exp(-highest) + sum(math.exp(stake - highest) for stake in self._stakes)
+        return highest + math.log(total)
 
     @property
     def most_likely(self) -> int | None:
         """The start with the largest e_s; None before there is one."""
-        return int(self._starts[1 + int(self._ratios[1:].argmax())]) if len(self._starts) > 1 else None
+        count = len(self._starts)
+        return self._starts[1 + int(self._ratios[1:count].argmax())] if count > 1 else None
 
     def log_ratio(self, start: int) -> float:
         """Log e_s of a start that is still there."""
-        return float(self._ratios[int(np.flatnonzero(self._starts == start)[0])])
+        return float(self._ratios[self._starts.index(start)])
 
     # -- answers -------------------------------------------------------------------------------------------------
 
@@ -167,60 +170,96 @@ class ChangeEvidence:
     def _take(self, answer: _Answer) -> None:
         if answer.number > self._now:
             self._open(answer.number)
-        at: Any = slice(None) if answer.number >= self._starts[-1] else self._starts <= answer.number
+        at = self._asked_since(answer)
         predicted = self._learn(answer, at)
         gain = np.minimum(predicted - predicted[0], self._clip)
         self._ratios[at] += gain
-        self._stakes[at] += gain
+        if isinstance(at, slice):
+            self._stakes = [stake + more for stake, more in zip(self._stakes, gain[1:].tolist(), strict=True)]
+        else:
+            for place, more in zip(at[1:].tolist(), gain[1:].tolist(), strict=True):
+                self._stakes[place - 1] += more
 
-    def _learn(self, answer: _Answer, at: Any) -> Array:
+    def _asked_since(self, answer: _Answer) -> slice | IndexArray:
+        """The starts that an answer counts for: all of them, unless it is late."""
+        if answer.number >= self._now:
+            return slice(len(self._starts))
+        return np.flatnonzero(np.array(self._starts) <= answer.number)
+
+    def _learn(self, answer: _Answer, at: slice | IndexArray) -> Array:
         """Log density of an answer under each start, `(S,)`, before it is learned."""
         phi, rest = self._feature(answer.cell)
         covariances = self._covariances[at]
         direction = covariances @ phi  # (S, r)
-        total = np.maximum(direction @ phi, 0.0) + rest + self._noise  # sigma_s^2(x) + lambda, (S,)
+        total = np.maximum(direction @ phi, 0.0) + (rest + self._noise)  # sigma_s^2(x) + lambda, (S,)
         values = answer.values if self._scaled is None else self._scaled(answer.values)
         error = values - self._weights[at] @ phi  # (S, c)
         squares = error * error / total[:, None]
         seen, before = self._seen[at], self._squares[at]
         freedom = self._weight + seen
-        factor = (self._weight + before) / freedom[:, None]  # of the scale squared, (S, c)
+        scatter = self._weight + before  # freedom times the factor of the scale squared, (S, c)
         half = 0.5 * (freedom + 1.0)
-        log = self.channels * (gammaln(half) - gammaln(0.5 * freedom) - 0.5 * np.log(freedom * total)) - (
-            0.5 * np.log(factor) + half[:, None] * np.log1p(squares / (freedom[:, None] * factor))
+        log = self.channels * (self._constants(int(seen[0]))[seen] - 0.5 * np.log(total)) - (
+            0.5 * np.log(scatter) + half[:, None] * np.log1p(squares / scatter)
         ).sum(axis=1)
         scaled = direction / total[:, None]
         self._weights[at] += error[:, :, None] * scaled[:, None, :]
         self._covariances[at] = covariances - scaled[:, :, None] * direction[:, None, :]
-        self._seen[at] = seen + 1.0
+        self._seen[at] = seen + 1
         self._squares[at] = before + squares
         return np.asarray(log)
+
+    def _constants(self, most: int) -> Array:
+        """Log of Gamma((nu + 1) / 2) / Gamma(nu / 2), nu = weight + n, for n = 0 up to at least this number."""
+        known = len(self._gammas)
+        if most >= known:
+            nus = [self._weight + n for n in range(known, 2 * most + PLACES)]
+            more = [math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu) for nu in nus]
+            self._gammas = np.concatenate([self._gammas, more])
+        return self._gammas
 
     # -- starts --------------------------------------------------------------------------------------------------
 
     def _open(self, now: int) -> None:
         """A start at every round up to `now`, and the thinning of all of them."""
-        opened = range(self._now + 1, now + 1)
-        self._now = now
-        starts = [*self._starts[1:].tolist(), *opened]
-        stakes = [*self._stakes[1:].tolist(), *(math.log(share(start)) for start in opened)]
-        left, passed = [0], -math.inf
-        for i, (start, stake) in enumerate(zip(starts, stakes, strict=True)):
-            passed = float(np.logaddexp(passed, stake)) if passed > -math.inf else stake
-            if kept(start, now):
-                left.append(i + 1)
-                stakes[i], passed = passed, -math.inf
-        known = len(self._starts)
-        old = np.array([i for i in left if i < known], dtype=np.intp)
-        new = len(left) - len(old)
-        self._starts = np.array([self.since, *(starts[i - 1] for i in left[1:])], dtype=np.intp)
-        self._stakes = np.array([-math.inf, *(stakes[i - 1] for i in left[1:])])
-        rank = self._covariances.shape[1]
-        prior = np.broadcast_to(np.eye(rank), (new, rank, rank))
-        self._covariances = np.concatenate([self._covariances[old], prior])
-        for name in ("_ratios", "_seen", "_squares", "_weights"):
-            array = getattr(self, name)
-            setattr(self, name, np.concatenate([array[old], np.zeros((new, *array.shape[1:]))]))
+        before, self._now = self._now, now
+        passed: list[tuple[int, float]] = []
+        for i in reversed(range(len(self._last))):
+            if self._last[i] < now:
+                passed.append((self._starts[i + 1], self._stakes[i]))
+                self._close(i + 1)
+        for start in range(before + 1, now + 1):
+            if last_round(start) >= now:
+                self._place(start, math.log(share(start)))
+            else:
+                passed.append((start, math.log(share(start))))
+        for start, stake in passed:
+            place = min(range(1, len(self._starts)), key=lambda at: (self._starts[at] < start, self._starts[at]))
+            self._stakes[place - 1] = float(np.logaddexp(self._stakes[place - 1], stake))
+
+    def _close(self, place: int) -> None:
+        """The last start takes the place of this one."""
+        last = len(self._starts) - 1
+        for rows in (self._ratios, self._seen, self._squares, self._weights, self._covariances):
+            rows[place] = rows[last]
+        self._starts[place], self._last[place - 1], self._stakes[place - 1] = (
+            self._starts[last], self._last[last - 1], self._stakes[last - 1],
+        )  # fmt: skip
+        del self._starts[last], self._last[last - 1], self._stakes[last - 1]
+
+    def _place(self, start: int, stake: float) -> None:
+        """A start that has seen nothing."""
+        place = len(self._starts)
+        if place == len(self._ratios):
+            for name in ("_ratios", "_seen", "_squares", "_weights", "_covariances"):
+                array = getattr(self, name)
+                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
+        for rows in (self._ratios, self._seen, self._squares, self._weights, self._covariances):
+            rows[place] = 0.0
+        np.fill_diagonal(self._covariances[place], 1.0)
+        self._starts.append(start)
+        self._last.append(last_round(start))
+        self._stakes.append(stake)
 
     # -- features ------------------------------------------------------------------------------------------------
 
@@ -255,10 +294,10 @@ class ChangeEvidence:
         return phi, 0.0
 
     def _make_room(self) -> None:
-        count, rank = len(self._starts), self._covariances.shape[1]
+        places, rank = len(self._ratios), self._covariances.shape[1]
         self._triangle = np.pad(self._triangle, (0, STEP))
-        self._weights = np.concatenate([self._weights, np.zeros((count, self.channels, STEP))], axis=2)
-        wider = np.zeros((count, rank + STEP, rank + STEP))
+        self._weights = np.concatenate([self._weights, np.zeros((places, self.channels, STEP))], axis=2)
+        wider = np.zeros((places, rank + STEP, rank + STEP))
         wider[:, :rank, :rank] = self._covariances
         wider[:, np.arange(rank, rank + STEP), np.arange(rank, rank + STEP)] = 1.0
         self._covariances = wider
@@ -276,18 +315,20 @@ class ChangeEvidence:
     def remodel(
         self, covariance: Covariance, noise_variance: float, scaled: Callable[[Array], Array] | None = None
     ) -> None:
-        """Another kernel, noise or scale from now on: what is believed is learned anew, and the evidence so far stays."""
+        """Another kernel, noise or scale from now on: beliefs are learned anew, and the evidence so far stays."""
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
         self._seen, self._squares = np.zeros_like(self._seen), np.zeros_like(self._squares)
         self._forget_features()
         for answer in self._answers:
-            self._learn(answer, self._starts <= answer.number)
+            self._learn(answer, self._asked_since(answer))
 
     def copy(self) -> ChangeEvidence:
         """An independent one in the same state."""
         other = ChangeEvidence.__new__(ChangeEvidence)
         other.__dict__.update(self.__dict__)
-        for name in ("_answers", "_ratios", "_stakes", "_seen", "_squares", "_basis", "_features", "_triangle"):
+        for name in (
+            "_answers", "_starts", "_last", "_stakes", "_ratios", "_seen", "_squares", "_basis", "_features",
+            "_triangle", "_weights", "_covariances",
+        ):  # fmt: skip
             setattr(other, name, getattr(self, name).copy())
-        other._weights, other._covariances = self._weights.copy(), self._covariances.copy()
         return other

@@ -116,8 +116,7 @@ class Watch(ABC):
         """An independent one in the same state."""
 
     def cut(self, restart: Restart) -> None:  # noqa: ARG002 - most forget everything
-        """The memory was cut at this round: what was seen of earlier trials counts no more. All is forgotten, unless said
-        otherwise."""
+        """The memory was cut at this round, and earlier trials count no more; most forget the later ones too."""
         self.reset()
 
     def refitted(self, world: World) -> None:  # noqa: B027 - most believe nothing of their own

@@ -64,6 +64,9 @@ class Study:
             goal and seed.
         about: facts to keep with a stored study, which must be the same when it is resumed.
         clock: gives the time of asking and telling in Unix seconds.
+        on_change: called by `ask` with each new cut of the memory, a `noregret.slots.Restart`, once, whichever process
+            told what led to it; not for those that a study had when it was opened. An error in it comes out of `ask`,
+            whose trial is then on record, pending.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Study:
         name: str = "study",
         about: Mapping[str, str] | None = None,
         clock: Callable[[], float] = time.time,
+        on_change: Callable[[Restart], object] | None = None,
     ) -> None:
         check_policy(policy)
         self.policy = policy
@@ -86,7 +90,9 @@ class Study:
             raise InvalidInput(f"`name` must be some text that can be written as UTF-8, not {shown(name)}.")
         self.name = name
         self.about = check_facts(about)
-        self._clock = clock
+        self._clock, self._on_change = clock, on_change
+        if on_change is not None and not callable(on_change):
+            raise InvalidInput(f"`on_change` is {shown(on_change)}: it must be a function of a restart, or None.")
         self._timed = policy.pending.in_time
         self._lock = threading.RLock()
         self._storage: SqlStorage | None = None
@@ -102,9 +108,17 @@ class Study:
         if storage is not None:
             self._open(storage)
         self._rebuild()
+        self._announced = len(self._state.restarts)  # cuts of which `on_change` need not be told
 
     @classmethod
-    def open(cls, *, storage: str, name: str = "study", clock: Callable[[], float] = time.time) -> Self:
+    def open(
+        cls,
+        *,
+        storage: str,
+        name: str = "study",
+        clock: Callable[[], float] = time.time,
+        on_change: Callable[[Restart], object] | None = None,
+    ) -> Self:
         """Resume a stored study by name alone: its policy, goal and seed come from the storage."""
         from ..storage import SqlStorage
 
@@ -115,8 +129,9 @@ class Study:
             raise InvalidInput(f"There is no study {shown(name)} in {storage}; it has: {names}.")
         policy, about = loads(stored.policy), stored_facts(stored.about, f"Study {name!r} in {storage}")
         return cls(
-            policy, goal=check_goal(stored.goal), seed=stored.seed, storage=storage, name=name, about=about, clock=clock
-        )
+            policy, goal=check_goal(stored.goal), seed=stored.seed, storage=storage, name=name, about=about,
+            clock=clock, on_change=on_change,
+        )  # fmt: skip
 
     def _open(self, url: str) -> None:
         from ..storage import SqlStorage
@@ -135,8 +150,10 @@ class Study:
                 "other. Give it a `storage`, which copies and processes share; or make a new study of `study.policy`, "
                 "`study.goal` and `study.seed`, and `add` the trials."
             )
-        clock = {} if self._clock is time.time else {"clock": self._clock}
-        return _reopened, (type(self), self._storage.place, self.name, clock)
+        given: dict[str, Any] = {} if self._clock is time.time else {"clock": self._clock}
+        if self._on_change is not None:
+            given["on_change"] = self._on_change
+        return _reopened, (type(self), self._storage.place, self.name, given)
 
     def __repr__(self) -> str:
         goal = "" if self.goal == "maximize" else f" goal={self.goal!r},"
@@ -192,7 +209,16 @@ class Study:
         trials = [self._write(self._next, seen, offered) for _ in range(wanted)]
         if self._state.saturated:
             self._warn({"saturated": SATURATED}, stacklevel=3)
+        if self._on_change is not None:
+            self._announce(self._on_change)
         return trials[0] if count is None else trials
+
+    def _announce(self, on_change: Callable[[Restart], object]) -> None:
+        with self._lock:
+            known, restarts = self._announced, self._state.restarts
+            self._announced = len(restarts)
+        for restart in restarts[known:]:
+            on_change(restart)
 
     def tell(self, trial: Trial | int, reward: float, *, constraints: npt.ArrayLike | None = None) -> Trial:
         """Record the reward of a trial, in any order, any time later, from any process; returns it answered.
@@ -494,5 +520,5 @@ def check_policy(policy: object) -> None:
         raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {shown(policy)}.")
 
 
-def _reopened(cls: type[Study], storage: str, name: str, clock: dict[str, Any]) -> Study:
-    return cls.open(storage=storage, name=name, **clock)
+def _reopened(cls: type[Study], storage: str, name: str, given: dict[str, Any]) -> Study:
+    return cls.open(storage=storage, name=name, **given)

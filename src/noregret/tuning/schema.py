@@ -32,6 +32,7 @@ from ..kernels import (
 )
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
+from ..slots.adaptive import EDetector
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
 from ..slots.explore import (
     CoordinateSearch,
@@ -66,11 +67,16 @@ ALGORITHMS_LEFT_OUT = {
     "gp_ucb_noisy_constraints": _CONSTRAINED,
 }
 
+BY_NAME = {  # of the slots that take a name: the tables that names stand for
+    "memory": {"adaptive": "e_detector"},
+    "pending": {"ignore": "ignored", "hallucinate": "hallucinated"},
+}
+
 
 def _algorithm(make: Callable[..., Policy], *needed: str, slots: tuple[str, ...], **own: Any) -> Section:
     """The table of an algorithm: its own options, and the slots that it does not fill itself."""
     every = {"kernel": Inner, "noise": float, **own, "delta": float, "regularization": float, "prior_mean": float}
-    every |= {slot: str | Inner if slot == "pending" else Inner for slot in slots}
+    every |= {slot: str | Inner if slot in BY_NAME else Inner for slot in slots}
     needs = ("kernel", "noise", *needed)
     optional = {name: kind for name, kind in every.items() if name not in needs}
     return Section(make, {name: every[name] for name in needs}, optional, LEFT_OUT)
@@ -143,6 +149,7 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
             RestartOnChange, {}, {"threshold": float | Inner, "ridge": float | Inner, "distance": str}
         ),
         "discount": Section(Discount, {"rate": float}),
+        "e_detector": Section(EDetector, {}, {"delta": float, "clip": float, "weight": float}),
     }),
     "explore": (Explore, {
         "uniform": Section(UniformExploration, {}, {"xi": float}),
@@ -166,7 +173,6 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
         "even": Section(EvenSeries, {"rounds": int}),
     }),
 }  # fmt: skip
-PENDING_BY_NAME = {"ignore": "ignored", "hallucinate": "hallucinated"}
 POWER_LAW = Section(PowerLaw, {"constant": float}, {"exponent": float})
 REFIT = Section(Refit, {}, {
     "every": int, "growth": float, "prior": str, "restarts": int, "outputs": str, "standardize": bool, "warp": str,
@@ -195,8 +201,9 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     described = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
     if not isinstance(entries.get("kernel"), Mapping):
         raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
-    if isinstance(entries.get("pending"), str):
-        entries["pending"] = {"type": one_named("pending", entries["pending"], PENDING_BY_NAME)}
+    for slot, names in BY_NAME.items():
+        if slot in described.allowed and isinstance(entries.get(slot), str):
+            entries[slot] = {"type": one_named(slot, entries[slot], names)}
     arguments = read(described, entries, place, named=f"`{name}`")
     if "pending" in described.allowed:
         # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.

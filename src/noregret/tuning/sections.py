@@ -100,6 +100,7 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
             str(error)
             .replace("Object", "the table")
             .replace("`object`", "a table")
+            .replace("`str | object`", "a name or a table")
             .replace("`$", f"`{place or 'file'}")
             .replace("`file.", "`")
         )

@@ -1,0 +1,204 @@
+"""The e-detector: how often it is wrong, what it costs where nothing changes, and what it is worth elsewhere.
+
+    python benchmarks/adaptive.py [--runs 400] [--worlds 64] [--jobs 1]
+
+GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world of Avanesov's section 4.
+
+1. `runs` stationary runs of 400 rounds on 150 arms with memory="adaptive" (delta = 0.05): runs with an alarm (with the
+   95% interval of Clopper and Pearson), alarms a run, and the regret over that without a detector, in pairs. The same
+   with a tenth of the runs with noise that is in truth twice or half of what was told, with Student-t noise of three
+   degrees of freedom, and with lengthscales told 1.6 times too long or too short.
+2. Figure 3 of Avanesov: T = 1,200, 1,000 arms, another function every 300 rounds. Regret over that of the oracle of the
+   same width: ratio of the medians, of the means (95% intervals over paired worlds); changes missed, false alarms,
+   median delay; the same for the detector without a clip, GP-UCB-CPD at several settings (of equal width, a quarter
+   of the worlds), and the paper's own setting.
+3. What an answer costs: microseconds a round with and without the detector.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+
+import numpy as np
+from scipy.stats import beta
+
+import noregret as nr
+from noregret import metrics
+from noregret.environments import even_changes, gp_sample
+from noregret.papers import avanesov
+from noregret.slots.envelope import ConstantWidth
+
+NOISE, KERNEL = avanesov.NOISE, avanesov.KERNEL
+WIDTH = ConstantWidth(value=2.0)
+PERIODS = 4
+STATIONARY = {  # what is true of the noise, and how long lengthscales are believed to be
+    "as told": {},
+    "noise twice": {"noise": 2.0},
+    "noise half": {"noise": 0.5},
+    "t_3 noise": {"freedom": 3},
+    "lengthscale 1.6 times too long": {"length": 1.6},
+    "lengthscale 1.6 times too short": {"length": 1 / 1.6},
+}
+
+
+def always(_):
+    """The period of every round."""
+    return 0
+
+
+def ucb(arms, memory, *, length=1.0):
+    return nr.gp_ucb(arms, nr.Matern(2.5, length), noise=NOISE, width=WIDTH, memory=memory)
+
+
+def play(policy, values, period, rounds, seed, *, noise=1.0, freedom=None):
+    """Regret of each round `(T,)`, and when the memory was cut (the round after which the answer came, the cut)."""
+    rng = np.random.default_rng([seed, 5])
+    if freedom is None:
+        draws = rng.standard_normal(rounds)
+    else:
+        draws = rng.standard_t(freedom, rounds) / np.sqrt(freedom / (freedom - 2))
+    study, regret, alarms = nr.Study(policy, seed=seed), np.zeros(rounds), []
+    study.quiet = True
+    for t in range(rounds):
+        trial, f = study.ask(), values[period(t)]
+        alarms += [t] * (len(study._state.restarts) - len(alarms))
+        regret[t] = f.max() - f[trial.arm]
+        study.tell(trial, float(f[trial.arm] + NOISE * noise * draws[t]))
+    return regret, alarms
+
+
+def stationary(seed, *, rounds, arms, length=1.0, **truth):
+    """(alarms, regret with the detector, regret without)."""
+    grid = nr.Arms.grid(0.0, 5.0, arms)
+    values = [gp_sample(KERNEL, grid, seed=[seed, 9]).values]
+    regret, alarms = play(ucb(grid, "adaptive", length=length), values, always, rounds, seed, **truth)
+    plain, _ = play(ucb(grid, None, length=length), values, always, rounds, seed, **truth)
+    return len(alarms), regret.sum(), plain.sum()
+
+
+def switching(seed, *, rounds, make):
+    """(regret, alarms) of one world of figure 3."""
+    values = [gp_sample(KERNEL, avanesov.ARMS, seed=[seed, k]).values for k in range(PERIODS)]
+    period = partial(np.searchsorted, even_changes(rounds, PERIODS), side="right")
+    regret, alarms = play(make(rounds), values, period, rounds, seed)
+    return regret.sum(), alarms
+
+
+def e_detector(_, **choices):
+    return ucb(avanesov.ARMS, nr.EDetector(**choices))
+
+
+def told(rounds):
+    return ucb(avanesov.ARMS, nr.RestartAt(even_changes(rounds, PERIODS)))
+
+
+def never(_):
+    return ucb(avanesov.ARMS, None)
+
+
+def cpd(rounds, *, exploration, level):
+    policy = avanesov.rule(rounds, exploration=exploration, threshold=nr.PowerLaw(level, -6 / 7))
+    return policy.using(confidence=WIDTH, regularization=NOISE**2)
+
+
+def papers(rounds):
+    return avanesov.rule(rounds)
+
+
+def proportion(hits, of):
+    """A share with its 95% interval (Clopper and Pearson)."""
+    low = beta.ppf(0.025, hits, of - hits + 1) if hits else 0.0
+    high = beta.ppf(0.975, hits + 1, of - hits) if hits < of else 1.0
+    return f"{hits} of {of} ({100 * low:.1f} to {100 * high:.1f}%)"
+
+
+def resampled(statistic, over, under):
+    """A ratio of statistics with its 95% interval over paired worlds (bootstrap)."""
+    over, under = np.asarray(over), np.asarray(under)
+    picks = np.random.default_rng(0).integers(len(over), size=(4000, len(over)))
+    low, high = np.quantile(statistic(over[picks], axis=1) / statistic(under[picks], axis=1), [0.025, 0.975])
+    return f"{statistic(over) / statistic(under):.2f} ({low:.2f} to {high:.2f})"
+
+
+def without_change(each, runs, rounds, arms):
+    print(f"1. {rounds} rounds without a change, {arms} arms, delta 0.05", flush=True)
+    for name, truth in STATIONARY.items():
+        count = runs if not truth else max(runs // 10, 1)
+        found = list(each(partial(stationary, rounds=rounds, arms=arms, **truth), range(count)))
+        alarms, regret, plain = (np.array(column) for column in zip(*found, strict=True))
+        wrong = proportion(int((alarms > 0).sum()), count)
+        print(
+            f"   {name:32s} runs with an alarm {wrong}, {alarms.mean():.2f} a run; "
+            f"regret over that without {resampled(np.mean, regret, plain)}",
+            flush=True,
+        )
+
+
+def with_changes(each, worlds, rounds, settings):
+    changes = even_changes(rounds, PERIODS)
+    print(f"2. T = {rounds}, changes at {', '.join(map(str, changes))}", flush=True)
+    some = max(worlds // 4, 2)
+    rules = {
+        "told the change points": (told, worlds),
+        "e-detector": (e_detector, worlds),
+        "e-detector, no clip": (partial(e_detector, clip=50.0), some),
+        "GP-UCB": (never, some),
+        "GP-UCB-CPD of the paper": (papers, some),
+    }
+    for exploration in (1.0, 3**0.5):
+        for level in settings:
+            name = f"GP-UCB-CPD, xi {exploration:.2f}, level {level:g}"
+            rules[name] = (partial(cpd, exploration=exploration, level=level), some)
+    regrets = {}
+    for name, (make, count) in rules.items():
+        found = list(each(partial(switching, rounds=rounds, make=make), range(count)))
+        regrets[name] = np.array([regret for regret, _ in found])
+        oracle = regrets["told the change points"][:count]
+        seen = [metrics.detections(alarms, changes, rounds) for _, alarms in found]
+        delays = np.concatenate([np.asarray(each_.delays, dtype=float) for each_ in seen])
+        late = np.median(delays[np.isfinite(delays)]) if np.isfinite(delays).any() else np.nan
+        mean, median = regrets[name].mean(), np.median(regrets[name])
+        print(
+            f"   {name:32s} mean {mean:6.1f}, median {median:6.1f}; over the oracle's: "
+            f"mean {resampled(np.mean, regrets[name], oracle)}, median {resampled(np.median, regrets[name], oracle)}; "
+            f"missed {100 * np.mean(~np.isfinite(delays)):.1f}%, delay {late:.0f}, "
+            f"false alarms a run {np.mean([each_.false_alarms for each_ in seen]):.2f}",
+            flush=True,
+        )
+    best = min((name for name in rules if "xi" in name), key=lambda name: regrets[name].mean())
+    print(f"   e-detector over {best}: {resampled(np.mean, regrets['e-detector'][:some], regrets[best])}", flush=True)
+
+
+def cost(rounds):
+    print(f"3. microseconds a round, 1,000 arms, {rounds} rounds")
+    values = [gp_sample(KERNEL, avanesov.ARMS, seed=0).values]
+    for name, memory in (("without", None), ("with the detector", "adaptive")):
+        start = time.process_time()
+        play(ucb(avanesov.ARMS, memory), values, always, rounds, 0)
+        print(f"   {name:32s} {1e6 * (time.process_time() - start) / rounds:.0f}")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--runs", type=int, default=400, help="stationary runs (default 400)")
+    parser.add_argument("--worlds", type=int, default=64, help="worlds that change (default 64)")
+    parser.add_argument("--rounds", type=int, default=400, help="of a stationary run (default 400)")
+    parser.add_argument("--long", type=int, default=1200, help="of a world that changes (default 1,200)")
+    parser.add_argument("--arms", type=int, default=150, help="of a stationary run (default 150)")
+    parser.add_argument("--levels", type=float, nargs="*", default=[0.15, 0.3, 0.65, 1.3, 2.6], help="of GP-UCB-CPD")
+    parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    options = parser.parse_args()
+    if options.jobs > 1:
+        with ProcessPoolExecutor(options.jobs) as pool:
+            without_change(pool.map, options.runs, options.rounds, options.arms)
+            with_changes(pool.map, options.worlds, options.long, options.levels)
+    else:
+        without_change(map, options.runs, options.rounds, options.arms)
+        with_changes(map, options.worlds, options.long, options.levels)
+    cost(options.long)

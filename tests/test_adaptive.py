@@ -1,0 +1,419 @@
+"""Changes that are noticed in all answers: the e-process against dense sums, and the memory that is made of it."""
+
+import itertools
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import noregret as nr
+from noregret.change import evidence
+from noregret.change.evidence import ChangeEvidence, last_round, share, tail
+from noregret.environments import gp_sample
+from noregret.errors import InvalidInput
+from noregret.slots import Restart
+from noregret.slots.envelope import ConstantWidth
+from noregret.testing import check_policy
+
+ARMS = nr.Arms.grid(0.0, 1.0, 9)
+KERNEL = nr.Matern(2.5, 0.3)
+K = KERNEL(ARMS.points, ARMS.points)
+NOISE = 0.1
+LAMBDA = NOISE**2
+
+
+def between(cells, others):
+    return K[np.ix_(cells, others)]
+
+
+def fresh(**choices):
+    return ChangeEvidence(between, LAMBDA, **choices)
+
+
+def answers(rounds, seed=0, channels=1, change=None, order=None):
+    """(number, arm, values), in the order of arrival."""
+    rng = np.random.default_rng(seed)
+    before, after = rng.multivariate_normal(np.zeros(9), K + 1e-9 * np.eye(9), size=(2, channels))
+    arms, noise = rng.integers(9, size=rounds), NOISE * rng.standard_normal((rounds, channels))
+    late = range(rounds) if order is None else sorted(range(rounds), key=lambda number: number + order[number])
+    change = rounds if change is None else change
+    return [(n, int(arms[n]), (before if n < change else after)[:, arms[n]] + noise[n]) for n in late]
+
+
+def added(detector, told):
+    for number, cell, values in told:
+        detector.add(number, cell, values)
+    return detector
+
+
+# -- dense: all starts, a matrix solved for every answer ---------------------------------------------------------------
+
+
+def dense_log_density(past, cell, values, weight):
+    """Log of the predictive density of each answer after others, from the joint Student-t of all of them."""
+    cells = [other for _, other, _ in past]
+    y = np.array([told for *_, told in past]).reshape(len(past), len(values))
+    M = K[np.ix_(cells, cells)] + LAMBDA * np.eye(len(cells))
+    k = K[cells, cell]
+    solved = np.linalg.solve(M, np.column_stack([y, k])) if cells else np.zeros((0, len(values) + 1))
+    variance = K[cell, cell] + LAMBDA - k @ solved[:, -1]
+    squares = np.einsum("nc,nc->c", y, solved[:, :-1])  # y^T M^{-1} y, the sum of squared standardised errors
+    freedom = weight + len(cells)
+    scale = np.sqrt((weight + squares) / freedom * variance)
+    return stats.t.logpdf(values, freedom, loc=k @ solved[:, :-1], scale=scale).sum()
+
+
+def dense_log_ratio(told, start, *, weight=10.0, clip=4.0):
+    """Log e_s after all these answers."""
+    total = 0.0
+    for i, (number, cell, values) in enumerate(told):
+        if number >= start:
+            since = [other for other in told[:i] if other[0] >= start]
+            gain = dense_log_density(since, cell, values, weight) - dense_log_density(told[:i], cell, values, weight)
+            total += min(gain, clip)
+    return total
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+def test_every_start_is_the_dense_ratio_of_predictions(monkeypatch, channels, late):
+    monkeypatch.setattr(evidence, "KEPT", 1000)
+    order = np.random.default_rng(5).geometric(0.2, size=24) if late else None
+    told = answers(24, channels=channels, change=15, order=order)
+    detector = added(fresh(channels=channels), told)
+    expected = {start: dense_log_ratio(told, start) for start in range(1, 24)}
+    assert detector.starts == list(expected)
+    for start, ratio in expected.items():
+        np.testing.assert_allclose(detector.log_ratio(start), ratio, atol=1e-3)  # features leave 1e-4 lambda out
+    total = tail(23) + sum(share(start) * math.exp(ratio) for start, ratio in expected.items())
+    np.testing.assert_allclose(detector.log_evidence, math.log(total), atol=1e-3)
+    assert detector.most_likely == max(expected, key=expected.get) == 15
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+def test_thinned_starts_keep_their_ratios_and_what_was_staked(late):
+    """What goes is staked on the next younger start from then on: redone here with dictionaries."""
+    order = np.random.default_rng(6).geometric(0.2, size=60) if late else None
+    told = answers(60, seed=2, change=40, order=order)
+    detector = added(fresh(), told)
+    stakes, now, one_by_one = {}, 0, fresh()
+    for i, (number, _, _) in enumerate(told):
+        for start in range(now + 1, number + 1):
+            stakes[start] = share(start)
+        now = max(now, number)
+        for start in sorted(stakes):
+            if start + evidence.KEPT * (start & -start) < now:
+                younger = min(other for other in stakes if other > start and last_round(other) >= now)
+                stakes[younger] += stakes.pop(start)
+        before = {start: one_by_one.log_ratio(start) if start in one_by_one.starts else 0.0 for start in stakes}
+        one_by_one.add(*told[i])
+        assert one_by_one.starts == sorted(stakes)
+        for start in stakes:
+            stakes[start] *= math.exp(one_by_one.log_ratio(start) - before[start])
+        np.testing.assert_allclose(one_by_one.log_evidence, math.log(tail(now) + sum(stakes.values())), atol=1e-9)
+    assert len(detector.starts) < 16 < 59
+    for start in detector.starts[::4]:
+        np.testing.assert_allclose(detector.log_ratio(start), dense_log_ratio(told, start), atol=3e-3)
+
+
+def test_starts_thin_out_as_a_logarithm_and_stakes_add_up_to_one():
+    detector = fresh()
+    for number in range(1000):
+        detector.add(number, 0, np.zeros(1))
+    ages = [999 - start for start in detector.starts]
+    assert len(ages) < 25
+    assert ages[-5:] == [4, 3, 2, 1, 0]
+    assert all(older / younger <= 2.0 for older, younger in itertools.pairwise(ages[:-5]))
+    np.testing.assert_allclose(sum(share(start) for start in range(1, 5001)) + tail(5000), 1.0)
+    far = fresh()
+    far.add(5000, 0, np.zeros(1))  # all rounds before are opened and thinned at once
+    assert far.starts[-1] == 5000
+    assert len(far.starts) < 30
+    assert abs(far.log_evidence) < 1e-9  # the first answer of a stretch surprises all alike
+
+
+# -- the martingale ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("clip", [50.0, 1.0], ids=["no clip", "clip"])
+def test_evidence_is_a_martingale_under_what_the_whole_stretch_predicts(clip):
+    """The mean of the next M over p, by quadrature, is the present one; with a clip it is less."""
+    told = answers(12, change=8)
+    detector = added(fresh(clip=clip), told)
+    for cell in (told[-1][1], 8):
+        y = np.sinh(np.linspace(-6.0, 6.0, 241))  # Student-t tails are long
+        p = np.array([math.exp(dense_log_density(told, cell, np.array([each]), 10.0)) for each in y])
+        after = []
+        for each in y:
+            other = detector.copy()
+            other.add(12, cell, np.array([each]))
+            after.append(math.exp(other.log_evidence))
+        mean, now = np.trapezoid(p * np.array(after), y), math.exp(detector.log_evidence)
+        np.testing.assert_allclose(np.trapezoid(p, y), 1.0, rtol=1e-3)
+        assert mean <= now * (1.0 + 1e-3)
+        assert clip < 50.0 or mean >= now * (1.0 - 1e-3)
+
+
+@pytest.mark.parametrize(
+    ("noise", "freedom", "most"), [(1.0, None, 2), (2.0, None, 12), (0.5, None, 2), (1.0, 3, 6)],
+    ids=["as told", "twice", "half", "t_3"],
+)  # fmt: skip
+def test_false_alarms(noise, freedom, most):
+    """12 runs of 150 rounds: more than 2 alarms at delta 0.05 have a probability below 0.02; the seeds are fixed."""
+    alarms = 0
+    for seed in range(12):
+        rng = np.random.default_rng([seed, 1])
+        draws = rng.standard_normal(150) if freedom is None else rng.standard_t(freedom, 150) / math.sqrt(3.0)
+        f = gp_sample(KERNEL, ARMS, seed=[seed, 2]).values
+        study = nr.Study(ucb(memory="adaptive"), seed=seed)
+        study.quiet = True
+        for draw in draws:
+            trial = study.ask()
+            study.tell(trial, float(f[trial.arm] + noise * NOISE * draw))
+        alarms += len(study.restarts)
+    assert alarms <= most
+
+
+# -- another stretch, another model ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+def test_after_a_cut_it_is_one_that_has_only_seen_the_later_trials(late):
+    order = np.random.default_rng(7).geometric(0.2, size=40) if late else None
+    told = answers(40, change=22, order=order)
+    cut = added(fresh(), told[:30])
+    cut.cut(23)
+    later = added(fresh(since=23), [answer for answer in told[:30] if answer[0] >= 23])
+    for detector in (cut, later):
+        added(detector, told[30:])
+    assert cut.since == 23
+    assert cut.starts == later.starts
+    assert cut.log_evidence == later.log_evidence
+    assert cut.most_likely == later.most_likely
+
+
+def test_another_model_keeps_the_evidence_and_believes_anew():
+    told = answers(30, change=20)
+    same, other = added(fresh(), told[:25]), added(fresh(), told[:25])
+    before = same.log_evidence
+    same.remodel(between, LAMBDA)
+    assert same.log_evidence == before
+    added(same, told[25:])
+    added(other, told[25:])
+    np.testing.assert_allclose(same.log_evidence, other.log_evidence, rtol=1e-9)
+
+    # Units that are twice as large, with a kernel in them: nothing changes but the words.
+    doubled = added(fresh(), told[:25])
+    doubled.remodel(lambda cells, others: 4.0 * between(cells, others), 4.0 * LAMBDA, lambda values: 2.0 * values)
+    added(doubled, told[25:])
+    np.testing.assert_allclose(doubled.log_evidence, other.log_evidence, rtol=1e-6)
+
+
+def test_features_beyond_the_most_count_as_noise(monkeypatch):
+    monkeypatch.setattr(evidence, "MOST_FEATURES", 3)
+    told = answers(60, change=40)
+    detector = added(fresh(), told[:40])
+    assert detector.log_evidence < math.log(20.0)
+    added(detector, told[40:])
+    assert detector.log_evidence > math.log(20.0)
+    assert abs(detector.most_likely - 40) <= 4
+
+
+def test_copies_go_on_by_themselves():
+    told = answers(30, change=20)
+    one = added(fresh(), told[:20])
+    two = one.copy()
+    added(two, told[20:])
+    assert two.log_evidence > one.log_evidence + 1.0
+    assert added(one, told[20:]).log_evidence == two.log_evidence
+
+
+# -- the memory --------------------------------------------------------------------------------------------------------
+
+
+def ucb(domain=ARMS, kernel=KERNEL, **choices):
+    return nr.gp_ucb(domain, kernel, noise=NOISE, width=ConstantWidth(value=2.0), **choices)
+
+
+def switched(trial, at, shift=2.0):
+    x = float(trial.point[0]) + (0.0 if trial.context is None else float(trial.context[0]))
+    return math.sin(5.0 * x) if trial.number < at else shift - math.cos(4.0 * x)
+
+
+WORLDS = {
+    "arms": (ucb(memory="adaptive"), None),
+    "table of contexts": (
+        ucb(kernel=nr.Matern(2.5, [0.5, 0.3]), context=nr.Arms.grid(0.0, 1.0, 4), memory="adaptive"),
+        lambda n: [[0.0, 1 / 3, 2 / 3, 1.0][n % 4]],
+    ),
+    "box": (ucb(nr.Box([0.0], [1.0]), memory="adaptive", search=nr.PointSearch(candidates=32)), None),
+    "continuous contexts": (
+        ucb(kernel=nr.Matern(2.5, [0.5, 0.3]), context=nr.Box([0.0], [1.0]), memory="adaptive"),
+        lambda n: [(0.37 * n) % 1.0],
+    ),
+    "late, hallucinated": (ucb(memory="adaptive", pending="hallucinate"), None),
+    "Thompson": (nr.gp_ts(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, memory="adaptive"), None),
+}
+
+
+def play(study, rounds, *, context=None, delay=0, at=40, start=0):
+    rng, waiting = np.random.default_rng(1), []
+    noise = NOISE * rng.standard_normal(start + rounds)
+    for n in range(start, start + rounds):
+        waiting.append(study.ask() if context is None else study.ask(context(n)))
+        if len(waiting) > delay:
+            trial = waiting.pop(0)
+            study.tell(trial, switched(trial, at) + noise[trial.number])
+    return study
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_change_is_noticed_wherever_one_plays_and_what_came_after_is_kept(world):
+    policy, context = WORLDS[world]
+    delay = 5 if "late" in world else 0
+    study = play(nr.Study(policy, seed=3), 70, context=context, delay=delay)
+    assert study.restarts
+    assert all(abs(restart - 40) <= 2 for restart in study.restarts)
+    assert all(reason.startswith("a change, for which the evidence") for reason in study.restart_reasons)
+    seen = study.evidence
+    assert seen.threshold == math.log(20.0)
+    assert len(seen.trials) == len(seen.values) == 70 - delay
+    noticed = int(seen.trials[seen.values >= seen.threshold][0])
+    assert 40 <= noticed <= 50
+    assert study._look()._since == study.restarts[-1] <= noticed  # answers between the change and the alarm count
+    assert not any(trial.explored for trial in study.trials)
+
+
+def test_a_change_that_only_a_constraint_shows():
+    policy = nr.gp_ucb_noisy_constraints(
+        ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=10, epochs=8, regularization=LAMBDA, memory="adaptive"
+    )
+    rng = np.random.default_rng(0)
+    restarts = []
+    for shift in (0.0, 1.5):
+        study = nr.Study(policy, seed=1)
+        for n in range(70):
+            trial = study.ask()
+            x, noise = float(trial.point[0]), NOISE * rng.standard_normal(2)
+            g = x - 0.5 - (shift if n >= 40 else 0.0)
+            study.tell(trial, math.sin(5.0 * x) + noise[0], constraints=[g + noise[1]])
+        restarts.append(study.restarts)
+    assert restarts[0] == []
+    assert len(restarts[1]) >= 1
+    assert abs(restarts[1][0] - 40) <= 2
+
+
+def test_an_answer_without_its_constraint_values_says_nothing():
+    policy = nr.gp_ucb_noisy_constraints(
+        ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=10, epochs=8, memory="adaptive"
+    )
+    study = nr.Study(policy)
+    study.tell(study.ask(), 0.5)
+    study.tell(study.ask(), 0.5, constraints=[-1.0])
+    assert study.evidence.trials.tolist() == [1]
+
+
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_a_policy_that_learns_its_kernel_sees_changes_in_the_units_it_has_learned(unit):
+    policy = ucb(memory="adaptive", refit=nr.Refit(every=8))
+    study, rng = nr.Study(policy, seed=2), np.random.default_rng(4)
+    study.quiet = True
+    for _ in range(80):
+        trial = study.ask()
+        study.tell(trial, unit * (7.0 + switched(trial, 50, shift=3.0) + 0.05 * rng.standard_normal()))
+    assert study.restarts
+    assert abs(study.restarts[0] - 50) <= 2
+    assert len(study.evidence.trials) == 72  # the answers before the first fit were not looked at one by one
+
+
+@pytest.mark.parametrize("world", ["arms", "late, hallucinated"])
+def test_a_study_opened_again_goes_on_as_if_it_had_never_been_closed(tmp_path, world):
+    policy, delay = WORLDS[world][0], 4 if "late" in world else 0
+    url = f"sqlite:///{tmp_path / 'changes.db'}"
+    whole = play(nr.Study(policy, seed=3), 60, delay=delay, at=30)
+    play(nr.Study(policy, seed=3, storage=url), 60, delay=delay, at=30)
+    again = nr.Study.open(storage=url)
+    assert again.restarts == whole.restarts != []
+    assert again.restart_reasons == whole.restart_reasons
+    for one, other in zip(again.evidence, whole.evidence, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert again.ask().arm == whole.ask().arm
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        ucb(memory="adaptive", pending="hallucinate"),
+        ucb(memory=nr.EDetector(delta=0.9, clip=20.0)),  # one that cuts at every chance
+        ucb(memory=nr.EDetector(delta=0.9), refit=nr.Refit(every=4)),
+        nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=-3.0, memory=nr.EDetector(delta=0.9, clip=20.0)),
+        nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=4, epochs=4, memory="adaptive"),
+    ],
+    ids=["hallucinated", "often", "fits", "censored", "constraints"],
+)
+def test_it_keeps_the_promises_of_a_memory(policy):
+    check_policy(policy)
+
+
+def test_losses_are_seen_as_rewards_are():
+    policy = ucb(memory="adaptive")
+    rewards, losses = nr.Study(policy, seed=3), nr.Study(policy, seed=3, goal="minimize")
+    for n in range(50):
+        up, down = rewards.ask(), losses.ask()
+        value = switched(up, 30) + NOISE * math.sin(12.9 * n)
+        rewards.tell(up, value)
+        losses.tell(down, -value)
+    assert losses.restarts == rewards.restarts != []
+    np.testing.assert_array_equal(losses.evidence.values, rewards.evidence.values)
+
+
+def test_changes_are_announced_once():
+    heard = []
+    study = nr.Study(ucb(memory="adaptive"), seed=3, on_change=heard.append)
+    play(study, 60, at=30)
+    assert [restart.round for restart in heard] == study.restarts != []
+    assert all(isinstance(restart, Restart) for restart in heard)
+    with pytest.raises(InvalidInput, match="`on_change` is 3: it must be a function"):
+        nr.Study(ucb(), on_change=3)
+
+
+def test_a_study_opened_again_announces_only_what_is_new(tmp_path):
+    url, heard = f"sqlite:///{tmp_path / 'heard.db'}", []
+    play(nr.Study(ucb(memory="adaptive"), seed=3, storage=url), 60, at=30)
+    again = nr.Study.open(storage=url, on_change=heard.append)
+    play(again, 40, at=30, start=60)
+    assert again.restarts
+    assert heard == []
+
+
+def test_names_and_limits():
+    assert ucb(memory="adaptive").memory == nr.EDetector()
+    assert ucb(memory="adaptive").valid_for == "none"
+    with pytest.raises(InvalidInput, match="`memory` is 'adaptve'"):
+        ucb(memory="adaptve")
+    for wrong in ({"delta": 0.0}, {"delta": 1.0}, {"clip": 0.0}, {"weight": -1.0}):
+        with pytest.raises(InvalidInput, match=f"`{next(iter(wrong))}`"):
+            nr.EDetector(**wrong)
+    assert nr.Study(ucb()).evidence is None
+    fresh_epochs = partial(nr.gp_ucb_noisy_constraints, ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=4, epochs=4)
+    assert fresh_epochs(memory="adaptive").memory == nr.EDetector()
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        nr.asy_ts, nr.expected_improvement, nr.gp_bts, nr.gp_bucb, nr.gp_ucb, nr.greedy_mean, nr.greedy_variance,
+        nr.probability_of_improvement, partial(nr.gp_ts, norm_bound=1.0), partial(nr.igp_ucb, norm_bound=1.0),
+        partial(nr.kernel_ucb, eta=1.0), partial(nr.gp_ucb_sdf, window=3), partial(nr.gp_ts_sdf, window=3),
+    ],
+)  # fmt: skip
+def test_every_algorithm_takes_it(make):
+    policy = make(ARMS, KERNEL, noise=NOISE, memory="adaptive")
+    assert policy.memory == nr.EDetector()
+    assert nr.Policy.from_json(policy.to_json()) == policy
+    study = nr.Study(policy, seed=0)
+    for n in range(30):
+        study.tell(study.ask(), 1.0 if n < 15 else 4.0)
+    assert study.evidence.values.max() > 1.0
