@@ -9,6 +9,7 @@ from matplotlib.colors import to_rgba
 import noregret as nr
 from noregret import papers, plots
 from noregret.curves import Curves
+from noregret.errors import InvalidInput
 from noregret.papers import chowdhury
 from noregret.papers.figure import Job
 
@@ -120,6 +121,23 @@ def test_losses_are_drawn_as_they_are(tmp_path, monkeypatch):
     np.testing.assert_array_equal(mean.get_ydata(), study.predict()[0])
     rewarded = drawn(monkeypatch, lambda: plots.changes(study, tmp_path / "y.png")).axes[1]
     assert rewarded.get_ylabel() == "loss"
+
+
+def test_evidence_is_drawn_with_what_was_enough_and_where_it_began_anew(tmp_path, monkeypatch):
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, 0.3), noise=0.1, memory="adaptive")
+    study = nr.Study(policy, seed=0)
+    with pytest.raises(InvalidInput, match="There is no evidence to draw"):
+        plots.evidence(study, tmp_path / "x.png")
+    for n in range(40):
+        study.tell(study.ask(), 1.0 if n < 20 else 4.0)
+    ax = drawn(monkeypatch, lambda: plots.evidence(study, tmp_path / "x.png", known=[20])).axes[0]
+    (line,) = of_color(ax, plots.MODEL)
+    np.testing.assert_array_equal(line.get_ydata(), study.evidence.values)
+    assert [cut.get_xdata()[0] for cut in of_color(ax, plots.BEST)] == study.restarts != []
+    (enough,) = of_color(ax, plots.FAILED)
+    assert enough.get_ydata()[0] == study.evidence.threshold
+    with pytest.raises(InvalidInput, match="There is no evidence to draw"):
+        plots.evidence(nr.Study(policy.using(memory=nr.SlidingWindow(5))), tmp_path / "y.png")
 
 
 @pytest.mark.parametrize("log", [False, True])

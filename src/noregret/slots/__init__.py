@@ -8,7 +8,7 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | slot | class | must have | may have |
 |---|---|---|---|
 | `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeps_all` |
-| | `Watch` | `see`, `reset`, `copy` | `predicts` |
+| | `Watch` | `see`, `reset`, `copy` | `predicts`, `cut`, `refitted`, `evidence` |
 | `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `uniform`, `ever` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
 | | | | `check_reward`, `proves` |
@@ -24,10 +24,10 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 Every part may have `check(policy)`, which refuses policies that it does not suit, and calls `super().check(policy)`.
 The others are what these methods are given or return: `Seen` (an answer, shown to a watch), `Prediction` (what was
 believed before it), `Situation` (what a forced round may look at), `World` (what a watch may build its own picture
-from), `Restart` (a cut); `Pseudo` (what an unanswered trial counts as), `Known` and `Answers` (what that may be made
-of); `Change` (what new charges ask for); `Envelope` (bounds at points), `Symmetric` (mean +- width * std), `Progress`
-(what a width may depend on), `Window` (trials it depends on); `View`, `TableView` and `PointView` (a round as a score
-sees it), `Surface` (what is maximised).
+from), `Restart` (a cut), `Evidence` (what a watch has come to); `Pseudo` (what an unanswered trial counts as),
+`Known` and `Answers` (what that may be made of); `Change` (what new charges ask for); `Envelope` (bounds at points),
+`Symmetric` (mean +- width * std), `Progress` (what a width may depend on), `Window` (trials it depends on); `View`,
+`TableView` and `PointView` (a round as a score sees it), `Surface` (what is maximised).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .base import Part
     from .envelope import Bounds, Confidence, Envelope, Guess, Progress, Symmetric, Width, Window
     from .explore import Explore, Situation
-    from .memory import Memory, Prediction, Restart, Seen, Watch, World
+    from .memory import Evidence, Memory, Prediction, Restart, Seen, Watch, World
     from .objective import Change, Charges, Objective
     from .pending import Answers, Known, Pending, Pseudo
     from .scores import PointwiseScore, Score
@@ -49,7 +49,7 @@ _HOME = {
     "base": "Part",
     "envelope": "Bounds Confidence Envelope Guess Progress Symmetric Width Window",
     "explore": "Explore Situation",
-    "memory": "Memory Prediction Restart Seen Watch World",
+    "memory": "Evidence Memory Prediction Restart Seen Watch World",
     "objective": "Change Charges Objective",
     "pending": "Answers Known Pending Pseudo",
     "scores": "PointwiseScore Score",
@@ -64,6 +64,7 @@ __all__ = [
     "Charges",
     "Confidence",
     "Envelope",
+    "Evidence",
     "Explore",
     "Guess",
     "Known",
