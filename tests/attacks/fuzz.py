@@ -404,6 +404,7 @@ def domains_and_kernels():
 
 def parts():
     yield Target("SlidingWindow", nr.SlidingWindow, {"rounds": w(3)}, with_slot("memory"))
+    yield Target("EDetector", nr.EDetector, {"delta": n(0.05), "clip": n(4.0), "weight": n(10.0)}, with_slot("memory"))
     yield Target("RestartEvery", nr.RestartEvery, {"rounds": w(3)}, with_slot("memory"))
     yield Target("RestartDoubling", nr.RestartDoubling, {"first": w(3), "ridge": f()}, with_slot("memory"))
     yield Target("RestartAt", nr.RestartAt, {"rounds": any_([3])}, with_slot("memory"))

@@ -97,7 +97,8 @@ def some_memory(rng):
         Discount(float(rng.choice([0.0, 0.05, 1.0]))),
         RestartOnChange(threshold=float(rng.choice([0.01, 0.3])), ridge=0.1),
         RestartDoubling(int(rng.choice([2, 5])), ridge=bool(rng.random() < 0.5)),
-    ][rng.integers(8)]
+        nr.EDetector(delta=float(rng.choice([0.05, 0.9])), clip=float(rng.choice([1.0, 20.0]))),
+    ][rng.integers(9)]
 
 
 def some_objective(rng):

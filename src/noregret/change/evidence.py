@@ -42,6 +42,7 @@ FLAT = 100.0  # rounds up to which starts are about equally likely
 TOLERANCE = 1e-4  # of lambda: prior variance that features may leave out
 MOST_FEATURES = 256  # beyond that what they leave out counts as noise
 STEP = 16  # features for which room is made at a time
+FARTHEST = 1e100  # standardised error: further off nobody need look
 PLACES = 16  # starts for which room is made at first
 
 Covariance = Callable[[list[Any], list[Any]], Array]
@@ -194,7 +195,7 @@ class ChangeEvidence:
         total = np.maximum(direction @ phi, 0.0) + (rest + self._noise)  # sigma_s^2(x) + lambda, (S,)
         values = answer.values if self._scaled is None else self._scaled(answer.values)
         error = values - self._weights[at] @ phi  # (S, c)
-        squares = error * error / total[:, None]
+        squares = np.clip(error / np.sqrt(total)[:, None], -FARTHEST, FARTHEST) ** 2
         seen, before = self._seen[at], self._squares[at]
         freedom = self._weight + seen
         scatter = self._weight + before  # freedom times the factor of the scale squared, (S, c)

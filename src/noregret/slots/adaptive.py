@@ -15,6 +15,7 @@ from ..checks import Array, number, settle
 from ..serialize import described
 from .memory import Evidence, Memory, Restart, Seen, Watch, World
 
+MOST = 1000.0  # natural log: no answer can say more than this
 LEAST_NOISE = 1e-4  # of the prior variance: what a model is trusted with, also where answers have no noise
 
 
@@ -49,8 +50,8 @@ class EDetector(Memory):
         settle(
             self,
             delta=number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True, why=why),
-            clip=number("clip", self.clip, low=0.0, open_low=True, why="It is a log likelihood ratio."),
-            weight=number("weight", self.weight, low=0.0, open_low=True, why="It counts answers."),
+            clip=number("clip", self.clip, low=0.0, high=MOST, open_low=True, why="It is a log likelihood ratio."),
+            weight=number("weight", self.weight, low=0.0, high=1e9, open_low=True, why="It counts answers."),
         )
 
     def watch(self, world: World) -> EvidenceWatch:
