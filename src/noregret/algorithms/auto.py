@@ -10,7 +10,7 @@ from ..parameters import Choice
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
 from ..slots.envelope import ConstantWidth
-from ..slots.explore import CoordinateSearch, Explore, InitialDesign, InTurn
+from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import Forever, Memory, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
@@ -22,6 +22,7 @@ ANSWERS = ("prompt", "late", "silent no")
 FEWEST = 10  # points of an initial design
 MOST = 20  # of those, but for workers that would be idle
 SHARE = 3  # of a budget that is known, at most a third goes into it
+LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # reward units; between them squares can be computed with
 FIRST_NOISE = 0.1  # reward units, until the first fit
 WIDTH = 2.0  # standard deviations that are shown as bounds
 REMEMBERED = 150  # rounds that count where the world changes
@@ -63,7 +64,8 @@ def auto(
         budget: how many trials there will be, if that is known: a short run does not spend itself on its start.
         parallel: how many trials are evaluated at a time.
         constraints: how many constraint values come with each reward; so far 0.
-        world: "stationary"; or "drifting" or "switching", where only the last 150 rounds count.
+        world: "stationary"; or "drifting" or "switching", where only the last 150 rounds count, or more for more
+            workers.
         answers: "prompt"; "late", and unanswered trials shrink the variance; or "silent no", where a trial without an
             answer counts as the smallest reward told until it has one.
 
@@ -83,19 +85,25 @@ def auto(
         noise is not None
         and number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.") > 0
     )
-    parallel = integer("parallel", parallel, low=1, why="It is how many trials are evaluated at a time.")
+    parallel = integer(
+        "parallel", parallel, low=1, high=MOST_ROUNDS, why="It is how many trials are evaluated at a time."
+    )
     one_of("world", world, WORLDS)
     if integer("constraints", constraints, low=0, why="It counts constraint values."):
         raise InvalidInput(
             f"`constraints` is {constraints}, and `auto` knows no constraints yet. Where an average must hold take "
             "`nr.gp_ucb_noisy_constraints`, whose multipliers are learned."
         )
-    std = noise if known and noise is not None else FIRST_NOISE
+    std = max(noise, LEAST_NOISE) if known and noise is not None else FIRST_NOISE
+    # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
+    factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
+    kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
+    start = _start(domain, budget, parallel)
     return build(
-        "auto", domain, kernel_for(domain, context=context, lengthscale=0.5), ConstantWidth(value=WIDTH),
+        "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(context), noise=std, regularization=std**2, context=context,
-        memory=_memory(world),
-        explore=_explore(domain, _start(domain, budget, parallel)),
+        memory=_memory(world, start),
+        explore=_explore(domain, start),
         pending=_pending(one_of("answers", answers, ANSWERS), parallel),
         search=PointSearch(mutations=256, incumbents=5, apart=0.003),
         refit=Refit(
@@ -128,8 +136,8 @@ def _score(context: Domain | None) -> Score:
     return ExpectedImprovement() if context is None else UpperConfidenceBound()
 
 
-def _memory(world: str) -> Memory:
-    return Forever() if world == "stationary" else SlidingWindow(REMEMBERED)
+def _memory(world: str, start: int) -> Memory:
+    return Forever() if world == "stationary" else SlidingWindow(max(REMEMBERED, 2 * start))
 
 
 def _pending(answers: str, parallel: int) -> Pending:
