@@ -101,6 +101,19 @@ def test_every_part_that_a_program_can_name_a_file_can_name_too():
     assert parts - made == {nr.Kernel, nr.Empirical, nr.Censored}  # `Censored.within` is how the last one is made
 
 
+def test_a_file_may_say_what_is_known_to_auto(folder):
+    text = '[policy]\nalgorithm = "auto"\n'
+    assert policy_of(folder, policy=text) == nr.auto(MIXED)
+    lines = ["noise = 0.2", "budget = 60", "parallel = 3", 'world = "drifting"', 'answers = "late"']
+    known = {"noise": 0.2, "budget": 60, "parallel": 3, "world": "drifting", "answers": "late"}
+    assert policy_of(folder, *lines, policy=text) == nr.auto(MIXED, **known)
+    said = refused(folder, 'kernel = { type = "matern" }', policy=text)
+    assert "unknown kernel" in said
+    assert "noise, budget, parallel, world, answers" in said
+    assert "`constraints` cannot be set in a file" in refused(folder, "constraints = 1", policy=text)
+    assert "`world` is 'flat'" in refused(folder, 'world = "flat"', policy=text)
+
+
 def test_the_page_names_everything():
     missing = [
         f"`{entry}`" for table in schema.ALGORITHMS.values() for entry in table.entries if f"`{entry}`" not in PAGE
@@ -143,7 +156,8 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
     needs = {"eta": 1.0, "window": 3.0, "horizon": 50}
     more = [f"{entry} = {needs[entry]}" for entry in schema.ALGORITHMS[name].needed if entry in needs]
     more += ["norm_bound = 1.0"] * (name in ("igp_ucb", "gp_ts"))
-    policy = policy_of(folder, *more, policy=POLICY.replace("gp_ucb", name))
+    text = POLICY.replace("gp_ucb", name)
+    policy = policy_of(folder, *more, policy="".join(text.splitlines(True)[:3]) if name == "auto" else text)
     assert policy.algorithm == name
     if "pending" in schema.ALGORITHMS[name].entries:
         assert policy.pending == nr.Ignored(failed="worst")  # a failing region is left

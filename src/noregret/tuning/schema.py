@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import algorithms
+from ..algorithms.auto import auto
 from ..change import PowerLaw
 from ..domain import Domain, Space
 from ..errors import InvalidInput
@@ -56,6 +57,7 @@ Lengths = float | list[float]  # one for all columns, or one for each
 LEFT_OUT = {
     "domain": "it is made of [parameters] and `grid`",
     "context": "contexts are for programs that ask and tell by themselves",
+    "constraints": "constraint values are for programs that tell them with each reward",
     "change_points": "of a real objective nobody knows them",
 }
 _CONSTRAINED = (
@@ -94,6 +96,9 @@ _CENSORING: dict[str, Any] = {
 }  # fmt: skip
 
 ALGORITHMS = {
+    "auto": Section(
+        auto, {}, {"noise": float, "budget": int, "parallel": int, "world": str, "answers": str}, LEFT_OUT
+    ),
     "asy_ts": _algorithm(algorithms.asy_ts, slots=_WAITING, beta=float, **_WIDTH),
     "expected_improvement": _algorithm(algorithms.expected_improvement, slots=_FREE, **_IMPROVEMENT),
     "gp_bts": _algorithm(algorithms.gp_bts, slots=_WAITING, beta=float, **_WIDTH),
@@ -199,7 +204,7 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     entries = dict(table)
     name = entries.pop("algorithm", None)
     described = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
-    if not isinstance(entries.get("kernel"), Mapping):
+    if "kernel" in described.needed and not isinstance(entries.get("kernel"), Mapping):
         raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
     for slot, names in BY_NAME.items():
         if slot in described.allowed and isinstance(entries.get(slot), str):
