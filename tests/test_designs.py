@@ -458,6 +458,31 @@ def test_broken_places_are_found(case):
         check_policy(policy_of(BOX, broken(**methods)), rounds=10)
 
 
+@pytest.mark.parametrize(
+    ("places", "words"),
+    [
+        ([[0.5, 0.5]], r"`Broken.places` gave \[\[0.5, 0.5\]\]: it must be an array `\(n, 2\)`"),
+        (np.array([0.5, 0.5]), r"`Broken.places` gave .* it must be an array"),
+        (np.zeros((0, 3)), r"`Broken.places` gave .* it must be an array"),
+        (np.array([[0.5, 99.0]]), r"`Broken.places` \[0.5, 99.0\] lies outside the box"),
+        (np.array([[0.5, math.nan]]), r"`Broken.places`"),
+    ],
+    ids=str,
+)
+def test_places_that_nobody_can_play_are_said_so(places, words):
+    study = nr.Study(policy_of(BOX, broken(places=lambda part, situation: places)))
+    with pytest.raises(nr.InvalidInput, match=words):
+        study.ask()
+    assert len(study.trials) == 0
+
+
+def test_places_next_to_valid_points_are_these():
+    near = np.array([[0.5 + 1e-13, 2.0]]), MIXED.encode({"x": 1.0, "n": 20, "m": 10, "k": "b"})[None] + 1e-13
+    for domain, places in zip((BOX, MIXED), near, strict=True):
+        study = nr.Study(policy_of(domain, broken(places=lambda part, situation, places=places: places)))
+        assert np.array_equal(study.ask().point, domain.inside("point", places)[0])
+
+
 # -- a search that does not repeat itself ------------------------------------------------------------------------------
 
 

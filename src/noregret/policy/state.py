@@ -22,7 +22,7 @@ from ..kernels import Kernel
 from ..randomness import Randomness
 from ..record import Event, Trial
 from ..slots.envelope import Bounds, Envelope, Progress, Window
-from ..slots.explore import Situation
+from ..slots.explore import Explore, Situation, checked_places
 from ..slots.memory import Evidence, Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
 from ..theory.information import GreedyDesign
@@ -299,7 +299,7 @@ class State:
                 places = forcing.places(self._situation(context, history, randomness))
                 if places is None and forcing.score is None:
                     return self._engine.anywhere(randomness, available)
-                among = available if places is None else self._allowed(places, available)
+                among = available if places is None else self._allowed(forcing, places, available)
                 if among is not None or places is None:  # otherwise it is not forced after all
                     available, score = among, score if forcing.score is None else forcing.score
         question = Question(
@@ -329,9 +329,10 @@ class State:
         ]
         return at
 
-    def _allowed(self, places: Array, available: Available | None) -> Available | None:
-        """Those of some places that may be played and have not failed; None where none is left."""
+    def _allowed(self, part: Explore, places: Array, available: Available | None) -> Available | None:
+        """Those of a part's places that may be played and have not failed; None where none is left."""
         domain = self.policy.domain
+        places = checked_places(part, places, domain)
         if not len(places) or (available is not None and available.arms is None):
             return None  # of what is offered in a box, none is likely to be one of the places
         arms = np.unique(domain.index(places)) if isinstance(domain, Arms) else None

@@ -99,6 +99,17 @@ class Explore(Part):
         return self.ever and self.score is None
 
 
+def checked_places(part: Explore, places: object, domain: Domain) -> Array:
+    """What a part's `places` gave, `(n, d)`; errors where they are no points of the domain."""
+    name, width = f"{type(part).__name__}.places", domain.dimension
+    if not isinstance(places, np.ndarray) or places.ndim != 2 or places.shape[1] != width:
+        raise InvalidInput(
+            f"`{name}` gave {shown(places)}: it must be an array `(n, {width})` of points of the domain, with no rows "
+            "where the round is not forced after all, or None for the whole domain."
+        )
+    return domain.inside(name, places) if len(places) else places
+
+
 @final
 @described
 @dataclass(frozen=True)
