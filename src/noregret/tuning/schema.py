@@ -96,10 +96,10 @@ _CENSORING: dict[str, Any] = {
 }  # fmt: skip
 
 ALGORITHMS = {
+    "asy_ts": _algorithm(algorithms.asy_ts, slots=_WAITING, beta=float, **_WIDTH),
     "auto": Section(
         auto, {}, {"noise": float, "budget": int, "parallel": int, "world": str, "answers": str}, LEFT_OUT
     ),
-    "asy_ts": _algorithm(algorithms.asy_ts, slots=_WAITING, beta=float, **_WIDTH),
     "expected_improvement": _algorithm(algorithms.expected_improvement, slots=_FREE, **_IMPROVEMENT),
     "gp_bts": _algorithm(algorithms.gp_bts, slots=_WAITING, beta=float, **_WIDTH),
     "gp_bucb": _algorithm(
