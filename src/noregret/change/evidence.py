@@ -116,20 +116,21 @@ class ChangeEvidence:
         self._ratios = np.zeros(PLACES)  # logs; of the first start, which is p itself, always 0
         self._seen = np.zeros(PLACES, dtype=np.intp)
         self._squares = np.zeros((PLACES, self.channels))
-        self._forget_features()
-
-    def _forget_features(self) -> None:
-        places = len(self._ratios)
         self._basis: list[Any] = []
         self._features: dict[Any, tuple[Array, float]] = {}
         self._triangle = np.zeros((0, 0))
-        self._weights = np.zeros((places, self.channels, 0))
-        self._covariances = np.zeros((places, 0, 0))
+        self._weights = np.zeros((PLACES, self.channels, 0))
+        self._covariances = np.zeros((PLACES, 0, 0))
 
     @property
     def since(self) -> int:
         """The first round of the stretch."""
         return self._starts[0]
+
+    @property
+    def count(self) -> int:
+        """Answers in the stretch."""
+        return len(self._answers)
 
     @property
     def latest(self) -> int:
@@ -316,12 +317,9 @@ class ChangeEvidence:
     def remodel(
         self, covariance: Covariance, noise_variance: float, scaled: Callable[[Array], Array] | None = None
     ) -> None:
-        """Another kernel, noise or scale from now on: beliefs are learned anew, and the evidence so far stays."""
+        """Another kernel, noise or scale: as if it had been known when the stretch began."""
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
-        self._seen, self._squares = np.zeros_like(self._seen), np.zeros_like(self._squares)
-        self._forget_features()
-        for answer in self._answers:
-            self._learn(answer, self._asked_since(answer))
+        self.cut(self.since)
 
     def copy(self) -> ChangeEvidence:
         """An independent one in the same state."""

@@ -15,6 +15,7 @@ from ..checks import Array, number, settle
 from ..serialize import described
 from .memory import Evidence, Memory, Restart, Seen, Watch, World
 
+FEWEST = 12  # answers that a kernel must have been learned from
 MOST = 1000.0  # natural log: no answer can say more than this
 LEAST_NOISE = 1e-4  # of the prior variance: what a model is trusted with, also where answers have no noise
 
@@ -32,8 +33,9 @@ class EDetector(Memory):
     constraint values (all channels together) and fits are all taken as they come.
 
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
-    delta; noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. A change
-    that cannot be seen where the policy plays is not seen.
+    delta; noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. Where the
+    kernel is fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew,
+    and none before the first. A change that cannot be seen where the policy plays is not seen.
 
     Attributes:
         delta: probability of a false alarm in the whole run.
@@ -66,7 +68,7 @@ class EvidenceWatch(Watch):
     def __init__(self, memory: EDetector, world: World) -> None:
         self._threshold = math.log(1.0 / memory.delta)
         self._cell, self._learned = world.cell, world.learned
-        self._unwatched: list[Seen] = []  # before the first fit, of a policy that learns its kernel
+        self._unwatched: list[Seen] = []  # before the first fit that is trusted, of a policy that learns its kernel
         self._trials: list[int] = []
         self._values: list[float] = []
         self._evidence = ChangeEvidence(
@@ -109,7 +111,12 @@ class EvidenceWatch(Watch):
         self._evidence.cut(restart.round)
 
     def refitted(self, world: World) -> None:
-        """Believe anew what was believed, under the kernel, noise and units that the policy has now."""
+        """Weigh all answers of the stretch anew, under the kernel, noise and units that the policy has now.
+
+        A fit to a few answers, as there is one soon after each restart, is not trusted: the last one before stays.
+        """
+        if self._evidence.count + len(self._unwatched) < FEWEST:
+            return
         self._evidence.remodel(world.between, _noise_of(world), _scale_of(world))
         self._learned = True
         unwatched, self._unwatched = self._unwatched, []
