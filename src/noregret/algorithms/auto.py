@@ -9,9 +9,10 @@ from ..kernels import kernel_for
 from ..parameters import Choice
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
+from ..slots.adaptive import EDetector
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
-from ..slots.memory import Forever, Memory, SlidingWindow
+from ..slots.memory import Forever, Memory
 from ..slots.pending import Censored, Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import ExpectedImprovement, Score, UpperConfidenceBound
@@ -25,7 +26,6 @@ SHARE = 3  # of a budget that is known, at most a third goes into it
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # reward units; between them squares can be computed with
 FIRST_NOISE = 0.1  # reward units, until the first fit
 WIDTH = 2.0  # standard deviations that are shown as bounds
-REMEMBERED = 150  # rounds that count where the world changes
 PATIENCE = 10_000  # rounds that a silent trial is waited for
 
 
@@ -64,8 +64,8 @@ def auto(
         budget: how many trials there will be, if that is known: a short run does not spend itself on its start.
         parallel: how many trials are evaluated at a time.
         constraints: how many constraint values come with each reward; so far 0.
-        world: "stationary"; or "drifting" or "switching", where only the last 150 rounds count, or more for more
-            workers.
+        world: "stationary"; or "drifting" or "switching", where only trials since a change that was noticed count
+            (`nr.EDetector`).
         answers: "prompt"; "late", and unanswered trials shrink the variance; or "silent no", where a trial without an
             answer counts as the smallest reward told until it has one.
 
@@ -102,7 +102,7 @@ def auto(
     return build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(context), noise=std, regularization=std**2, context=context,
-        memory=_memory(world, start),
+        memory=_memory(world),
         explore=_explore(domain, start),
         pending=_pending(one_of("answers", answers, ANSWERS), parallel),
         search=PointSearch(mutations=256, incumbents=5, apart=0.003),
@@ -136,8 +136,8 @@ def _score(context: Domain | None) -> Score:
     return ExpectedImprovement() if context is None else UpperConfidenceBound()
 
 
-def _memory(world: str, start: int) -> Memory:
-    return Forever() if world == "stationary" else SlidingWindow(max(REMEMBERED, 2 * start))
+def _memory(world: str) -> Memory:
+    return Forever() if world == "stationary" else EDetector()
 
 
 def _pending(answers: str, parallel: int) -> Pending:
