@@ -297,7 +297,7 @@ def test_parts_follow_the_arguments():
         ({"noise": math.nan}, "`noise` is nan"), ({"noise": True}, "`noise` must be a number"),
         ({"budget": 0}, "`budget` is 0"), ({"budget": 1.5}, "`budget` must be a whole number"),
         ({"parallel": 0}, "`parallel` is 0"), ({"parallel": 20_000}, "`parallel` is 20000"),
-        ({"constraints": 1}, "knows no constraints yet"), ({"constraints": -1}, "`constraints` is -1"),
+        ({"constraints": -1}, "`constraints` is -1"), ({"constraints": "g"}, "`constraints` must be a whole number"),
         ({"world": "flat"}, "`world` is 'flat'"), ({"answers": None}, "`answers` is None"),
         ({"context": 3}, "`context` must be Arms"), ({"domain": {"x": (0, 1)}}, "`domain` must be Arms"),
     ],

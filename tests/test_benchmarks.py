@@ -10,6 +10,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 NEEDS_PEER = {"boxes.py"}  # BoTorch, which is too large for a test run
 SMALL = {
     "constraints.py": ["--rounds", "24", "--epoch", "6", "--side", "9", "--seeds", "1"],
+    "constrained.py": ["--runs", "1", "--rounds", "6", "--side", "9"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1", "--tiny", "4"],
     "replay.py": ["--studies", "2"],
@@ -54,6 +55,7 @@ SMALL = {
 }
 PRINTED = {
     "constraints.py": "same: yes",
+    "constrained.py": "of the pessimistic rule",
     "arms.py": "same arms: yes",
     "replay.py": "2 of 2 studies identical",
     "coverage.py": "regret at most",

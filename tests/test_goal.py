@@ -56,7 +56,7 @@ def context(policy, step):
 def play(study, steps, sign):
     for step in steps:
         trial = study.ask(context(study.policy, step))
-        g = [0.2 - trial.point[0]] * study.policy.constraints or None
+        g = [0.2 - trial.point[0]] * study.policy.constraint_count or None
         if step % 5 == 3:
             continue
         if step % 7 == 5 and study.policy.algorithm != "admmbo":

@@ -29,6 +29,7 @@ GIVEN = {
     "pending": nr.NearestMeans(neighbours=2),
     "search": nr.PointSearch(candidates=64),
     "refit": nr.Refit(every=7),
+    "constraints": nr.EveryRound(confidence=2.0),
 }
 FILLED = {
     "gp_ucb_cpd": {"memory", "explore"},
@@ -37,8 +38,8 @@ FILLED = {
     "gp_bucb": {"pending"},
     "gp_bts": {"pending"},
     "asy_ts": {"pending"},
-    "gp_ucb_noiseless_constraints": {"refit"},
-    "gp_ucb_noisy_constraints": {"refit"},
+    "gp_ucb_noiseless_constraints": {"refit", "constraints"},
+    "gp_ucb_noisy_constraints": {"refit", "constraints"},
 }
 NO_WIDTH = {"kernel_ucb"}  # eta is its width
 
@@ -83,7 +84,8 @@ def test_a_misspelt_keyword_is_refused_before_anything_else(name):
 def test_help_shows_what_slots_there_are(name):
     shown = pydoc.plain(pydoc.render_doc(getattr(nr, name)))
     for slot in GIVEN:
-        assert (f"{slot}: '" in shown) == (slot not in FILLED.get(name, ()))
+        kind = "Constraints" if slot == "constraints" else ""  # others have an argument of that name, a number
+        assert (f"{slot}: '{kind}" in shown) == (slot not in FILLED.get(name, ()))
     assert "slots: " in shown  # where to read what they are
     assert not any(p.kind is p.VAR_KEYWORD for p in inspect.signature(getattr(nr, name)).parameters.values())
 
@@ -215,6 +217,7 @@ PARTS = {
     "pending": nr.Hallucinated(),
     "search": nr.PointSearch(starts=2),
     "refit": nr.Refit(every=5),
+    "constraints": nr.OnAverage(),
 }
 
 

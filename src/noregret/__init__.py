@@ -79,11 +79,13 @@ if TYPE_CHECKING:
     from .search.boxes import PointSearch
     from .simulation import Run, replicate, simulate
     from .slots.adaptive import EDetector
+    from .slots.constraints import EveryRound, OnAverage
     from .slots.explore import CoordinateSearch, InitialDesign, InTurn
     from .slots.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
     from .slots.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .slots.refit import Refit
+    from .slots.safe import Safe
     from .study.study import Study
     from .theory.constraint_bounds import least_slack, noiseless_constraints_bounds, noisy_constraints_bounds
     from .theory.delayed_bounds import (
@@ -165,12 +167,14 @@ _HOME = {
     "likelihood": ["log_marginal_likelihood"],
     "optimize": ["Result", "maximize", "minimize"],
     "parameters": ["Choice", "Float", "Int"],
+    "slots.constraints": ["EveryRound", "OnAverage"],
     "slots.explore": ["CoordinateSearch", "InTurn", "InitialDesign"],
     "slots.adaptive": ["EDetector"],
     "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
     "slots.refit": ["Refit"],
+    "slots.safe": ["Safe"],
     "search.boxes": ["PointSearch"],
     "widths.series": ["EvenSeries", "PowerSeries"],
     "policy": ["Policy"],
@@ -203,6 +207,7 @@ __all__ = [
     "Empirical",
     "Environment",
     "EvenSeries",
+    "EveryRound",
     "ExponentialPenalty",
     "Fit",
     "Float",
@@ -222,6 +227,7 @@ __all__ = [
     "NearestMeans",
     "NoRegretError",
     "NoRegretWarning",
+    "OnAverage",
     "Overlap",
     "PenaltyFunction",
     "Periodic",
@@ -241,6 +247,7 @@ __all__ = [
     "RidgeChoice",
     "Rounded",
     "Run",
+    "Safe",
     "SlidingWindow",
     "Space",
     "Spectrum",

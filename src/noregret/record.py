@@ -36,6 +36,7 @@ class _Fields(NamedTuple):
     told_at: float | None = None
     constraints: Array | None = None
     context_settings: tuple[tuple[str, Any], ...] | None = None
+    constraints_order: int | None = None
 
 
 @final
@@ -51,7 +52,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         explored: True for a forced uniform round.
         state: "pending", "observed" or "failed".
         reward: the reward told, or None.
-        constraints: the constraint values told with it, `(m,)`, read-only, or None.
+        constraints: the constraint values told, `(m,)`, read-only, or None.
         context_settings: (name, value) of each parameter of the context where the contexts have named ones, else None;
             see `context_parameters`.
         reason: why it failed, or None.
@@ -59,6 +60,8 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         asked_at: Unix time in seconds.
         told_order: position of the answer among all events, or None while pending.
         told_at: Unix time of the answer in seconds, or None.
+        constraints_order: position among all events of the constraint values that were told by themselves, before or
+            after the reward; None where they came with it, or are not known.
     """
 
     __slots__ = ()
@@ -87,7 +90,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at,
             None if self.context is None else self.context.tobytes(),
-            None if self.constraints is None else self.constraints.tobytes(),
+            None if self.constraints is None else self.constraints.tobytes(), self.constraints_order,
         )  # fmt: skip
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -103,18 +106,36 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             self.explored,
         )  # fmt: skip
 
+    def as_of(self, order: int) -> Trial:
+        """This trial as it was after the event of this order."""
+        trial = self
+        if trial.told_order is not None and trial.told_order > order:
+            known = None if trial.constraints_order is None else trial.constraints
+            trial = trial._replace(
+                state="pending", reward=None, reason=None, told_order=None, told_at=None, constraints=known
+            )
+        if trial.constraints_order is not None and trial.constraints_order > order:
+            trial = trial._replace(constraints=None, constraints_order=None)
+        return trial
+
     def answered(self, *, reward: float, order: int, time: float, constraints: Array | None = None) -> Trial:
-        """This trial with its reward, and the constraint values that came with it."""
+        """This trial with its reward, and the constraint values that came with it; those known before stay."""
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, "observed", reward, None, order, time, constraints, self.context_settings,
+            self.explored, "observed", reward, None, order, time,
+            self.constraints if constraints is None else constraints, self.context_settings, self.constraints_order,
         )  # fmt: skip
+
+    def limited(self, *, constraints: Array, order: int) -> Trial:
+        """This trial with its constraint values, told by themselves."""
+        return self._replace(constraints=constraints, constraints_order=order)
 
     def failed(self, *, reason: str, order: int, time: float) -> Trial:
         """This trial, marked as one that will never have a reward."""
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, "failed", None, reason, order, time, None, self.context_settings,
+            self.explored, "failed", None, reason, order, time, self.constraints, self.context_settings,
+            self.constraints_order,
         )  # fmt: skip
 
 
@@ -126,10 +147,10 @@ def _restored(*values: Any) -> Trial:
 
 
 class Event(NamedTuple):
-    """One thing that happened: a trial was asked for, or its outcome became known."""
+    """One thing that happened: a trial was asked for, its outcome became known, or its constraint values alone did."""
 
     order: int
-    kind: Literal["asked", "told"]
+    kind: Literal["asked", "told", "limited"]
     trial: Trial
 
 
@@ -166,7 +187,9 @@ class Record(Sequence[Trial]):
             self._trials.append(trial)
         else:
             self._trials[trial.number] = trial
-        if trial.told_order is None:
+        if trial.constraints_order is not None and trial.constraints_order > (trial.told_order or -1):
+            event = Event(trial.constraints_order, "limited", trial)
+        elif trial.told_order is None:
             event = Event(trial.asked_order, "asked", trial)
         else:
             event = Event(trial.told_order, "told", trial)
@@ -180,6 +203,9 @@ class Record(Sequence[Trial]):
         """
         events: list[Event] = []
         for trial in changed:
+            if trial.constraints_order is not None:
+                events += self._apply_parts(trial)
+                continue
             if trial.number > len(self._trials):
                 raise StorageError(
                     f"The record has no trial {len(self._trials)}, but trial {trial.number}: it has been damaged. "
@@ -198,8 +224,45 @@ class Record(Sequence[Trial]):
         self.order = events[-1].order if events else self.order
         return events
 
+    def _apply_parts(self, trial: Trial) -> list[Event]:
+        """What happened to a trial whose constraint values were told by themselves, as far as it is news."""
+        before = self._trials[trial.number] if trial.number < len(self._trials) else None
+        if before is None:
+            self._trials.append(trial)
+        else:
+            self._trials[trial.number] = trial
+        found: list[tuple[Literal["asked", "told", "limited"], int | None]] = [
+            ("asked", trial.asked_order if before is None and trial.told_order != trial.asked_order else None),
+            ("told", trial.told_order if before is None or before.told_order is None else None),
+            ("limited", trial.constraints_order if before is None or before.constraints_order is None else None),
+        ]
+        return [Event(order, kind, trial.as_of(order)) for kind, order in found if order is not None]
+
+    def unlimited(self, trial_or_number: Trial | int) -> Trial:
+        """The trial meant, whose constraint values are not known; errors if there is none, or they are."""
+        trial = self._found(trial_or_number)
+        if trial.state == "failed":
+            raise TrialError(f"Trial {trial.number} was told to have failed: its constraint values teach nothing now.")
+        if trial.constraints is not None:
+            raise TrialError(
+                f"The constraint values of trial {trial.number} were told already ({trial.constraints.tolist()}); the "
+                "record is append-only. Usually a worker reported twice."
+            )
+        return trial
+
     def pending(self, trial_or_number: Trial | int) -> Trial:
         """The pending trial meant; errors if there is none of that number or its outcome is known already."""
+        trial = self._found(trial_or_number)
+        if trial.state != "pending":
+            outcome = f"reward {trial.reward!r}" if trial.state == "observed" else f"failed: {shown(trial.reason)}"
+            raise TrialError(
+                f"Trial {trial.number} was told already ({outcome}); the record is append-only. Usually a worker "
+                "reported twice. To record another reward of the same point use `add`."
+            )
+        return trial
+
+    def _found(self, trial_or_number: Trial | int) -> Trial:
+        """The trial meant; errors if there is none of that number."""
         given = trial_or_number if type(trial_or_number) is Trial else None
         number = trial_or_number if given is None else given.number
         if type(number) is not int and (isinstance(number, bool) or not isinstance(number, Integral)):
@@ -216,11 +279,5 @@ class Record(Sequence[Trial]):
             raise TrialError(
                 f"Trial {number} of this study is at {trial.point.tolist()}, the one given is at "
                 f"{given.point.tolist()}: it was asked from another study."
-            )
-        if trial.state != "pending":
-            outcome = f"reward {trial.reward!r}" if trial.state == "observed" else f"failed: {shown(trial.reason)}"
-            raise TrialError(
-                f"Trial {number} was told already ({outcome}); the record is append-only. Usually a worker reported "
-                "twice. To record another reward of the same point use `add`."
             )
         return trial

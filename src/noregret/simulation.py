@@ -128,9 +128,9 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
         raise InvalidInput(
             "The policy and the environment have different domains (or contexts): make both from the same."
         )
-    if policy.constraints != env.constraint_count and policy.constraints:
+    if policy.constraint_count != env.constraint_count and policy.constraint_count:
         raise InvalidInput(
-            f"The policy has {policy.constraints} constraints and the environment {env.constraint_count}: without "
+            f"The policy has {policy.constraint_count} constraints and the environment {env.constraint_count}: without "
             "their values nothing would be learned. Give the environment `constraints=`."
         )
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.

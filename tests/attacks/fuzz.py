@@ -296,7 +296,7 @@ def of_algorithm(name):
 def play(policy):
     """Some decisions and answers, and everything that is shown of them."""
     study = nr.Study(policy, seed=1)
-    constraints = None if not policy.constraints else [0.1] * policy.constraints
+    constraints = None if not policy.constraint_count else [0.1] * policy.constraint_count
     context = None
     if policy.context is not None:
         context = policy.context.points[0] if isinstance(policy.context, nr.Arms) else policy.context.lower

@@ -500,7 +500,7 @@ class Sequence:
     def some_constraints(self):
         if self.rng.random() < 0.15:
             return None
-        m = self.policy.constraints or int(self.rng.integers(0, 3))
+        m = self.policy.constraint_count or int(self.rng.integers(0, 3))
         return self.rng.normal(size=m) if m else None
 
 

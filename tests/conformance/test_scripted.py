@@ -26,7 +26,7 @@ def g(trial, m=1):
 
 
 def answer(study, trial):
-    study.tell(trial, reward(trial), constraints=g(trial, study.policy.constraints))
+    study.tell(trial, reward(trial), constraints=g(trial, study.policy.constraint_count))
 
 
 def play(study, rounds):

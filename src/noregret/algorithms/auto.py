@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from ..checks import LARGEST_REWARD, integer, number, one_of
 from ..domain import Arms, Domain, Space, check_domain
-from ..errors import InvalidInput
 from ..kernels import kernel_for
 from ..parameters import Choice
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
 from ..slots.adaptive import EDetector
+from ..slots.constraints import Constraints, EveryRound
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import Forever, Memory
@@ -53,6 +53,7 @@ def auto(
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
     | search | Sobol candidates and mutations of the five best points, then gradients | "Searches" |
+    | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a trial that has failed counts as the worst; unanswered ones shrink the variance alone | "Workers" |
 
     Nothing is proved for it: its bounds are two posterior standard deviations (`valid_for` is "none").
@@ -63,7 +64,10 @@ def auto(
         noise: standard deviation of the reward noise, reward units, if it is known; None, or 0, to have it learned.
         budget: how many trials there will be, if that is known: a short run does not spend itself on its start.
         parallel: how many trials are evaluated at a time.
-        constraints: how many constraint values come with each reward; so far 0.
+        constraints: how many constraint values come with each reward, each satisfied when <= 0. They are learned as the
+            rewards are, each with units, kernel and noise of its own; the score is then the constrained expected
+            improvement (`nr.EveryRound(rule="probability")`), and with contexts the upper confidence bound of what may
+            satisfy them.
         world: "stationary"; or "drifting" or "switching", where only trials since a change that was noticed count
             (`nr.EDetector`).
         answers: "prompt"; "late", and unanswered trials shrink the variance; or "silent no", where a trial without an
@@ -89,11 +93,7 @@ def auto(
         "parallel", parallel, low=1, high=MOST_ROUNDS, why="It is how many trials are evaluated at a time."
     )
     one_of("world", world, WORLDS)
-    if integer("constraints", constraints, low=0, why="It counts constraint values."):
-        raise InvalidInput(
-            f"`constraints` is {constraints}, and `auto` knows no constraints yet. Where an average must hold take "
-            "`nr.gp_ucb_noisy_constraints`, whose multipliers are learned."
-        )
+    count = integer("constraints", constraints, low=0, why="It counts constraint values.")
     std = max(noise, LEAST_NOISE) if known and noise is not None else FIRST_NOISE
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
@@ -105,6 +105,7 @@ def auto(
         memory=_memory(world),
         explore=_explore(domain, start),
         pending=_pending(one_of("answers", answers, ANSWERS), parallel),
+        constraints=_limits(count, domain, context),
         search=PointSearch(mutations=256, incumbents=5, apart=0.003),
         refit=Refit(
             every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if known else "unknown"
@@ -134,6 +135,18 @@ def _explore(domain: Domain, start: int) -> Explore:
 
 def _score(context: Domain | None) -> Score:
     return ExpectedImprovement() if context is None else UpperConfidenceBound()
+
+
+def _limits(count: int, domain: Domain, context: Domain | None) -> Constraints | None:
+    """Each in its own units until its first fit, whatever the noise of the reward."""
+    if not count:
+        return None
+    return EveryRound(
+        count=count,
+        kernel=kernel_for(domain, context=context, lengthscale=0.5),
+        noise=FIRST_NOISE,
+        rule="probability" if context is None else "optimistic",
+    )
 
 
 def _memory(world: str) -> Memory:

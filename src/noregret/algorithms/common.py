@@ -18,6 +18,8 @@ from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..search.boxes import PointSearch
 from ..slots.adaptive import EDetector
+from ..slots.base import Part
+from ..slots.constraints import Constraints
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
 from ..slots.explore import Explore
 from ..slots.memory import Memory
@@ -35,7 +37,19 @@ DELTA = 0.1  # failure probability unless another is given
 F = TypeVar("F", bound=Callable[..., Policy])
 
 
-class Slots(TypedDict, total=False):
+class FreeSlots(TypedDict, total=False):
+    """The slots of `Slots` that do not share their name with an argument of any algorithm."""
+
+    context: Domain | None
+    prior_mean: float | None
+    memory: str | Memory | None
+    explore: Explore | None
+    pending: str | Pending | None
+    search: PointSearch | None
+    refit: Refit | None
+
+
+class Slots(FreeSlots, total=False):
     """What every algorithm takes besides its own arguments; None, or left out, is the plain filling.
 
     A new slot is one line here, beside its field of `Policy`. Those that an algorithm fills itself are refused by it.
@@ -51,15 +65,11 @@ class Slots(TypedDict, total=False):
         pending: what unanswered trials count as: "ignore" (unless given), "hallucinate", or a part.
         search: how a continuous domain is searched.
         refit: learn the kernel from the record, on a schedule; then nothing is proved.
+        constraints: what must hold, each constraint with a posterior of its own: `nr.EveryRound(count=1)`,
+            `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
     """
 
-    context: Domain | None
-    prior_mean: float | None
-    memory: str | Memory | None
-    explore: Explore | None
-    pending: str | Pending | None
-    search: PointSearch | None
-    refit: Refit | None
+    constraints: Constraints | None
 
 
 def algorithm(**fills: str) -> Callable[[F], F]:
@@ -83,7 +93,8 @@ def algorithm(**fills: str) -> Callable[[F], F]:
         @wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Policy:
             for keyword in keywords:
-                if keyword not in shown.parameters:
+                filled = keyword in fills and isinstance(keywords[keyword], Part)  # under the name of an own argument
+                if keyword not in shown.parameters or filled:
                     raise _unexpected(name, keyword, shown.parameters, fills)
             return function(*arguments, **keywords)
 

@@ -16,7 +16,7 @@ from ..slots.objective import AdditivePenalty, MultiplicativePenalty
 from ..slots.penalties import PenaltyFunction
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..widths.self_normalized import BoundedNoise, SelfNormalized
-from .common import Slots, algorithm, build, checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
+from .common import FreeSlots, algorithm, build, checked_noise, chosen_gain, chosen_width, is_other, ridge_for_horizon
 
 SCORES: dict[str, Score] = {
     "igp_ucb": UpperConfidenceBound(),
@@ -27,7 +27,10 @@ SCORES: dict[str, Score] = {
 MEMORIES = ("kept", "fresh")
 
 
-@algorithm(refit="in each epoch another number is learned, with the kernel that is given for it")
+@algorithm(
+    refit="in each epoch another number is learned, with the kernel that is given for it",
+    constraints="a number, of those that multipliers charge for",
+)
 def gp_ucb_noiseless_constraints(
     domain: Domain,
     kernel: Kernel | Sequence[Kernel],
@@ -45,7 +48,7 @@ def gp_ucb_noiseless_constraints(
     information_gain: str | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
-    **slots: Unpack[Slots],
+    **slots: Unpack[FreeSlots],
 ) -> Policy:
     """Bandits with noiseless long-term constraints (Shi & Eryilmaz 2022, Algorithm 2).
 
@@ -102,7 +105,10 @@ def gp_ucb_noiseless_constraints(
     )  # fmt: skip
 
 
-@algorithm(refit="in each epoch another number is learned, with the kernel that is given for it")
+@algorithm(
+    refit="in each epoch another number is learned, with the kernel that is given for it",
+    constraints="a number, of those that multipliers charge for",
+)
 def gp_ucb_noisy_constraints(
     domain: Domain,
     kernel: Kernel | Sequence[Kernel],
@@ -118,7 +124,7 @@ def gp_ucb_noisy_constraints(
     information_gain: str | float = "realised",
     delta: float = 0.1,
     regularization: float | None = None,
-    **slots: Unpack[Slots],
+    **slots: Unpack[FreeSlots],
 ) -> Policy:
     """Bandits with noisy long-term constraints (Shi & Eryilmaz 2022, Algorithm 3).
 
@@ -223,7 +229,7 @@ def _inner(
     return confidence, noise, ridge
 
 
-def _take_names_of_memory(slots: Slots) -> bool:
+def _take_names_of_memory(slots: FreeSlots) -> bool:
     """Whether epochs start from nothing; leaves in the slot what fills it."""
     memory = slots.get("memory")
     if memory is None or isinstance(memory, Memory):

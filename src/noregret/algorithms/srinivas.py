@@ -96,6 +96,8 @@ def gp_ucb(
             - pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
             - search: how a continuous domain is searched, `nr.PointSearch(...)`.
             - refit: learn the kernel from the record, on a schedule, `nr.Refit(...)`; then nothing is proved.
+            - constraints: what must hold, each with a posterior of its own: `nr.EveryRound(count=1)`,
+              `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
 
     Raises:
         InvalidInput: for values that make no sense, and for parts that do not go together.

@@ -22,6 +22,7 @@ from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..randomness import Randomness
 from ..record import Event, Trial
+from ..slots.borders import Mask
 from ..slots.envelope import Bounds, Envelope, Window
 from ..slots.memory import Restart
 from ..slots.objective import averages
@@ -73,6 +74,11 @@ class ScriptedPolicy(ABC):
     pending: ClassVar[Pending] = Ignored()
     window: ClassVar[Window | None] = None
 
+    @property
+    def constraint_count(self) -> int:
+        """m, how many constraint values the policy wants with each reward."""
+        return self.constraints
+
     @abstractmethod
     def begin(self) -> Script:
         """A run from its start."""
@@ -112,7 +118,7 @@ class ScriptedState:
                 points = self._due()  # the script may go on here, and ask for others
                 if len(self._numbers) < len(points):
                     self._numbers.append(number)
-            elif number in self._numbers:
+            elif event.kind == "told" and number in self._numbers:
                 self._answers[number] = event.trial
             self._rounds = max(self._rounds, number + 1)
 
@@ -179,6 +185,22 @@ class ScriptedState:
     def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:  # noqa: ARG002
         """There is none."""
         self._no("predictions")
+
+    def limit(self, j: int, points: Any = None, context: Array | None = None) -> Envelope:  # noqa: ARG002
+        """There is none."""
+        self._no("bounds of constraints")
+
+    def certain(self, points: Any, context: Array | None) -> Array:  # noqa: ARG002
+        """Nothing is."""
+        self._no("bounds of constraints")
+
+    def infeasible(self, context: Array | None) -> float | None:  # noqa: ARG002
+        """Nobody knows."""
+        self._no("bounds of constraints")
+
+    def inside(self, trials: list[Trial]) -> Mask | None:  # noqa: ARG002
+        """Nobody knows."""
+        return None
 
     @property
     def information_gain(self) -> float:

@@ -147,7 +147,7 @@ def _check_fits(policy: AnyPolicy, space: Domain) -> None:
         raise InvalidInput(
             f"`policy` is for another domain: {shown(policy.domain)}, and `space` is {shown(space)}. Make both of one."
         )
-    if policy.context is not None or policy.constraints:
+    if policy.context is not None or policy.constraint_count:
         needs = "a context for each question" if policy.context is not None else "constraint values with each answer"
         raise InvalidInput(
             f"`policy` needs {needs}, and an objective gives one number. Ask and tell by yourself: "

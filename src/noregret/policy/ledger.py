@@ -43,7 +43,8 @@ class Ledger:
     The belief can be made afresh from the rest at any time (`begin`), which is what restarts and fits do.
     """
 
-    def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince) -> None:
+    def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince, *, of_reward: bool = True) -> None:
+        self._of_reward = of_reward  # whether it is this channel's business which points have failed
         self.policy, self.engine, self._asked_since = policy, engine, asked_since
         self._pending, self._objective = policy.pending, policy.objective
         self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
@@ -100,7 +101,8 @@ class Ledger:
         self.least = min((reward for reward in rewards if reward is not None), default=None)
         self._best = None
         failed, self.failed, self._aside = self.failed, {}, None
-        self.engine.forgive_all()
+        if self._of_reward:
+            self.engine.forgive_all()
         for number, trial in failed.items():
             if number >= first:
                 self._set_aside(trial)
@@ -144,7 +146,7 @@ class Ledger:
             if self._best is not None or self._aside is not None:
                 self._hear([entry.trial for entry in taken])
         for trial in trials:
-            if trial.reward is None:
+            if trial.reward is None and self._of_reward:
                 self._set_aside(trial)
         if self._pending.moves or (least != self.least and (self.dropped or self.open)):
             self.retarget()

@@ -15,13 +15,14 @@ from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
 from ..search.boxes import PointSearch
 from ..slots.check import SLOTS, check_part
+from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration
 from ..slots.memory import Forever, Memory, RestartOnChange
 from ..slots.objective import Objective, RewardAlone
-from ..slots.pending import Ignored, Pending
+from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
-from ..slots.scores import Score
+from ..slots.scores import Score, UpperConfidenceBound
 from .engines import Decision
 
 __all__ = ["Decision", "Policy"]
@@ -51,6 +52,7 @@ class Policy:
         score: what makes a point attractive.
         search: how a continuous domain is searched for the best score; arms are searched whole.
         refit: when the kernel is learned from the record; None for a kernel that is given.
+        constraints: in which sense constraints must hold that have posteriors of their own; None for none.
     """
 
     algorithm: str
@@ -68,6 +70,7 @@ class Policy:
     score: Score
     search: PointSearch = field(default_factory=PointSearch)
     refit: Refit | None = None
+    constraints: Constraints | None = None
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
@@ -88,6 +91,30 @@ class Policy:
         object.__setattr__(self, "regularization", ridge)
         if self.refit is not None:
             self.kernel.rescaled(1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
+        if self.constraints is not None:
+            self.constraints.check(self)
+            for j in range(self.constraints.count):
+                self.of_channel(j + 1)
+
+    def of_channel(self, j: int) -> Policy:
+        """The policy whose reward is constraint j, from 1: what is learned of it, and by which bounds.
+
+        Fits do not warp: the border is at 0. What fails says nothing of a constraint, and what stands in for answers is
+        in the units of the reward, so that unanswered trials count for the variance alone, if at all.
+        """
+        world = self.constraints
+        if world is None:
+            raise InvalidInput("This policy has no constraints with posteriors of their own.")
+        ignored = isinstance(self.pending, Ignored) or not world.hallucinates
+        return replace(
+            self,
+            **world.of_channel(self, j - 1),
+            pending=Ignored() if ignored else Hallucinated(),
+            explore=NoExploration() if not isinstance(self.memory, RestartOnChange) else self.explore,
+            score=UpperConfidenceBound(),
+            refit=None if self.refit is None else replace(self.refit, warp="none"),
+            constraints=None,
+        )
 
     @property
     def valid_for(self) -> str:
@@ -106,9 +133,9 @@ class Policy:
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
     @property
-    def constraints(self) -> int:
+    def constraint_count(self) -> int:
         """m, how many constraint values the policy wants with each reward."""
-        return self.objective.constraints
+        return self.objective.constraints if self.constraints is None else self.constraints.count
 
     @property
     def window(self) -> Window | None:

@@ -21,12 +21,14 @@ from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
 from ..randomness import Randomness
 from ..record import Event, Trial
+from ..slots.borders import Mask
 from ..slots.envelope import Bounds, Envelope, Progress, Window
 from ..slots.explore import Explore, Situation, checked_places
 from ..slots.memory import Evidence, Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
 from ..theory.information import GreedyDesign
 from .availability import Available
+from .channels import Channels
 from .engines import Decision, Engine, Question, make_engine, table
 from .fits import Fits
 from .ledger import Ledger
@@ -59,10 +61,15 @@ class State:
         self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
         self._weighs, self._explores = policy.objective.revises, policy.explore.ever
         self._recent, self._valid_for = policy.confidence.recent, policy.valid_for
-        self._quiet = not (policy.by_round or policy.refit)  # whether only what comes in makes anything due
+        # Whether only what comes in makes anything due.
+        self._quiet = not (policy.by_round or policy.refit or policy.constraints)
         self._design: GreedyDesign | None = None
         self._design_kernel: Kernel = policy.kernel
         self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, seed=seed)
+        self._channels: Channels | None = None
+        if policy.constraints is not None:
+            self._engine.channels += policy.constraints.count
+            self._channels = Channels(policy, policy.constraints, self._engine, self._asked_since, seed=seed)
         self._ledger = Ledger(policy, self._engine, self._asked_since)
         # What parts know besides their description.
         self._guess = policy.confidence.guess()
@@ -76,7 +83,7 @@ class State:
         return World(
             policy.domain, policy.context, kernel, ridge, engine.cell,
             lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
-            policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraints,
+            policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraint_count,
             lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
             scaled, learned,
         )  # fmt: skip
@@ -88,14 +95,18 @@ class State:
         if self._fits is not None:
             events = list(events)
             self._fits.plan(events, self._ledger, self._waiting)
-        for order, kind, trial in events:
+        for event in events:
+            order, kind, trial = event
             if kind == "asked":
                 self._settle()
                 self._note(trial)
             else:
-                self._waiting.append(trial)
-                if trial.asked_order == order:
-                    self._added.append(trial.number)
+                if kind == "told":
+                    self._waiting.append(trial)
+                    if trial.asked_order == order:
+                        self._added.append(trial.number)
+                if self._channels is not None:
+                    self._channels.hear(event)
             if trial.number >= self._rounds:
                 self._rounds = trial.number + 1
         if self._fits is not None:
@@ -112,6 +123,8 @@ class State:
             while self._asked and self._is_past(window, trial):
                 self._asked.popleft()
         self._ledger.ask(trial)
+        if self._channels is not None:
+            self._channels.ask(trial, self._engine, self._rounds - self._since + 1, self._since)
 
     def _is_past(self, window: Window, latest: Trial) -> bool:
         """Whether the first of the trials kept is in no window from now on."""
@@ -134,6 +147,7 @@ class State:
             self._take_in(waiting)
         elif self._ledger.fresh:
             self._ledger.take([])
+        self._take_limits()
         if self._forgets and (first := self._first_counted()) > self._since:
             self._forget_before(first)
         if self._drifts:
@@ -144,6 +158,8 @@ class State:
             self._guess.check(self._rounds, self._ledger.belief.answered)
         if self._fits is not None:
             self._fit(self._fits)
+        if self._channels is not None:
+            self._channels.settle(self._rounds)
 
     def _fit(self, fits: Fits) -> None:
         """The fit that is due, if one is."""
@@ -151,6 +167,11 @@ class State:
         fits.settle(self._ledger)
         if self._watch is not None and self._ledger.belief is not before:
             self._watch.refitted(self._world(learned=True))
+
+    def _take_limits(self, until: float = math.inf) -> None:
+        """Take in the constraint values of trials up to this one."""
+        if self._channels is not None and self._channels.due:
+            self._channels.take(self._first_counted(), until=until)
 
     def _first_counted(self) -> int:
         return (
@@ -178,6 +199,7 @@ class State:
             for trial in counted:
                 self._tick(trial.number)  # no tick where the answer is late: then f is taken as it has become
                 self._ledger.take([trial])
+                self._take_limits(until=trial.number)
         else:
             self._ledger.take(counted)
         if self._watch is not None:
@@ -236,17 +258,23 @@ class State:
         if self._watch is not None:
             self._watch.cut(restart)
         self._ledger.restart(restart.round)
+        if self._channels is not None:
+            self._channels.restart(restart.round)
 
     def _forget_before(self, first: int) -> None:
         if self._fits is not None:
             self._fits.forget_before(first, self._ledger)
         self._ledger.forget_before(first)
+        if self._channels is not None:
+            self._channels.forget_before(first)
         self._uniform = [number for number in self._uniform if number >= first]
 
     def _tick(self, round_: int) -> None:
         """Let time pass until a round."""
         for _ in range(round_ - self._ticked):
             self._ledger.belief.tick()
+            if self._channels is not None:
+                self._channels.tick()
         self._ticked = max(round_, self._ticked)
 
     # -- objective -----------------------------------------------------------------------------------------------
@@ -270,7 +298,7 @@ class State:
     @property
     def multipliers(self) -> Array:
         """Of the constraints, in the next round, `(m,)`; none without constraints."""
-        return self._ledger.multipliers
+        return self._ledger.multipliers if self._channels is None else self._channels.prices
 
     @property
     def saturated(self) -> bool:
@@ -306,6 +334,7 @@ class State:
             self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
             ledger.best_reward if available is None else partial(ledger.best_reward_at, available.points),
             randomness, score, 1.0 if self._guess is None else self._guess.growth,
+            None if self._channels is None else self._channels.limits(self._rounds - self._since + 1, self._since),
         )  # fmt: skip
         return self._engine.choose(ledger.belief, question, available)
 
@@ -321,6 +350,8 @@ class State:
         trials = [entry.trial for entry in ledger.entries.values() if ledger.is_answer(entry.trial.number)]
         if not trials:
             return None
+        if self._channels is not None and (inside := self._channels.inside(trials)).any():
+            trials = [trial for trial, is_inside in zip(trials, inside, strict=True) if is_inside]
         if context is None:
             return trials[int(engine.means(ledger.belief, trials).argmax())].point
         points = np.unique(np.array([trial.point for trial in trials]), axis=0)
@@ -389,12 +420,14 @@ class State:
 
     def settled(self) -> State:
         """A state that has taken in every outcome; a copy where something is due, so that looking changes nothing."""
-        if not self._waiting and not self.policy.by_round and not self._ledger.fresh:
+        channels = self._channels
+        if not (self._waiting or self.policy.by_round or self._ledger.fresh or (channels and channels.due)):
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
         other._engine = self._engine.copy()
         other._ledger = self._ledger.copy(other._engine, other._asked_since)
+        other._channels = None if channels is None else channels.copy(other._engine, other._asked_since)
         for name in ("_asked", "_uniform", "_restarts", "_waiting"):
             setattr(other, name, getattr(self, name).copy())
         other._fits = None if self._fits is None else self._fits.copy()
@@ -410,6 +443,39 @@ class State:
         envelope = self._engine.envelope(ledger.belief, self.bounds(now=now), ledger.units, points, context)
         envelope.valid_for = self.valid_for
         return ledger.units.shown(envelope)
+
+    def limit(self, j: int, points: Any = None, context: Array | None = None) -> Envelope:
+        """The bounds of constraint j, from 1, in the next round."""
+        since = self._since
+        return self._limits.envelope(j, self._engine, self._rounds - since + 1, since, points, context)
+
+    @property
+    def _limits(self) -> Channels:
+        if self._channels is None:
+            raise InvalidInput(
+                f"`{self.policy.algorithm}` has no posterior of the constraints: make it with "
+                "`constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`."
+            )
+        return self._channels
+
+    def certain(self, points: Any, context: Array | None) -> Array:
+        """What is known of points satisfying all constraints, `(n,)` (`Constraints.certain`)."""
+        world, domain = self._limits.world, self.policy.domain
+        found = [self.limit(j + 1, points, context) for j in range(world.count)]
+        at = domain.points if points is None and isinstance(domain, Arms) else domain.inside("points", points)
+        return world.certain(found, at, self._limits.books, context)
+
+    def infeasible(self, context: Array | None) -> float | None:
+        """None, or where every lower bound is above 0 the probability, at least, with which bounds are as they say."""
+        limits, points = self._limits, self._engine.candidates()
+        if points is not None:
+            points = np.concatenate([points, self._ledger.points(self.policy.domain.dimension)])
+        t = self._rounds - self._since + 1
+        return limits.confidence if limits.hopeless(self._engine, t, self._since, points, context) else None
+
+    def inside(self, trials: list[Trial]) -> Mask | None:
+        """Which answered trials satisfy all constraints in the posterior mean, `(n,)`; None where nobody knows."""
+        return None if self._channels is None else self._channels.inside(trials)
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean of f at answered trials, `(n,)`; under constraints what is charged for them is put back."""

@@ -18,6 +18,8 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | | `Confidence` | `bounds` | likewise |
 | | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
 | | `Guess` | `check`, `copy` | |
+| `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `certain`, `of_channel`, `hallucinates` |
+| | `Books` | - | `hear`, `asked`, `forget_before`, `copy`, `prices` |
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
 | | `Score` | `on_table`, `on_points` | `draws`, `in_rewards`, `placed` |
 
@@ -37,6 +39,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .base import Part
+    from .books import Books
+    from .constraints import Constraints
     from .envelope import Bounds, Confidence, Envelope, Guess, Progress, Symmetric, Width, Window
     from .explore import Explore, Situation
     from .memory import Evidence, Memory, Prediction, Restart, Seen, Watch, World
@@ -47,6 +51,8 @@ if TYPE_CHECKING:
 
 _HOME = {
     "base": "Part",
+    "books": "Books",
+    "constraints": "Constraints",
     "envelope": "Bounds Confidence Envelope Guess Progress Symmetric Width Window",
     "explore": "Explore Situation",
     "memory": "Evidence Memory Prediction Restart Seen Watch World",
@@ -59,10 +65,12 @@ _MODULE = {name: module for module, names in _HOME.items() for name in names.spl
 
 __all__ = [
     "Answers",
+    "Books",
     "Bounds",
     "Change",
     "Charges",
     "Confidence",
+    "Constraints",
     "Envelope",
     "Evidence",
     "Explore",

@@ -9,6 +9,7 @@ from ..errors import InvalidInput
 from ..search.boxes import PointSearch
 from ..serialize import is_described
 from .base import Part
+from .constraints import Constraints
 from .envelope import Confidence
 from .explore import Explore
 from .memory import Memory
@@ -29,13 +30,14 @@ SLOTS: dict[str, tuple[type, str]] = {
     "score": (Score, "a part of `noregret.slots.scores`"),
     "search": (PointSearch, "made by `nr.PointSearch(...)`"),
     "refit": (Refit, "made by `nr.Refit(...)`, or None"),
+    "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
 }
 
 
 def check_part(slot: str, part: object) -> None:
     """Refuse what does not belong into a slot, and what could not be read back from a storage."""
     kind, what = SLOTS[slot]
-    if part is None and slot == "refit":
+    if part is None and slot in ("refit", "constraints"):
         return
     if not isinstance(part, kind):
         raise InvalidInput(

@@ -37,6 +37,7 @@ class Score(Part):
     """A number for each candidate, larger is better."""
 
     in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
+    logarithm: ClassVar[bool] = False  # whether it is the logarithm of an expectation, to which others may be added
     draws: ClassVar[bool] = False  # whether it asks a view for draws of f (`draw`, `path`)
 
     def check(self, policy: Combination) -> None:
@@ -174,6 +175,8 @@ class ExpectedImprovement(Improvement):
     The logarithm has the same maximiser and neither underflows nor loses its gradient far from the incumbent (Ament et
     al. 2023).
     """
+
+    logarithm: ClassVar[bool] = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
         """Log EI in nats, `(n,)`."""

@@ -6,9 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from ..checks import Array
+import numpy as np
+
+from ..checks import Array, IndexArray, frozen
 from ..domain import Domain
 from ..randomness import Randomness
+from .books import Books
 from .envelope import Envelope
 
 
@@ -37,12 +40,29 @@ class View(ABC):
         width: multiplier of the standard deviation; None where the bounds are no such multiple.
         randomness: of the trial; `randomness.generator` is made when it is first asked for.
         norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
+        points: the points that may be played, `(n, d)`; of a continuous domain the candidates that the search begins
+            with, of which a surface's values cost little.
+        context: of the question, or None.
+        books: what the world of the constraints keeps, prices among them.
+        limit_sizes: prior standard deviation of each constraint, in its units, `(m,)`.
     """
 
     norm_growth: float
     round: int
     width: float | None
     randomness: Randomness
+    points: Array
+    context: Array | None = None
+    books: Books = Books()  # of no constraints: nothing is kept
+    limit_sizes: Array = frozen(np.zeros(0))
+
+    @abstractmethod
+    def limits(self) -> list[Envelope]:
+        """Bounds of each constraint, of the points that may be played, `(n,)` each; none without constraints."""
+
+    @abstractmethod
+    def informs(self, places: IndexArray, goals: IndexArray) -> Array:
+        """How far an answer at some points would move each constraint at others, in prior deviations, `(m, p, g)`."""
 
     @abstractmethod
     def best_mean(self) -> float:
@@ -70,12 +90,33 @@ class PointView(View):
 
     Attributes:
         domain: what may be played.
-        points: the arms, or the candidates that the search begins with, `(n, d)`; of these a surface's values cost
-            little.
+        sides: of the domain, `(d,)`.
+        limits_symmetric: whether the bounds of all constraints are multiples of the standard deviation.
     """
 
     domain: Domain
-    points: Array
+    sides: Array
+    limits_symmetric: bool
+
+    @abstractmethod
+    def limits(self, points: Array | None = None) -> list[Envelope]:
+        """Bounds of each constraint at points `(n, d)`, or at the view's own."""
+
+    @abstractmethod
+    def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
+        """Of each constraint its bounds at points `(n, d)`, and the gradients of mean and std, each `(n, d)`."""
+
+    @abstractmethod
+    def of_candidates(self, surface: Surface) -> Array:
+        """What a surface is worth at the view's points, `(n,)`, up to rounding that may be another in a replay."""
+
+    @abstractmethod
+    def tried(self) -> Array:
+        """The distinct points asked for so far that count, `(n, d)`."""
+
+    @abstractmethod
+    def at(self, points: Array) -> PointView:
+        """The same round, where only these points `(n, d)` may be played."""
 
     @abstractmethod
     def envelope(self, points: Array) -> Envelope:

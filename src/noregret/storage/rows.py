@@ -34,6 +34,7 @@ KINDS: dict[str, tuple[type, ...]] = {
     "told_order": _WHOLE + _OR_NULL,
     "told_at": _REAL + _OR_NULL,
     "constraints": _TEXT + _OR_NULL,
+    "constraints_order": _WHOLE + _OR_NULL,
 }
 
 
@@ -54,6 +55,7 @@ def to_row(trial: Trial) -> dict[str, Any]:
         "told_order": trial.told_order,
         "told_at": trial.told_at,
         "constraints": None if trial.constraints is None else json.dumps(trial.constraints.tolist()),
+        "constraints_order": trial.constraints_order,
     }
 
 

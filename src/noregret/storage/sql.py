@@ -21,10 +21,13 @@ from ..record import Trial
 from .files import File, check_whole, columns_of, format_of, mark
 from .rows import from_row, to_row
 
-FORMAT = 3  # of the tables; a database written by a newer version is refused rather than misread
+FORMAT = 4  # of the tables; a database written by a newer version is refused rather than misread
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # of a row
 READABLE = 2  # the oldest format that is read as it is, also where nothing can be written
-ADDED = {"trials": {"constraints": 2}, "studies": {"goal": 3}}  # columns since format 1: the format they came with
+# Columns since format 1: the format they came with.
+ADDED = {"trials": {"constraints": 2, "constraints_order": 4}, "studies": {"goal": 3}}
+OUTCOME = ("state", "reward", "reason", "told_order", "told_at", "constraints")  # columns that an answer fills
+WHOLE = ("constraints_order",)  # those of them that are numbers
 
 _metadata = sql.MetaData()
 _studies = sql.Table(
@@ -57,6 +60,7 @@ _trials = sql.Table(
     sql.Column("told_order", sql.Integer),
     sql.Column("told_at", sql.Double),
     sql.Column("constraints", sql.Text),  # JSON; since format 2
+    sql.Column("constraints_order", sql.Integer),  # since format 4, before which they came with the reward
     sql.UniqueConstraint("study", "asked_order"),
     sql.UniqueConstraint("study", "told_order"),
 )
@@ -90,12 +94,14 @@ class SqlStorage:
             known = self._format(connection)
             if known:
                 check_whole(connection, url)
+        self._current = known == FORMAT  # whether the tables have every column
         if known >= READABLE:
             return
         if not known and not make:
             raise InvalidInput(f"`storage` {url!r} is an empty file: there is no study in it.")
         with self._transaction(write=True) as connection:
             self._bring_up_to_date(connection)
+        self._current = True
 
     @property
     def place(self) -> str:
@@ -114,7 +120,8 @@ class SqlStorage:
             _metadata.create_all(connection)
         for table, columns in ADDED.items():
             for column in columns.keys() - columns_of(connection, table):
-                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} TEXT")
+                kind = "INTEGER" if column in WHOLE else "TEXT"
+                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
         mark(connection)
 
     def find(self, name: str) -> StoredStudy | None:
@@ -174,13 +181,17 @@ class SqlStorage:
         """A transaction in which nobody else writes; commits at the end, leaves no trace on an error."""
         with self._transaction(write=True) as connection:
             self._check_still_there(connection, study)
+            if not self._current:
+                self._bring_up_to_date(connection)
             yield Writer(connection, study.id)
+        self._current = True
 
     def changes(self, study: StoredStudy, *, since: int) -> list[Trial]:
         """Trials asked or told in the event of this order or later; every one of the study since 0."""
         with self._transaction(write=False) as connection:
             self._check_still_there(connection, study)
-            return Writer(connection, study.id).changes(since=since)
+            there = None if self._current else columns_of(connection, "trials")
+            return Writer(connection, study.id, there).changes(since=since)
 
     def _check_still_there(self, connection: sql.Connection, study: StoredStudy) -> None:
         """A file may be replaced while it is in use: what is not the study that was opened is not written to."""
@@ -207,37 +218,46 @@ class SqlStorage:
 class Writer:
     """Reading and writing one study's trials inside a transaction."""
 
-    def __init__(self, connection: sql.Connection, study: int) -> None:
+    def __init__(self, connection: sql.Connection, study: int, there: set[str] | None = None) -> None:
         self._connection = connection
         self._study = study
+        # Columns: older files lack some.
+        self._there = {column.name for column in _trials.c} if there is None else there
 
     def changes(self, *, since: int) -> list[Trial]:
         """Trials asked or told in the event of this order or later, by number; every one of the study since 0."""
         # A column for whether a round was explored holds any number in SQLite, and is to be seen as it is.
-        columns = [sql.type_coerce(c, sql.Integer).label(c.name) if c.name == "explored" else c for c in _trials.c]
+        columns = [
+            sql.null().label(c.name) if c.name not in self._there
+            else sql.type_coerce(c, sql.Integer).label(c.name) if c.name == "explored" else c
+            for c in _trials.c
+        ]  # fmt: skip
         query = sql.select(*columns).where(_trials.c.study == self._study).order_by(_trials.c.number)
         if since > 0:
             # Two lookups by index rather than one scan: a long study is polled before every call.
             fresh = sql.union(
                 *(
                     sql.select(_trials.c.number).where(_trials.c.study == self._study, column >= since)
-                    for column in (_trials.c.asked_order, _trials.c.told_order)
+                    for column in (_trials.c.asked_order, _trials.c.told_order, _trials.c.constraints_order)
+                    if column.name in self._there
                 )
             )
             query = query.where(_trials.c.number.in_(fresh))
         return [from_row(row._asdict()) for row in self._connection.execute(query)]
 
     def save(self, trial: Trial) -> None:
-        """Insert a trial that is new, update one that has been answered."""
+        """Insert a trial that is new, update one that has been answered, or whose constraint values were told."""
         row = to_row(trial)
-        if trial.told_order is None or trial.told_order == trial.asked_order:
+        limited = trial.constraints_order is not None and trial.constraints_order > (trial.told_order or -1)
+        if not limited and (trial.told_order is None or trial.told_order == trial.asked_order):
             self._connection.execute(sql.insert(_trials).values(study=self._study, **row))
             return
-        outcome = {name: row[name] for name in ("state", "reward", "reason", "told_order", "told_at", "constraints")}
+        changes = ("constraints", "constraints_order") if limited else OUTCOME
+        before = _trials.c.constraints.is_(None) if limited else _trials.c.state == "pending"
         changed = self._connection.execute(
             sql.update(_trials)
-            .where(_trials.c.study == self._study, _trials.c.number == trial.number, _trials.c.state == "pending")
-            .values(**outcome)
+            .where(_trials.c.study == self._study, _trials.c.number == trial.number, before)
+            .values(**{name: row[name] for name in changes})
         )
         if changed.rowcount != 1:
             raise StorageError(f"Trial {trial.number} is no longer pending in the storage; nothing was written.")

@@ -24,9 +24,12 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
         context: under which the best is wanted, `(c,)`, or None.
     """
     answered = _answered(state, trials)
-    if policy.constraints:
+    if policy.constraint_count:
         answered = satisfying(answered if context is None else _under(context, answered))
-    if context is None or policy.constraints:
+        inside = state.inside(answered)  # one noisy value is not the whole truth
+        if inside is not None and inside.any():
+            answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
+    if context is None or policy.constraint_count:
         means = state.answered_means(answered)
     else:
         means = state.envelope(np.array([trial.point for trial in answered]), context).mean

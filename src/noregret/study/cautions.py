@@ -75,7 +75,7 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
 
 
 def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if not policy.constraints or len(answered) < TAUGHT_NOTHING:
+    if not policy.constraint_count or len(answered) < TAUGHT_NOTHING:
         return None
     if any(trial.constraints is not None for trial in answered):
         return None
@@ -87,7 +87,7 @@ def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]
 
 
 def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
-    if policy.constraints or all(trial.constraints is None for trial in answered):
+    if policy.constraint_count or all(trial.constraints is None for trial in answered):
         return None
     return (
         f"Constraint values are told, but {policy.algorithm} has no constraints: they are recorded and change nothing. "

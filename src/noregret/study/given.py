@@ -36,12 +36,10 @@ class Given:
         check_told(self._policy, self._goal, reward)
         return reward
 
-    def constraints(self, values: Any) -> Array | None:
-        """Constraint values, `(m,)`, read-only; None for none."""
-        if values is None:
-            return None
+    def constraints(self, values: Any) -> Array:
+        """Constraint values, `(m,)`, read-only."""
         g = np.atleast_1d(finite_array("constraints", values))
-        wanted = self._policy.constraints
+        wanted = self._policy.constraint_count
         if g.ndim != 1 or (wanted and len(g) != wanted):
             count = f"{wanted} numbers, one for each constraint" if wanted else "a vector of numbers"
             raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")

@@ -22,6 +22,7 @@ from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..policy.state import State
 from ..record import Event, Trial
+from ..slots.borders import Mask
 from ..slots.envelope import Bounds, Envelope
 from ..slots.memory import Evidence, Restart
 
@@ -40,6 +41,11 @@ def check_goal(goal: object) -> Goal:
     close = difflib.get_close_matches(str(goal).strip().lower(), GOALS, n=1, cutoff=LIKE)
     hint = f" Did you mean {close[0]!r}?" if isinstance(goal, str) and close else ""
     raise InvalidInput(f"`goal` is {shown(goal)}: it must be 'maximize' or 'minimize', what is told.{hint}")
+
+
+def has_channels(policy: AnyPolicy) -> bool:
+    """Whether each constraint has a posterior of its own."""
+    return isinstance(policy, Policy) and policy.constraints is not None
 
 
 def check_told(policy: AnyPolicy, goal: Goal, value: float) -> None:
@@ -97,6 +103,22 @@ class Turned:
         if seen.width is not None:
             return Envelope(0.0 - seen.mean, seen.std, seen.width, seen.valid_for)
         return Envelope(0.0 - seen.mean, seen.std, None, seen.valid_for, lower=0.0 - seen.upper, upper=0.0 - seen.lower)
+
+    def limit(self, j: int, points: Any = None, context: Array | None = None) -> Envelope:
+        """Bounds of constraint j, which has the user's sign."""
+        return self._state.limit(j, points, context)
+
+    def certain(self, points: Any, context: Array | None) -> Array:
+        """What is known of points satisfying all constraints, `(n,)`."""
+        return self._state.certain(points, context)
+
+    def infeasible(self, context: Array | None) -> float | None:
+        """Whether no point can satisfy all constraints, and with which probability."""
+        return self._state.infeasible(context)
+
+    def inside(self, trials: list[Trial]) -> Mask | None:
+        """Which answered trials satisfy all constraints in the posterior mean."""
+        return self._state.inside(trials)
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean of the loss at answered trials, `(n,)`."""

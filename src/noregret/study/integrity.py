@@ -70,7 +70,7 @@ class Auditor:
         for trial in stored:
             if trial.number in range(len(known)):
                 changed = self._compare(trial, known[trial.number])
-                reached = reached or known.order in (trial.asked_order, trial.told_order)
+                reached = reached or known.order in _orders(trial)
                 if not changed:
                     continue
             else:
@@ -83,7 +83,7 @@ class Auditor:
             fresh.append(trial)
         if not reached:
             self._fail(f"no longer holds event {known.order} of its record: the file has been replaced by another")
-        self._check_orders(fresh, known.order)
+        self._check_orders(fresh, known)
         return self._decoded(fresh)
 
     # -- one trial -----------------------------------------------------------------------------------------------
@@ -92,11 +92,15 @@ class Auditor:
         """Whether a trial known as pending has been answered since; nothing else may change."""
         if trial == old:
             return False
-        question = old if trial.told_order is None else old._replace(
-            state=trial.state, reward=trial.reward, reason=trial.reason, told_order=trial.told_order,
-            told_at=trial.told_at, constraints=trial.constraints,
-        )  # fmt: skip
-        if old.state != "pending" or trial != question:
+        question = old
+        if old.told_order is None and trial.told_order is not None:
+            question = question._replace(
+                state=trial.state, reward=trial.reward, reason=trial.reason, told_order=trial.told_order,
+                told_at=trial.told_at,
+            )  # fmt: skip
+        if old.constraints is None and (trial.constraints_order is not None or question is not old):
+            question = question._replace(constraints=trial.constraints, constraints_order=trial.constraints_order)
+        if question is old or trial != question:
             self._refuse(trial, "it is not what it was when it was read before")
         return True
 
@@ -132,6 +136,8 @@ class Auditor:
             self._refuse(trial, f"state {trial.state!r} with told_order {trial.told_order}, told_at {trial.told_at}")
         if trial.constraints is not None:
             self._check_constraints(trial, trial.constraints)
+        elif trial.constraints_order is not None:
+            self._refuse(trial, f"event {trial.constraints_order} told its constraint values, and it has none")
         if trial.told_order is None or trial.told_at is None:
             return
         added = trial.told_order == trial.asked_order
@@ -155,22 +161,26 @@ class Auditor:
             self._refuse(trial, str(error))
 
     def _check_constraints(self, trial: Trial, g: Array) -> None:
-        wanted = self._policy.constraints
-        if trial.state != "observed" or (wanted and len(g) != wanted) or np.abs(g).max(initial=0.0) > LARGEST_REWARD:
+        wanted = self._policy.constraint_count
+        by_themselves = trial.constraints_order
+        if by_themselves is None:
+            told = trial.state == "observed"
+        else:
+            told = trial.asked_order < by_themselves != trial.told_order
+            told = told and not (trial.state == "failed" and by_themselves > (trial.told_order or -1))
+        if not told or (wanted and len(g) != wanted) or np.abs(g).max(initial=0.0) > LARGEST_REWARD:
             self._refuse(trial, f"it is {trial.state} with {len(g)} constraint values; the policy has {wanted}")
 
     # -- together ------------------------------------------------------------------------------------------------
 
-    def _check_orders(self, fresh: list[Trial], order: int) -> None:
+    def _check_orders(self, fresh: list[Trial], known: Record) -> None:
         """Events are numbered 1, 2, ... without gaps or repeats."""
         events: list[tuple[int, Trial]] = []
         for trial in fresh:
-            known = trial.asked_order <= order  # an answer to a question known before
-            events += [] if known else [(trial.asked_order, trial)]
-            if trial.told_order is not None and (known or trial.told_order != trial.asked_order):
-                events.append((trial.told_order, trial))
+            before = _orders(known[trial.number]) if trial.number < len(known) else set()
+            events += [(order, trial) for order in _orders(trial) - before]
         events.sort(key=lambda event: event[0])
-        for expected, (found, trial) in enumerate(events, start=order + 1):
+        for expected, (found, trial) in enumerate(events, start=known.order + 1):
             if found != expected:
                 self._refuse(trial, f"it is in event {found}, where event {expected} is due")
 
@@ -198,6 +208,12 @@ class Auditor:
 
     def _fail(self, why: str) -> NoReturn:
         raise StorageError(f"The storage of {self._where} {why}. Nothing was written; open the study anew.")
+
+
+def _orders(trial: Trial) -> set[int]:
+    """The events in which a trial had a part."""
+    orders = (trial.asked_order, trial.told_order, trial.constraints_order)
+    return {order for order in orders if order is not None}
 
 
 def _inside(domain: Domain, point: Array) -> bool:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import baselines  # noqa: F401 - a stored study may be of one
 from ..baselines.scripted import ScriptedPolicy
 from ..checks import LARGEST_SEED, Array, integer, shown
-from ..errors import InvalidInput, NoRegretError, NoRegretWarning
+from ..errors import InvalidInput, NoRegretError, NoRegretWarning, TrialError
 from ..policy.availability import Available, Some, available
 from ..policy.engines import Decision
 from ..policy.policy import Policy
@@ -27,7 +27,7 @@ from ..slots.objective import SATURATED
 from .best import best_trial
 from .cautions import FIRST, cautions, next_look
 from .given import Given
-from .goal import AnyPolicy, AnyState, Goal, begun, check_goal
+from .goal import AnyPolicy, AnyState, Goal, begun, check_goal, has_channels
 from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
 
 if TYPE_CHECKING:
@@ -220,26 +220,45 @@ class Study:
         for restart in restarts[known:]:
             on_change(restart)
 
-    def tell(self, trial: Trial | int, reward: float, *, constraints: npt.ArrayLike | None = None) -> Trial:
+    def tell(
+        self, trial: Trial | int, reward: float | None = None, *, constraints: npt.ArrayLike | None = None
+    ) -> Trial:
         """Record the reward of a trial, in any order, any time later, from any process; returns it answered.
 
         Args:
             trial: as `ask` returned it, or its number.
-            reward: finite; True and False count as 1 and 0. Where the goal is to minimise, the loss.
-            constraints: constraint values g `(m,)`, satisfied when <= 0. Where the policy has constraints a trial told
-                without them is recorded and teaches nothing.
+            reward: finite; True and False count as 1 and 0. Where the goal is to minimise, the loss. None where only
+                the constraint values are known yet (a discount, days before the purchase).
+            constraints: constraint values g `(m,)`, satisfied when <= 0; together with the reward, or by themselves
+                before it. With `nr.EveryRound`, `nr.OnAverage` and `nr.Safe` also after it, and each teaches what it
+                says; other policies with constraints learn nothing of a reward without them.
         """
+        if reward is None and constraints is not None:
+            return self._write(self._limited, trial, constraints)
         g = None if constraints is None else self._given.constraints(constraints)
         answered = self._write(self._answered, trial, self._given.reward(reward), g)
         if len(self._record) >= self._look_at:
             self._look_for_wrong_scales()
         return answered
 
+    def _limited(self, trial: Trial | int, constraints: npt.ArrayLike) -> Trial:
+        g = self._given.constraints(constraints)
+        known = self._record.unlimited(trial)
+        policy = self.policy
+        if known.state == "observed" and policy.constraint_count and not has_channels(policy):
+            raise TrialError(
+                f"The reward of trial {known.number} was told without constraint values, and {policy.algorithm} learns "
+                "from both together: it is too late for them. Tell them with the reward, or before it; policies made "
+                "with `constraints=nr.EveryRound(...)` take them in any order."
+            )
+        return known.limited(constraints=g, order=self._record.order + 1)
+
     def _answered(self, trial: Trial | int, reward: float, constraints: Array | None) -> Trial:
         record = self._record
-        return record.pending(trial).answered(
-            reward=reward, constraints=constraints, order=record.order + 1, time=self._now()
-        )
+        known = record.pending(trial)
+        if constraints is not None and known.constraints is not None:
+            record.unlimited(known)  # an error: they are known
+        return known.answered(reward=reward, constraints=constraints, order=record.order + 1, time=self._now())
 
     def fail(self, trial: Trial | int, reason: str) -> Trial:
         """Record that a trial will never have a reward; a point that has only failed is not asked for again.
@@ -266,7 +285,8 @@ class Study:
         The point is `(d,)`, a dict of parameters, or a table's row: by the names of its columns where the domain has
         named parameters, by their order elsewhere.
         """
-        value, g, seen = self._given.reward(reward), self._given.constraints(constraints), self._given.context(context)
+        value, seen = self._given.reward(reward), self._given.context(context)
+        g = None if constraints is None else self._given.constraints(constraints)
         decision = self._given.point(point_or_parameters)
 
         def make() -> Trial:
@@ -301,11 +321,54 @@ class Study:
         return envelope.mean, envelope.std
 
     def bounds(
-        self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
+        self,
+        points: npt.ArrayLike | Mapping[str, Any] | None = None,
+        *,
+        context: npt.ArrayLike | None = None,
+        channel: int = 0,
     ) -> tuple[Array, Array]:
-        """The policy's lower and upper confidence bounds in the next round, each `(n,)`; see `predict`."""
-        envelope = self._envelope(points, context)
+        """The policy's lower and upper confidence bounds in the next round, each `(n,)`; see `predict`.
+
+        Args:
+            points: see `predict`.
+            context: see `predict`.
+            channel: 0 for the reward; j for constraint j, from 1, in its own units, where the policy was made with
+                `constraints=nr.EveryRound(...)` or one of its relatives.
+        """
+        most = self.policy.constraint_count if has_channels(self.policy) else 0
+        if channel and most:
+            why = "It is 0 for the reward, or the number of a constraint, from 1."
+            channel = integer("channel", channel, low=0, high=most, why=why)
+        envelope = self._envelope(points, context) if channel == 0 else self._limit(channel, points, context)
         return envelope.lower, envelope.upper
+
+    def _limit(self, channel: int, points: Any, context: Any) -> Envelope:
+        seen = self._given.context(context)
+        with self._lock:
+            return self._look().limit(channel, points, seen)
+
+    def feasible(
+        self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
+    ) -> Array:
+        """What is known of points `(n, d)` satisfying all constraints, `(n,)`, as the policy's world says.
+
+        With `nr.EveryRound` and `nr.OnAverage` the posterior probability that all g_j <= 0. With `nr.Safe` the
+        certificate: 1.0 where all upper bounds are at most 0 and at the points of `start`, else 0.0.
+        """
+        seen = self._given.context(context)
+        with self._lock:
+            return self._look().certain(points, seen)
+
+    def infeasible(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> float | None:
+        """Whether no point can satisfy all constraints any more: None, or how sure that is.
+
+        A number says that the lower bound of some constraint is above 0 at every arm (of a continuous domain, at every
+        candidate of the search and every point tried), and how probable it is at least that all those bounds hold; 0
+        where nothing is proved for them.
+        """
+        seen = self._given.context(context)
+        with self._lock:
+            return self._look().infeasible(seen)
 
     def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial:
         """The answered trial of the highest posterior mean (the earliest, where several are at that point).
@@ -438,7 +501,7 @@ class Study:
     def _look_for_wrong_scales(self) -> None:
         with self._lock:
             trials = self._record[:]
-            self._look_at = next_look(len(trials), constrained=self.policy.constraints > 0)
+            self._look_at = next_look(len(trials), constrained=self.policy.constraint_count > 0)
             found = cautions(self.policy, trials, self._state.multipliers)
         self._warn(found, stacklevel=4)
 

@@ -98,7 +98,16 @@ class Driver:
         return (
             study.predict(self.probes, context=context), study.bounds(self.probes, context=context), study.width,
             study.information_gain, study.restarts, study.minimum, study.multipliers, study.norm_bounds, _best(study),
+            *self._limits(study, context),
         )  # fmt: skip
+
+    def _limits(self, study: Study, context: Array | None) -> tuple[Any, ...]:
+        """What is known of constraints that have posteriors of their own."""
+        if self.policy.constraints is None:
+            return ()
+        channels = range(1, self.policy.constraints.count + 1)
+        bounds = [study.bounds(self.probes, context=context, channel=j) for j in channels]
+        return *bounds, study.feasible(self.probes, context=context), study.infeasible(context=context)
 
     # -- the world -----------------------------------------------------------------------------------------------
 
@@ -114,7 +123,7 @@ class Driver:
 
     def _constraints(self, trial: Trial) -> list[float] | None:
         place = self._place(trial)
-        return [float(np.cos(7.0 * place + j)) for j in range(self.policy.constraints)] or None
+        return [float(np.cos(7.0 * place + j)) for j in range(self.policy.constraint_count)] or None
 
     def _place(self, trial: Trial) -> float:
         row = trial.point if trial.context is None else np.concatenate([trial.context, trial.point])

@@ -57,7 +57,7 @@ Lengths = float | list[float]  # one for all columns, or one for each
 LEFT_OUT = {
     "domain": "it is made of [parameters] and `grid`",
     "context": "contexts are for programs that ask and tell by themselves",
-    "constraints": "constraint values are for programs that tell them with each reward",
+    "constraints": "an objective gives one number, and constraint values are told from Python",
     "change_points": "of a real objective nobody knows them",
 }
 _CONSTRAINED = (

@@ -7,7 +7,7 @@ from typing import Any
 from ...domain import Arms, Domain
 from ...search.boxes import PointSearch
 from .arms import ArmEngine
-from .base import BestReward, Decision, Engine, Question, Units, row_of, table
+from .base import BestReward, Decision, Engine, Limit, Limits, Question, Units, row_of, table
 from .points import PointEngine
 
 __all__ = [
@@ -15,6 +15,8 @@ __all__ = [
     "BestReward",
     "Decision",
     "Engine",
+    "Limit",
+    "Limits",
     "PointEngine",
     "Question",
     "Units",

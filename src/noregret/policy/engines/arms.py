@@ -18,7 +18,18 @@ from ...search.arms import best_arm, checked_scores
 from ...slots.envelope import Bounds, Envelope
 from ...slots.view import TableView
 from ..availability import Available
-from .base import Decision, Engine, Question, Units, multiple, none_left, table
+from .base import (
+    Decision,
+    Engine,
+    Limits,
+    Question,
+    Units,
+    best_admitted,
+    moved,
+    multiple,
+    none_left,
+    table,
+)
 
 
 @final
@@ -36,7 +47,9 @@ class ArmEngine(Engine[TableBelief]):
         """A belief over the table; what a kernel makes of it is worked out once."""
         key = (kernel, regularization, drift)
         if key not in self._empty:
-            self._empty = {key: self._made(*key)}  # of the last kernel alone: fits make many
+            if len(self._empty) >= self.channels:  # of the last kernels alone: fits make many
+                self._empty = {}
+            self._empty[key] = self._made(*key)
         return TableBelief(self._empty[key].copy(), apart=apart)
 
     def _made(self, kernel: Kernel, regularization: float, drift: float | None) -> ArmPosterior | DriftingPosterior:
@@ -106,6 +119,9 @@ class ArmEngine(Engine[TableBelief]):
         start = self._row(context) * len(self.domain)
         return np.arange(start, start + len(self.domain))
 
+    def candidates(self) -> None:
+        """All arms."""
+
     def fail(self, trial: Trial) -> None:
         """Set an arm aside, and those that coincide with it."""
         self._failed |= self._arms_at(trial)
@@ -126,7 +142,10 @@ class ArmEngine(Engine[TableBelief]):
         question = question.centred()
         arms = None if available is None else available.arms
         count = len(self.domain) if arms is None else len(arms)
-        scores = checked_scores(question.score.on_table(_Table(self, belief, question, arms)), count)
+        view = _Table(self, belief, question, arms)
+        scores = checked_scores(question.score.on_table(view), count)
+        if question.limits is not None:
+            scores = self._judged(scores, view, question.limits, available)
         size = belief.answered.prior.size * question.units.unit if question.score.in_rewards else 1.0
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
@@ -135,6 +154,16 @@ class ArmEngine(Engine[TableBelief]):
             scores[list(self._failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
         return Decision(self.domain.points[arm], arm, explored=False)
+
+    def _judged(self, scores: Array, view: _Table, limits: Limits, available: Available | None) -> Array:
+        """What constraints make of scores; failed arms are out before that."""
+        if self._failed:
+            failed = np.isin(np.arange(len(self.domain)) if view.arms is None else view.arms, list(self._failed))
+            none_left(available is None and bool(failed.all()))
+            scores = np.where(failed, -np.inf, scores)
+        judged = checked_scores(limits.world.judged(scores, view), len(scores))
+        none_left(bool(np.isneginf(judged).all()) and available is None)
+        return judged
 
     def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
         """A uniformly drawn arm."""
@@ -163,25 +192,50 @@ class _Table(TableView):
     """A round on the table, or on some of its arms."""
 
     def __init__(self, engine: ArmEngine, belief: TableBelief, question: Question, arms: IndexArray | None) -> None:
-        self._belief, self._question, self._arms = belief, question, arms
+        self._belief, self._question, self.arms = belief, question, arms
         self._cells = engine.cells(question.context)
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self.norm_growth = question.norm_growth
+        self.points = engine.domain.points if arms is None else engine.domain.points[arms]
+        if question.limits is not None:
+            self.books, self.context = question.limits.books, question.context
+            self.limit_sizes = np.array(
+                [each.belief.answered.prior.size * each.units.unit for each in question.limits.each]
+            )
+
+    def _where(self) -> IndexArray | None:
+        """The cells of the arms that may be played; None for all of a table without contexts."""
+        if self.arms is None:
+            return self._cells
+        return self.arms if self._cells is None else self._cells[self.arms]
+
+    def limits(self) -> list[Envelope]:
+        cells = self._where()
+        found = () if self._question.limits is None else self._question.limits.each
+        return [each.bounds(*each.units.rewards(*each.belief.predict(cells)), cells) for each in found]
+
+    def informs(self, places: IndexArray, goals: IndexArray) -> Array:
+        cells = np.arange(len(self.points)) if (where := self._where()) is None else where
+        found = () if self._question.limits is None else self._question.limits.each
+        return np.array(
+            [moved(each.belief, cells[places], cells[goals]) / each.belief.answered.prior.size for each in found]
+        )
 
     def _moments(self) -> tuple[Array, Array]:
         mean, std = self._belief.predict(self._cells)
-        if self._arms is not None:
-            mean, std = mean[self._arms], std[self._arms]
+        if self.arms is not None:
+            mean, std = mean[self.arms], std[self.arms]
         return self._question.units.rewards(mean, std)
 
     def envelope(self) -> Envelope:
         cells = self._cells
-        if self._arms is not None:
-            cells = self._arms if cells is None else cells[self._arms]
+        if self.arms is not None:
+            cells = self.arms if cells is None else cells[self.arms]
         return self._question.bounds(*self._moments(), cells)
 
     def best_mean(self) -> float:
-        return float(self._moments()[0].max())
+        means = self._moments()[0]
+        return float(means.max() if self._question.limits is None else best_admitted(means, self.limits()))
 
     def best_reward(self) -> float:
         best = self._question.best_reward(self._question.context)
@@ -190,5 +244,5 @@ class _Table(TableView):
     def draw(self) -> Array:
         # At all arms, whichever are available: what is drawn at one does not depend on which others are.
         drawn = self._belief.draw(self.randomness.generator, self._cells, width=multiple(self.width))
-        drawn = drawn if self._arms is None else drawn[self._arms]
+        drawn = drawn if self.arms is None else drawn[self.arms]
         return self._question.units.rewards(drawn, drawn[:0])[0]

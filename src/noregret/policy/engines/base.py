@@ -21,6 +21,9 @@ from ...posterior import Belief
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm
+from ...slots.books import Books
+from ...slots.borders import admitted
+from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, Envelope
 from ...slots.scores import Score
 from ...warping import Warp
@@ -79,6 +82,22 @@ class Units(NamedTuple):
         return mean, std
 
 
+class Limit(NamedTuple):
+    """What is believed of one constraint."""
+
+    belief: Any  # of the engine's kind
+    bounds: Bounds
+    units: Units
+
+
+class Limits(NamedTuple):
+    """What is believed of all constraints, and in which sense they must hold."""
+
+    world: Constraints
+    each: tuple[Limit, ...]
+    books: Books
+
+
 BestReward = Callable[[Array | None], float | None]  # of a context; None before the first
 
 
@@ -95,6 +114,7 @@ class Question(NamedTuple):
         randomness: of the trial.
         score: what makes a point attractive in this round.
         norm_growth: how many times larger the guess of the norm in force is than the first, where it is guessed.
+        limits: of the constraints that have posteriors of their own; None where there are none.
     """
 
     round: int
@@ -106,6 +126,7 @@ class Question(NamedTuple):
     randomness: Randomness
     score: Score
     norm_growth: float = 1.0
+    limits: Limits | None = None
 
     def centred(self) -> Question:
         """The same question about rewards less the centre, which would only cost digits, where the bounds allow it."""
@@ -128,6 +149,7 @@ class Engine(ABC, Generic[B]):
 
     domain: Domain
     context: Domain | None
+    channels: int = 1  # functions that are learned, the reward among them
 
     @abstractmethod
     def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: float | None) -> B:
@@ -172,6 +194,10 @@ class Engine(ABC, Generic[B]):
     @abstractmethod
     def envelope(self, belief: B, bounds: Bounds, units: Units, points: Any, context: Array | None) -> Envelope:
         """The bounds of f at points of the domain (all arms, where it has them and None is given)."""
+
+    @abstractmethod
+    def candidates(self) -> Array | None:
+        """Points `(n, d)` that stand for the domain; None for all arms."""
 
     @abstractmethod
     def fail(self, trial: Trial) -> None:
@@ -272,3 +298,20 @@ def multiple(width: float | None) -> float:
             "are none: give it a `Width`, or another score."
         )
     return width
+
+
+def moved(belief: Belief[Any], places: Any, goals: Any) -> Array:
+    """How far an answer at each of the places would move the mean at each of the goals, `(p, g)`.
+
+    |cov(x, y)| / sqrt(var(x) + lambda) is the standard deviation of the change of the mean at y.
+    """
+    count = len(places)
+    covariance = belief.answered.covariance(np.concatenate([places, goals]))
+    variances = np.maximum(covariance.diagonal()[:count], 0.0)
+    return np.asarray(np.abs(covariance[:count, count:]) / np.sqrt(variances + belief.answered.regularization)[:, None])
+
+
+def best_admitted(means: Array, limits: list[Envelope]) -> float:
+    """The best of the means where all constraints are satisfied in the mean; where none is, the worst of them."""
+    inside = means[admitted(limits)]
+    return float(inside.max() if len(inside) else means.min())

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...blas import with_one_thread
-from ...checks import Array, frozen
+from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Box, Domain, Space, enclosing_box
 from ...errors import InvalidInput
 from ...kernels import Kernel
@@ -21,7 +21,21 @@ from ...search.boxes import Found, PointSearch, coarse, real_columns
 from ...slots.envelope import Bounds, Envelope
 from ...slots.view import PointView, Pointwise, Surface
 from ..availability import Available
-from .base import Decision, Engine, Question, Units, multiple, none_left, nothing_left, row_of, rows_of
+from .base import (
+    Decision,
+    Engine,
+    Limit,
+    Limits,
+    Question,
+    Units,
+    best_admitted,
+    moved,
+    multiple,
+    none_left,
+    nothing_left,
+    row_of,
+    rows_of,
+)
 
 MOST_DRAWS = 1000  # of a uniform point that has not failed
 NEARLY = 0.01  # share of the diagonal within which a point that has only failed is not tried again
@@ -105,6 +119,10 @@ class PointEngine(Engine[PointBelief]):
             raise InvalidInput("This domain is continuous: say at which points, `(n, d)`, to predict.")
         return self.domain.points
 
+    def candidates(self) -> Array:
+        """The arms, or the candidates that a search begins with."""
+        return self.domain.points if isinstance(self.domain, Arms) else self._standing_points(self.domain)
+
     def fail(self, trial: Trial) -> None:
         """Set the neighbourhood of a point aside."""
         self._failed[trial.point.tobytes()] = trial.point
@@ -127,6 +145,9 @@ class PointEngine(Engine[PointBelief]):
         points = self._standing_points(domain)
         view = _Round(self, belief, question, points)
         surface = score.on_points(view)
+        limits = question.limits
+        if limits is not None:
+            surface = limits.world.on_points(surface, view)
         scores = checked_scores(view.of_candidates(surface), len(points))
         none_left(bool(np.isneginf(scores).all()))
         self.found = self.search.maximize(
@@ -138,7 +159,9 @@ class PointEngine(Engine[PointBelief]):
             rng=lambda: question.randomness.generator,
         )
         placed = score.placed(self.found.point, surface, view)
-        if self.search.apart and self.context is None:
+        if limits is not None:
+            placed = limits.world.placed(placed, surface, view)
+        if self.search.apart and self.context is None and (limits is None or limits.world.movable):
             placed = self.search.moved_apart(
                 placed, surface, domain, standing=points, tried=belief.asked.points, noisy=belief.answered.noisy,
                 rng=lambda: question.randomness.generator,
@@ -150,8 +173,11 @@ class PointEngine(Engine[PointBelief]):
         """The best of finitely many points, ties broken at random."""
         domain, score = self.domain, question.score
         points = available.points if available is not None else domain.points  # type: ignore[union-attr]  # of arms
-        surface = score.on_points(_Round(self, belief, question, points, alone=True))
+        view = _Round(self, belief, question, points, alone=True)
+        surface = score.on_points(view)
         scores = checked_scores(surface.values(points), len(points))
+        if question.limits is not None:
+            scores = checked_scores(question.limits.world.judged(scores, view), len(points))
         prior = float(np.sqrt(belief.answered.kernel.diagonal(rows_of(question.context, points)).max()))
         size = prior * question.units.unit if score.in_rewards else 1.0
         if available is not None:
@@ -190,7 +216,7 @@ class PointEngine(Engine[PointBelief]):
     def standing(self, posterior: PointPosterior, points: Array) -> tuple[Array, Array]:
         """Mean and std at the arms or the standing candidates, fresh arrays, kept up to date from round to round."""
         if posterior not in self._standing:
-            if len(self._standing) > 1:  # those of posteriors that a fit or a restart has replaced
+            if len(self._standing) > 2 * self.channels - 1:  # those of posteriors that a fit or a restart has replaced
                 self._standing = {}
             self._standing[posterior] = Standing(posterior, points)
         return self._standing[posterior].predict()
@@ -255,6 +281,64 @@ class _Round(PointView):
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self._known: tuple[Array, Array] | None = None
         self._coarse = False
+        self.sides = (
+            np.maximum(np.ptp(engine.domain.points, axis=0), 1e-300)
+            if isinstance(engine.domain, Arms)
+            else engine.domain.upper - engine.domain.lower
+        )
+        self.limits_symmetric = True
+        if question.limits is not None:
+            self._prepare(question.limits)
+
+    def _prepare(self, limits: Limits) -> None:
+        rows = rows_of(self._question.context, self.points[:1])
+        priors = [float(each.belief.answered.kernel.diagonal(rows)[0]) for each in limits.each]
+        units = [each.units.unit for each in limits.each]
+        self.books, self.context = limits.books, self._question.context
+        self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
+        self.limits_symmetric = all(each.bounds.pointwise and each.bounds.width is not None for each in limits.each)
+
+    def _each(self) -> tuple[Limit, ...]:
+        limits = self._question.limits
+        return () if limits is None else limits.each
+
+    def limits(self, points: Array | None = None) -> list[Envelope]:
+        points = self.points if points is None else points
+        rows = rows_of(self._question.context, points)
+        standing = self._coarse and points is self.points and not self._alone and self._question.context is None
+        found = []
+        for each in self._each():
+            belief = each.belief
+            moments = self._stood(belief) if standing else belief.predict(rows)
+            found.append(each.bounds(*each.units.rewards(*moments), rows))
+        return found
+
+    def _stood(self, belief: PointBelief) -> tuple[Array, Array]:
+        spread = belief.spread
+        mean, std = self._engine.standing(belief.answered, self.points)
+        return mean, std if spread is belief.answered else self._engine.standing(spread, self.points)[1]
+
+    def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
+        rows, found = rows_of(self._question.context, points), []
+        for each in self._each():
+            at, unit = each.belief.gradients(rows), each.units.unit
+            envelope = each.bounds(*each.units.rewards(at.mean, at.std), rows)
+            slopes = [unit * gradient[:, -points.shape[1] :] for gradient in (at.mean_gradient, at.std_gradient)]
+            found.append((envelope, *slopes))
+        return found
+
+    def informs(self, places: IndexArray, goals: IndexArray) -> Array:
+        rows = rows_of(self._question.context, self.points)
+        each = zip(self._each(), self.limit_sizes, strict=True)
+        return np.array([moved(one.belief, rows[places], rows[goals]) * one.units.unit / size for one, size in each])
+
+    def tried(self) -> Array:
+        width = 0 if self._question.context is None else len(self._question.context)
+        points = self._belief.asked.points[:, width:]
+        return points.copy() if not width else np.unique(points, axis=0)
+
+    def at(self, points: Array) -> _Round:
+        return _Round(self._engine, self._belief, self._question, points, alone=True)
 
     def of_candidates(self, surface: Surface) -> Array:
         """The scores that the search begins with, `(n,)`."""
@@ -289,6 +373,8 @@ class _Round(PointView):
     def _best_mean(self) -> float:
         """Over the candidates and the points observed, in the belief's units."""
         posterior, context = self._belief.answered, self._question.context
+        if self._question.limits is not None:
+            return self._best_mean_inside()
         means = self._moments(self.points)[0]
         if not posterior.rank or self._alone:
             return float(means.max())
@@ -298,6 +384,12 @@ class _Round(PointView):
             return max(best, float(posterior.observed_means().max()))
         observed = np.unique(posterior.points[:, len(context) :], axis=0)
         return max(best, float(posterior.mean(rows_of(context, observed)).max()))
+
+    def _best_mean_inside(self) -> float:
+        """Likewise, of the points that satisfy the constraints in the mean; observed ones, where there are any."""
+        observed = self.points if self._alone or not self._belief.answered.rank else self.tried()
+        means = self._belief.predict(rows_of(self._question.context, observed))[0]
+        return best_admitted(means, self.limits(observed))
 
     def best_reward(self) -> float:
         best = self._question.best_reward(self._question.context)

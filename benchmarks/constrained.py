@@ -1,0 +1,223 @@
+"""Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
+
+    python benchmarks/constrained.py [every-round] [average] [safe] [--runs N] [--rounds T] [--side N]
+
+`every-round` is Shi & Eryilmaz's problem of section E.1 on 121 x 121 arms: sum of the positive parts of g a round, the
+share of the last 100 rounds with g > .02, and the regret of the last 100, noiseless and noisy, by rule. `average` is a
+world in which the average binds: contexts, late answers, and changes that the policies are told. `safe` are random
+problems with one point known to be safe: runs with a violation, and the regret.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+
+import numpy as np
+from scipy.optimize import linprog
+
+import noregret as nr
+from noregret.environments import small_feasible_region
+from noregret.slots.envelope import ConstantWidth
+
+NOISE = 0.1
+
+
+def every_round(runs: int, rounds: int, side: int) -> None:
+    problem, axis = small_feasible_region, np.linspace(0, 6, side)
+    arms = nr.Arms(np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2))
+    kernel = nr.Matern(2.5, lengthscale=1.0)
+    rewards, g = problem.reward(arms.points), problem.constraint(arms.points)[:, 0]
+    best = rewards[g <= 0].max()
+    print(f"every round: E.1, {side} x {side} arms, T = {rounds}, {runs} runs")
+    print(f"{'rule':24s} {'g':10s} strong V a round   last 100: g > .02   regret of the last 100")
+    for noisy in (False, True):
+        std = NOISE if noisy else 0.0
+        env = nr.Environment(
+            problem.reward, domain=arms, noise=NOISE, constraints=problem.constraint, constraint_noise=std
+        )
+        plain = nr.gp_ucb(arms, kernel, noise=NOISE)
+        policies = {
+            f"EveryRound, width {width:g}": plain.using(
+                constraints=nr.EveryRound(noise=std, regularization=NOISE**2 if noisy else 1e-4),
+                confidence=ConstantWidth(value=width),
+            )
+            for width in (2.0, 1.0)
+        }
+        shi = nr.gp_ucb_noisy_constraints if noisy else nr.gp_ucb_noiseless_constraints
+        policies[f"Algorithm {3 if noisy else 2}"] = shi(
+            arms, kernel, noise=NOISE, norm_bound=1.0, epoch=20, epochs=max(rounds // 20, 1), regularization=NOISE**2
+        )
+        for name, policy in policies.items():
+            played = [nr.simulate(policy, env, rounds, seed=seed).arms for seed in range(runs)]
+            strong = [np.maximum(g[arm], 0).mean() for arm in played]
+            late = [(g[arm[-100:]] > 0.02).mean() for arm in played]
+            regret = [best - rewards[arm[-100:]].mean() for arm in played]
+            shown = "   ".join(f"{np.mean(x):8.4f} +- {_error(x):.4f}" for x in (strong, late, regret))
+            print(f"{name:24s} {'noisy' if noisy else 'exact':10s} {shown}", flush=True)
+
+
+def _error(values: list[float]) -> float:
+    return float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+
+
+# -- on average ----------------------------------------------------------------------------------------------------
+
+CONTEXTS, ACTIONS, DELAY = 12, 30, 10.0
+STEPS = (0.01, 0.03)
+
+
+class World:
+    """Contexts and actions; reward and constraint change twice; answers come late. The average constraint binds."""
+
+    def __init__(self, seed: int, rounds: int) -> None:
+        self.rounds, self.changes = rounds, (rounds // 3, 2 * rounds // 3)
+        rng = np.random.default_rng([seed, 77])
+        z, x = np.linspace(0, 1, CONTEXTS), np.linspace(0, 1, ACTIONS)
+        K = np.kron(_correlations(z), _correlations(x))
+        values, vectors = np.linalg.eigh(K)
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+
+        def draw() -> np.ndarray:
+            return (root @ rng.standard_normal(len(root))).reshape(CONTEXTS, ACTIONS)
+
+        self.f, self.g = [], []
+        for _ in range(3):
+            self.f.append(draw())
+            while True:
+                g = draw() - 0.4
+                if (g.min(axis=1) < -0.1).all():
+                    break
+            self.g.append(g + 0.8)
+        self.contexts = rng.integers(CONTEXTS, size=rounds)
+        self.noise = NOISE * rng.standard_normal((2, rounds))
+        self.delays = rng.geometric(1 / (1 + DELAY), size=rounds) - 1
+        self.best = [_best_on_average(f, g) for f, g in zip(self.f, self.g, strict=True)]
+
+
+def _correlations(points: np.ndarray) -> np.ndarray:
+    return np.exp(-((points[:, None] - points) ** 2) / (2 * 0.2**2))
+
+
+def _best_on_average(f: np.ndarray, g: np.ndarray) -> float:
+    """The largest average reward of a mixture that satisfies the constraint on average."""
+    one_each = np.kron(np.eye(CONTEXTS), np.ones((1, ACTIONS)))
+    found = linprog(
+        -f.ravel() / CONTEXTS, A_ub=g.reshape(1, -1) / CONTEXTS, b_ub=[0.0], A_eq=one_each, b_eq=np.ones(CONTEXTS)
+    )
+    return float(-found.fun)
+
+
+def _play(world: World, policy: nr.Policy) -> tuple[float, float]:
+    """Regret against the best mixture, and [sum of g]^+ a round."""
+    study = nr.Study(policy, seed=0)
+    z = np.linspace(0, 1, CONTEXTS)
+    regret = total = 0.0
+    due: dict[int, list[tuple[int, float, float]]] = {}
+    for t in range(world.rounds):
+        trial = study.ask([z[world.contexts[t]]])
+        period = int(np.searchsorted(world.changes, t, side="right"))
+        f, g = (table[period][world.contexts[t], trial.arm] for table in (world.f, world.g))
+        regret, total = regret + world.best[period] - f, total + g
+        answer = (trial.number, f + world.noise[0, t], g + world.noise[1, t])
+        due.setdefault(t + int(world.delays[t]), []).append(answer)
+        for number, reward, value in due.pop(t, []):
+            study.tell(number, reward, constraints=[value])
+    return regret, max(total, 0.0) / world.rounds
+
+
+def on_average(runs: int, rounds: int) -> None:
+    worlds = [World(seed, rounds) for seed in range(runs)]
+    arms, contexts = nr.Arms.grid(0, 1, ACTIONS), nr.Arms.grid(0, 1, CONTEXTS)
+    kernel, memory = nr.SquaredExponential([0.2, 0.2]), nr.RestartAt(worlds[0].changes)
+    width = ConstantWidth(value=2.0)
+    common = {"noise": NOISE, "context": contexts, "pending": "hallucinate", "memory": memory}
+    plain = nr.gp_ucb(arms, kernel, **common).using(confidence=width)
+    shi = nr.gp_ucb_noisy_constraints(
+        arms, kernel, **common, norm_bound=1.0, epoch=20, epochs=max(rounds // 20, 1), regularization=NOISE**2
+    )
+    policies = {"Algorithm 3, S = 20": shi.using(confidence=width)}
+    policies |= {f"OnAverage, step {step:g}": plain.using(constraints=nr.OnAverage(step=step)) for step in STEPS}
+    print(f"on average: {CONTEXTS} contexts, {ACTIONS} actions, T = {rounds}, changes told, {runs} runs")
+    print("rule                     regret                 V_T / T")
+    for name, policy in policies.items():
+        found = np.array([_play(world, policy) for world in worlds])
+        shown = "   ".join(f"{np.mean(x):9.4f} +- {_error(list(x)):.4f}" for x in found.T)
+        print(f"{name:24s} {shown}", flush=True)
+
+
+# -- safely --------------------------------------------------------------------------------------------------------
+
+
+def safely(runs: int, rounds: int) -> None:
+    print(f"safely: delta = .05, T = {rounds}, {runs} runs")
+    print("problem              runs with a violation   regret            of the pessimistic rule")
+    line = nr.Arms.grid(0, 1, 60)
+    axis = np.linspace(0, 1, 15)
+    square = nr.Arms(np.stack(np.meshgrid(axis, axis, indexing="ij"), -1).reshape(-1, 2))
+    for label, arms, kernel in (
+        ("60 arms on a line", line, nr.SquaredExponential(0.15)),
+        ("15 x 15 arms", square, nr.SquaredExponential(0.3)),
+    ):
+        root = np.linalg.cholesky(kernel(arms.points, arms.points) + 1e-9 * np.eye(len(arms.points)))
+        violated, regrets, pessimists = 0, [], []
+        for seed in range(runs):
+            rng = np.random.default_rng([seed, 11])
+            f, g = root @ rng.standard_normal(len(root)), root @ rng.standard_normal(len(root))
+            while g.min() >= -0.8:
+                g = root @ rng.standard_normal(len(root))
+            start = int(rng.choice(np.flatnonzero(g < -0.5)))
+            policy = nr.gp_ucb(arms, kernel, noise=NOISE, constraints=nr.Safe(start=arms.points[[start]], delta=0.05))
+            study, best = nr.Study(policy, seed=seed), f[g <= 0].max()
+            played = []
+            for _ in range(rounds):
+                trial = study.ask()
+                played.append(trial.arm)
+                noise = NOISE * rng.standard_normal(2)
+                study.tell(trial, f[trial.arm] + noise[0], constraints=[g[trial.arm] + noise[1]])
+            violated += bool((g[played] > 0).any())
+            regrets.append(float(np.maximum(best - f[played], 0).sum()))
+            pessimists.append(_pessimist(f, g, arms, kernel, start, rounds, seed))
+        print(
+            f"{label:20s} {violated:10d} of {runs:<8d}  {np.mean(regrets):7.1f} +- {_error(regrets):<7.1f}"
+            f"  {np.mean(pessimists):7.1f} +- {_error(pessimists):.1f}",
+            flush=True,
+        )
+
+
+def _pessimist(f, g, arms, kernel, start, rounds, seed) -> float:
+    """Regret of the best upper bound among the arms whose upper bound of g is at most 0, of Theorem 1."""
+    rng = np.random.default_rng([seed, 12])
+    plain = nr.gp_ucb(arms, kernel, noise=NOISE, delta=0.05, constraints=nr.EveryRound())
+    study, total, best = nr.Study(plain, seed=seed), 0.0, f[g <= 0].max()
+    for _ in range(rounds):
+        safe = study.bounds(channel=1)[1] <= 0.0
+        safe[start] = True
+        upper = np.where(safe, study.bounds()[1], -np.inf)
+        arm = int(upper.argmax())
+        total += max(best - f[arm], 0.0)
+        noise = NOISE * rng.standard_normal(2)
+        study.add(arms.points[arm], f[arm] + noise[0], constraints=[g[arm] + noise[1]])
+    return total
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    worlds = ("every-round", "average", "safe")
+    parser.add_argument("worlds", nargs="*", metavar="world", help=", ".join(worlds))
+    parser.add_argument("--runs", type=int, default=4)
+    parser.add_argument("--rounds", type=int, default=None, help="340 of E.1, 1200 on average, 300 safely unless given")
+    parser.add_argument("--side", type=int, default=121, help="arms along each side of E.1")
+    given = parser.parse_args()
+    chosen = given.worlds or worlds
+    warnings.simplefilter("ignore", nr.NoRegretWarning)
+    if "every-round" in chosen:
+        every_round(given.runs, given.rounds or 340, given.side)
+    if "average" in chosen:
+        on_average(given.runs, given.rounds or 1200)
+    if "safe" in chosen:
+        safely(given.runs, given.rounds or 300)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""What is believed of constraints that have posteriors of their own: a ledger for each, beside that of the reward.
+
+A channel is a ledger of trials whose reward is the constraint value; everything that a ledger does for rewards (fits,
+windows, what unanswered trials count as) it does for these.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import attrgetter
+from typing import Any, Self, final
+
+import numpy as np
+
+from ..checks import Array
+from ..record import Event, Trial
+from ..slots.borders import hopeless
+from ..slots.constraints import Constraints
+from ..slots.envelope import Bounds, Envelope, Progress
+from ..theory.information import GreedyDesign
+from .engines import Engine, Limit, Limits, table
+from .fits import Fits
+from .ledger import AskedSince, Ledger
+from .policy import Policy
+
+_number = attrgetter("number")
+
+
+@final
+class Channel:
+    """One constraint.
+
+    Args:
+        policy: whose reward the constraint is (`Policy.of_channel`).
+        engine: of the policy.
+        asked_since: as of the reward's ledger.
+        seed: of the run.
+        index: of the constraint, from 0.
+    """
+
+    def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince, *, seed: int, index: int) -> None:
+        self.policy, self._index = policy, index
+        self.ledger = Ledger(policy, engine, asked_since, of_reward=False)
+        self.fits = None if policy.refit is None else Fits(policy, policy.refit, seed=seed)
+        self._guess = policy.confidence.guess()
+        self._design: tuple[float, GreedyDesign] | None = None
+
+    def value_of(self, trial: Trial) -> Trial:
+        """The trial as if its constraint value had been its reward."""
+        g = trial.constraints
+        if g is None:
+            return trial._replace(reward=None)
+        return trial._replace(reward=float(g[self._index]), state="observed", reason=None)
+
+    def check(self, rounds: int) -> None:
+        """Look whether the data contradict a guess."""
+        if self._guess is not None:
+            self._guess.check(rounds, self.ledger.belief.answered)
+
+    def bounds(self, t: int, since: int) -> Bounds:
+        """The bounds of round t, the t-th since the last cut."""
+        belief = self.ledger.belief
+        guessed = None if self._guess is None else self._guess.bound
+        progress = Progress(belief.asked, guessed, lambda: self._greedy(since), 1.0, None, belief.answered)
+        return self.policy.confidence.bounds(t, progress)
+
+    def _greedy(self, since: int) -> GreedyDesign:
+        policy = self.policy
+        ridge = policy.memory.regularization(since, policy.regularization)
+        if self._design is None or self._design[0] != ridge:
+            self._design = ridge, GreedyDesign(policy.kernel, table(policy.domain, policy.context), ridge)
+        return self._design[1]
+
+    def copy(self, engine: Engine[Any], asked_since: AskedSince) -> Channel:
+        """An independent one in the same state."""
+        other = Channel.__new__(Channel)
+        other.__dict__.update(self.__dict__)
+        other.ledger = self.ledger.copy(engine, asked_since)
+        other.fits = None if self.fits is None else self.fits.copy()
+        other._guess = None if self._guess is None else self._guess.copy()
+        return other
+
+
+@final
+class Channels:
+    """All constraints of a policy, and what violations cost."""
+
+    def __init__(
+        self, policy: Policy, world: Constraints, engine: Engine[Any], asked_since: AskedSince, *, seed: int
+    ) -> None:
+        self.world = world
+        self.each = [
+            Channel(policy.of_channel(j + 1), engine, asked_since, seed=seed, index=j) for j in range(world.count)
+        ]
+        self.books = world.begin()
+        self._waiting: list[Trial] = []  # whose constraint values came in since the last decision, and failed ones
+
+    @property
+    def due(self) -> bool:
+        """Whether anything waits to be taken in."""
+        return bool(self._waiting) or any(channel.ledger.fresh for channel in self.each)
+
+    @property
+    def prices(self) -> Array:
+        """Of violations, `(m,)`."""
+        return self.books.prices
+
+    def ask(self, trial: Trial, engine: Engine[Any], t: int, since: int) -> None:
+        """A trial has been asked for."""
+        for channel in self.each:
+            channel.ledger.ask(trial)
+        self.books.asked(trial, lambda: self._at(trial, engine, t, since))
+
+    def _at(self, trial: Trial, engine: Engine[Any], t: int, since: int) -> list[Envelope]:
+        found = []
+        for channel in self.each:
+            cell, units = np.array([engine.cell(trial)]), channel.ledger.units
+            found.append(channel.bounds(t, since)(*units.rewards(*channel.ledger.belief.predict(cell)), cell))
+        return found
+
+    def hear(self, event: Event) -> None:
+        """An outcome has come in, or constraint values have."""
+        trial = event.trial
+        news = event.kind == "limited" or (trial.constraints_order is None and trial.constraints is not None)
+        if news or (trial.state == "failed" and trial.constraints is None):
+            self._waiting.append(trial)
+
+    def take(self, first: int, *, until: float = math.inf) -> None:
+        """Take in what waits, by number, of trials that count: those from one to another."""
+        waiting = sorted((trial for trial in self._waiting if trial.number <= until), key=_number)
+        self._waiting = [trial for trial in self._waiting if trial.number > until]
+        for trial in waiting:
+            if trial.constraints is not None:
+                self.books.hear(trial)
+        counted = [trial for trial in waiting if trial.number >= first]
+        for channel in self.each:
+            if counted or channel.ledger.fresh:
+                channel.ledger.take([channel.value_of(trial) for trial in counted])
+
+    def settle(self, rounds: int) -> None:
+        """Checks and fits, after everything has come in."""
+        for channel in self.each:
+            channel.check(rounds)
+            if channel.fits is not None:
+                channel.fits.settle(channel.ledger)
+
+    def restart(self, first: int) -> None:
+        """Nothing before this round counts any more."""
+        self.books.forget_before(first)
+        for channel in self.each:
+            if channel.fits is not None:
+                channel.fits.restart()
+            channel.ledger.restart(first)
+
+    def forget_before(self, first: int) -> None:
+        """Trials before this one count no more."""
+        self.books.forget_before(first)
+        for channel in self.each:
+            if channel.fits is not None:
+                channel.fits.forget_before(first, channel.ledger)
+            channel.ledger.forget_before(first)
+
+    def tick(self) -> None:
+        """One round passes, where functions drift."""
+        for channel in self.each:
+            channel.ledger.belief.tick()
+
+    def limits(self, t: int, since: int) -> Limits:
+        """What is believed of them in round t since the last cut."""
+        each = (Limit(c.ledger.belief, c.bounds(t, since), c.ledger.units) for c in self.each)
+        return Limits(self.world, tuple(each), self.books)
+
+    def envelope(self, j: int, engine: Engine[Any], t: int, since: int, points: Any, context: Array | None) -> Envelope:
+        """Bounds of constraint j, from 1."""
+        channel = self.each[j - 1]
+        found = engine.envelope(channel.ledger.belief, channel.bounds(t, since), channel.ledger.units, points, context)
+        found.valid_for = channel.policy.valid_for
+        return found
+
+    def hopeless(self, engine: Engine[Any], t: int, since: int, points: Any, context: Array | None) -> bool:
+        """Whether at every one of these points (arms, for None) some lower bound is above 0."""
+        each = [self.envelope(j + 1, engine, t, since, points, context) for j in range(len(self.each))]
+        return bool(hopeless(each).all())
+
+    @property
+    def confidence(self) -> float:
+        """The probability, at least, with which the bounds of all of them hold; 0 where some are not proved."""
+        deltas = [c.policy.confidence.delta if c.policy.valid_for == "f" else 1.0 for c in self.each]
+        return max(1.0 - sum(deltas), 0.0)
+
+    def inside(self, trials: list[Trial]) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which answered trials satisfy all constraints in the posterior mean, `(n,)`."""
+        return np.asarray(np.max([channel.ledger.means(trials) for channel in self.each], axis=0) <= 0.0)
+
+    def copy(self, engine: Engine[Any], asked_since: AskedSince) -> Self:
+        """An independent one in the same state."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.each = [channel.copy(engine, asked_since) for channel in self.each]
+        other._waiting = self._waiting.copy()
+        other.books = self.books.copy()
+        return other

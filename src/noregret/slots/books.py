@@ -1,0 +1,34 @@
+"""What a world of constraints keeps of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..checks import Array, frozen
+from ..record import Trial
+from .envelope import Envelope
+
+
+class Books:
+    """What a world keeps of a run: prices, or what was risked. Most keep nothing. A function of what has happened.
+
+    Attributes:
+        prices: phi, `(m,)`, read-only.
+    """
+
+    prices: Array = frozen(np.zeros(0))
+
+    def hear(self, trial: Trial) -> None:
+        """Take note of a trial's constraint values, once, by number among those that came together."""
+
+    def asked(self, trial: Trial, limits: Callable[[], list[Envelope]]) -> None:
+        """A trial has been asked for; `limits()` are the bounds at its point as they were then, one for each g_j."""
+
+    def forget_before(self, first: int) -> None:
+        """Trials before this one count no more."""
+
+    def copy(self) -> Books:
+        """An independent copy."""
+        return self

@@ -1,0 +1,565 @@
+"""Constraints with posteriors of their own: every round, on average, safely; against dense Gaussian processes."""
+
+import sqlite3
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import noregret as nr
+from noregret import testing
+from noregret.slots.constraints import Constraints
+from noregret.slots.envelope import ConstantWidth
+from noregret.slots.explore import UniformExploration
+from noregret.slots.objective import AdditivePenalty
+
+ARMS, KERNEL, NOISE = nr.Arms.grid(0, 1, 41), nr.SquaredExponential(0.15), 0.1
+LIMIT_KERNEL, LIMIT_NOISE = nr.Matern(2.5, 0.3), 0.05
+BOX = nr.Box([0.0, 0.0], [1.0, 1.0])
+WIDTH = 2.0
+
+
+def f(points):
+    return np.sin(6.0 * points[:, 0])
+
+
+def g(points):
+    return 0.4 - points[:, 0]  # feasible right of 0.4; the best reward is at 0.26
+
+
+def policy(domain=ARMS, *, constraints=None, **more):
+    kernel = KERNEL if domain is ARMS else nr.Matern(2.5, 0.4)
+    made = nr.gp_ucb(domain, kernel, noise=NOISE, constraints=constraints, **more)
+    return made.using(confidence=ConstantWidth(value=WIDTH))
+
+
+EVERY = nr.EveryRound(kernel=LIMIT_KERNEL, noise=LIMIT_NOISE, prior_mean=0.1)
+
+
+def values(trial):
+    rng = np.random.default_rng([5, trial.number])
+    point = trial.point[None]
+    return float(f(point)[0] + NOISE * rng.normal()), [float(g(point)[0] + LIMIT_NOISE * rng.normal())]
+
+
+def play(study, rounds, *, early=False):
+    for _ in range(rounds):
+        trial = study.ask()
+        reward, limits = values(trial)
+        if early:
+            study.tell(trial, constraints=limits)
+            study.tell(trial, reward)
+        else:
+            study.tell(trial, reward, constraints=limits)
+    return study
+
+
+def dense(kernel, ridge, prior_mean, points, targets, at):
+    """Posterior mean and std of one channel by the textbook."""
+    K = kernel(points, points) + ridge * np.eye(len(points))
+    k = kernel(points, at)
+    mean = prior_mean + k.T @ np.linalg.solve(K, targets - prior_mean)
+    return mean, np.sqrt(kernel.diagonal(at) - np.einsum("ij,ij->j", k, np.linalg.solve(K, k)))
+
+
+def channels_by_hand(trials, at=ARMS.points):
+    points = np.array([trial.point for trial in trials])
+    rewards = np.array([trial.reward for trial in trials])
+    limits = np.array([trial.constraints[0] for trial in trials])
+    return (
+        dense(KERNEL, NOISE**2, 0.0, points, rewards, at),
+        dense(LIMIT_KERNEL, LIMIT_NOISE**2, 0.1, points, limits, at),
+    )
+
+
+# -- one posterior for each channel ------------------------------------------------------------------------------------
+
+
+def test_each_channel_is_its_own_gaussian_process():
+    study = play(nr.Study(policy(constraints=EVERY), seed=1), 25)
+    reward, limit = channels_by_hand(study.trials)
+    for channel, (mean, std) in enumerate((reward, limit)):
+        lower, upper = study.bounds(channel=channel)
+        np.testing.assert_allclose(lower, mean - WIDTH * std, atol=1e-8)
+        np.testing.assert_allclose(upper, mean + WIDTH * std, atol=1e-8)
+    np.testing.assert_allclose(study.bounds()[0], study.bounds(channel=0)[0])
+
+
+@pytest.mark.parametrize("domain", [ARMS, nr.Box(0.0, 1.0)])
+def test_every_round_plays_the_best_upper_bound_where_no_lower_bound_is_violated(domain):
+    """CONFIG, decision by decision; on a box to within what its search finds."""
+    made = policy(ARMS, constraints=EVERY)
+    study = nr.Study(made if domain is ARMS else made.using(domain=domain), seed=2)
+    grid = np.linspace(0, 1, 401)[:, None] if domain is not ARMS else ARMS.points
+    for t in range(20):
+        trial = study.ask()
+        if t > 1:
+            (mean, std), (limit, spread) = channels_by_hand(study.trials[:-1], grid)
+            (m, s), (gm, gs) = channels_by_hand(study.trials[:-1], trial.point[None])
+            allowed = limit - WIDTH * spread <= 0.0
+            assert allowed.any()
+            assert gm[0] - WIDTH * gs[0] <= 1e-9
+            assert m[0] + WIDTH * s[0] >= np.where(allowed, mean + WIDTH * std, -np.inf).max() - 1e-4
+        reward, limits = values(trial)
+        study.tell(trial, reward, constraints=limits)
+
+
+def test_what_is_given_for_each_constraint_is_its_own():
+    part = nr.EveryRound(
+        count=2, kernel=(LIMIT_KERNEL, KERNEL), noise=(0.0, 0.2), regularization=(1e-3, 0.04), prior_mean=(0.0, -1.0)
+    )
+    made = policy(constraints=part)
+    first, second = made.of_channel(1), made.of_channel(2)
+    assert (first.kernel, first.noise, first.regularization, first.prior_mean) == (LIMIT_KERNEL, 0.0, 1e-3, 0.0)
+    assert (second.kernel, second.noise, second.regularization, second.prior_mean) == (KERNEL, 0.2, 0.04, -1.0)
+    plain = policy(constraints=nr.EveryRound()).of_channel(1)
+    assert (plain.kernel, plain.noise, plain.regularization, plain.prior_mean) == (KERNEL, NOISE, NOISE**2, 0.0)
+    assert policy(constraints=nr.EveryRound(noise=0.0)).of_channel(1).regularization == pytest.approx(1e-6)
+    assert policy(constraints=nr.EveryRound(confidence=3)).of_channel(1).confidence == ConstantWidth(value=3.0)
+
+
+@pytest.mark.parametrize("domain", [ARMS, nr.Box(0.0, 1.0)])
+def test_constraints_that_never_bind_change_nothing(domain):
+    """Degeneracy: the same questions as without constraints."""
+    plain = nr.gp_ucb(domain, KERNEL, noise=NOISE)
+    slack = nr.Study(plain.using(constraints=nr.EveryRound(prior_mean=-100.0)), seed=4)
+    study = nr.Study(plain, seed=4)
+    for _ in range(12):
+        one, other = study.ask(), slack.ask()
+        assert one.point.tolist() == other.point.tolist()
+        study.tell(one, values(one)[0])
+        slack.tell(other, values(other)[0], constraints=[-100.0])
+    np.testing.assert_array_equal(study.bounds([[0.3]])[0], slack.bounds([[0.3]])[0])
+
+
+# -- what is known when ------------------------------------------------------------------------------------------------
+
+
+def test_constraint_values_may_come_before_the_reward():
+    together = play(nr.Study(policy(constraints=EVERY), seed=1), 15)
+    early = play(nr.Study(policy(constraints=EVERY), seed=1), 15, early=True)
+    assert [trial.arm for trial in early.trials] == [trial.arm for trial in together.trials]
+    trial = early.ask()
+    lower = early.bounds(channel=1)[0][trial.arm]
+    reward = early.bounds()[0][trial.arm]
+    told = early.tell(trial, constraints=[0.3])
+    assert told.state == "pending"
+    assert told.constraints.tolist() == [0.3]
+    assert early.bounds(channel=1)[0][trial.arm] != lower  # the discount is known when it is given
+    assert early.bounds()[0][trial.arm] == reward  # the purchase is not
+    answered = early.tell(trial, 0.5)
+    assert (answered.reward, answered.constraints.tolist()) == (0.5, [0.3])
+    assert answered.constraints_order < answered.told_order
+
+
+def test_constraint_values_may_come_after_the_reward():
+    study = play(nr.Study(policy(constraints=EVERY), seed=1), 6)
+    trial = study.ask()
+    study.tell(trial, 0.2)
+    before = study.bounds(channel=1)[1][trial.arm]
+    study.tell(trial, constraints=[0.25])
+    assert study.bounds(channel=1)[1][trial.arm] != before
+    _, (mean, std) = channels_by_hand(study.trials)
+    np.testing.assert_allclose(study.bounds(channel=1)[1], mean + WIDTH * std, atol=1e-8)
+
+
+def test_constraint_values_are_told_once():
+    study = nr.Study(policy(constraints=EVERY))
+    trial = study.ask()
+    study.tell(trial, constraints=[0.1])
+    for again in ({"constraints": [0.2]}, {"reward": 1.0, "constraints": [0.2]}):
+        with pytest.raises(nr.TrialError, match="constraint values of trial 0 were told already"):
+            study.tell(trial, **again)
+    study.fail(trial, "lost")
+    other = study.ask()
+    study.fail(other, "lost")
+    with pytest.raises(nr.TrialError, match="was told to have failed"):
+        study.tell(other, constraints=[0.2])
+    with pytest.raises(nr.InvalidInput, match="`reward` must be a number"):
+        study.tell(study.ask())
+    with pytest.raises(nr.InvalidInput, match="one for each constraint"):
+        study.tell(study.ask(), constraints=[0.1, 0.2])
+
+
+def test_a_policy_that_learns_from_both_together_takes_no_values_after_the_reward():
+    made = nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=4, epochs=5)
+    together, early = play(nr.Study(made, seed=1), 15), play(nr.Study(made, seed=1), 15, early=True)
+    assert [trial.arm for trial in early.trials] == [trial.arm for trial in together.trials]
+    np.testing.assert_array_equal(early.multipliers, together.multipliers)
+    trial = early.ask()
+    early.tell(trial, 0.1)
+    with pytest.raises(nr.TrialError, match="it is too late for them"):
+        early.tell(trial, constraints=[0.1])
+
+
+@pytest.mark.parametrize("part", [EVERY, nr.OnAverage(step=0.4), nr.Safe(start=[1.0])], ids=["every", "mean", "safe"])
+def test_a_study_goes_on_exactly_whatever_was_told_by_itself(part, tmp_path):
+    made = policy(constraints=part, pending="hallucinate")
+
+    def events(study, steps):
+        for step in steps:
+            trial = study.ask()
+            reward, limits = values(trial)
+            if step % 3 == 0:
+                study.tell(trial, constraints=limits)
+            elif step % 3 == 1:
+                study.tell(trial, reward)
+                if step > 3:
+                    early = study.trials[step - 1]
+                    study.tell(early, values(early)[0])
+            else:
+                study.tell(trial, reward, constraints=limits)
+                late = study.trials[step - 1]
+                study.tell(late, constraints=values(late)[1])
+        return study
+
+    whole = events(nr.Study(made, seed=3), range(18))
+    url = f"sqlite:///{tmp_path}/a.db"
+    events(nr.Study(made, seed=3, storage=url), range(7))
+    events(nr.Study.open(storage=url), range(7, 14))
+    other = nr.Study.open(storage=url)  # one that reads what another writes
+    again = events(nr.Study.open(storage=url), range(14, 18))
+    for study in (again, other, nr.Study.open(storage=url)):
+        assert [trial.arm for trial in study.trials] == [trial.arm for trial in whole.trials]
+        for channel in (0, 1):
+            np.testing.assert_array_equal(study.bounds(channel=channel), whole.bounds(channel=channel))
+        np.testing.assert_array_equal(study.feasible(), whole.feasible())
+        np.testing.assert_array_equal(study.multipliers, whole.multipliers)
+
+
+def test_a_file_from_before_values_were_told_by_themselves_goes_on(tmp_path):
+    url, file = f"sqlite:///{tmp_path}/a.db", tmp_path / "a.db"
+    play(nr.Study(policy(constraints=EVERY), seed=1, storage=url), 5)
+    with sqlite3.connect(file) as connection:
+        connection.execute("ALTER TABLE trials DROP COLUMN constraints_order")
+        connection.execute("UPDATE studies SET format = 3")
+    study = nr.Study.open(storage=url)
+    assert len(study.trials) == 5  # read as it is
+    play(study, 5, early=True)
+    whole = play(nr.Study(policy(constraints=EVERY), seed=1), 10)
+    assert [trial.arm for trial in nr.Study.open(storage=url).trials] == [trial.arm for trial in whole.trials]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "constraints_order = NULL",
+        "constraints_order = told_order",
+        "constraints_order = asked_order",
+        "constraints_order = 40",
+        "constraints = NULL",
+    ],
+)
+def test_values_told_in_no_event_are_damage(change, tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = play(nr.Study(policy(constraints=EVERY), seed=1, storage=url), 3)
+    study.tell(study.ask(), constraints=[0.1])
+    if change != "constraints_order = NULL":
+        study.tell(3, 0.4)
+    with sqlite3.connect(tmp_path / "a.db") as connection:
+        connection.execute(f"UPDATE trials SET {change} WHERE number = 3")
+    with pytest.raises(nr.StorageError, match=r"Trial 3 .* damaged"):
+        nr.Study.open(storage=url)
+
+
+# -- what is known of feasibility --------------------------------------------------------------------------------------
+
+
+def test_feasible_is_the_probability_that_all_hold():
+    study = play(nr.Study(policy(constraints=EVERY), seed=1), 12)
+    _, (mean, std) = channels_by_hand(study.trials)
+    np.testing.assert_allclose(study.feasible(), norm.cdf(-mean / std), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(study.feasible([[0.5], [0.1]]), study.feasible()[ARMS.index([[0.5], [0.1]])])
+
+
+def test_best_is_feasible_by_what_was_told_and_by_what_is_believed():
+    study = nr.Study(policy(constraints=nr.EveryRound(noise=0.3)))
+    for _ in range(8):
+        study.add([0.3], 1.0, constraints=[0.2])
+    study.add([0.325], 1.5, constraints=[-0.05])  # luck: next to it everything violates
+    study.add([0.9], 0.1, constraints=[-0.5])
+    assert study.best().point[0] == pytest.approx(0.9, abs=0.02)
+
+
+def test_that_nothing_can_satisfy_the_constraints_is_said_with_its_confidence():
+    made = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, delta=0.05, constraints=nr.EveryRound(count=2))
+    study = nr.Study(made, seed=0)
+    assert study.infeasible() is None
+    for point in ARMS.points[::3, 0]:
+        study.add([point], 0.0, constraints=[2.0 + point, -3.0])
+    assert study.infeasible() == pytest.approx(0.9)  # 1 - delta for each constraint
+    assert study.ask().point[0] < 0.2  # where it comes closest
+    unproved = nr.Study(made.using(constraints=nr.EveryRound(count=2, confidence=1.0)))
+    for trial in study.trials[:14]:
+        unproved.add(trial.point, 0.0, constraints=trial.constraints)
+    assert unproved.infeasible() == 0.0
+
+
+def test_under_constraints_a_pending_trial_moves_the_variance_of_each_channel_alone():
+    made = nr.gp_ucb_sdf(
+        ARMS, KERNEL, noise=NOISE, window=5, minimum=-2.0, prior_mean=0.0, constraints=nr.EveryRound(confidence=2.0)
+    )
+    study = play(nr.Study(made, seed=1), 6)
+    limits = [np.mean(study.bounds(channel=1), axis=0)]
+    study.ask()
+    study.ask()
+    limits.append(np.mean(study.bounds(channel=1), axis=0))
+    np.testing.assert_allclose(limits[0], limits[1], atol=1e-9)
+
+
+def test_minimising_is_maximising_minus_f_under_the_same_constraints():
+    made = policy(constraints=EVERY)
+    up, down = nr.Study(made, seed=5), nr.Study(made, seed=5, goal="minimize")
+    for _ in range(12):
+        one, other = up.ask(), down.ask()
+        assert one.arm == other.arm
+        reward, limits = values(one)
+        up.tell(one, reward, constraints=limits)
+        down.tell(other, constraints=limits)
+        down.tell(other, -reward)
+    np.testing.assert_array_equal(up.bounds(channel=1), down.bounds(channel=1))
+    np.testing.assert_array_equal(up.bounds()[0], -down.bounds()[1])
+    np.testing.assert_array_equal(up.feasible(), down.feasible())
+    assert up.best().number == down.best().number
+
+
+# -- on average --------------------------------------------------------------------------------------------------------
+
+
+def test_prices_rise_with_what_was_told_and_fall_as_they_rose():
+    study = nr.Study(policy(constraints=nr.OnAverage(count=2, step=0.5, most=2.0)))
+    told = [[1.0, -1.0], [0.4, 0.2], [9.0, 0.2], [-1.0, 0.0]]
+    expected = [[0.5, 0.0], [0.7, 0.1], [2.0, 0.2], [1.5, 0.2]]
+    for limits, prices in zip(told, expected, strict=True):
+        study.tell(study.ask(), 0.0, constraints=limits)
+        np.testing.assert_allclose(study.multipliers, prices)
+
+
+def test_on_average_plays_the_best_lagrangian_of_the_channels():
+    study = play(
+        nr.Study(policy(constraints=nr.OnAverage(kernel=LIMIT_KERNEL, noise=LIMIT_NOISE, prior_mean=0.1)), seed=1), 15
+    )
+    (mean, std), (limit, spread) = channels_by_hand(study.trials)
+    lagrangian = mean + WIDTH * std - study.multipliers[0] * (limit - WIDTH * spread)
+    assert study.multipliers[0] > 0.0
+    assert study.ask().arm == int(lagrangian.argmax())
+
+
+def test_prices_recover_when_the_world_gets_easier():
+    """Algorithm 2's never fall; here the constraint is slack from round 60 on, and the best arm is played again."""
+    easy = [lambda x: (1.2 - x[:, 0])[:, None], lambda x: (-1.0 - x[:, 0])[:, None]]
+    study = nr.Study(policy(constraints=nr.OnAverage(step=0.3, noise=0.0), memory=nr.RestartAt((60,))), seed=1)
+    for t in range(120):
+        trial = study.ask()
+        limits = easy[t >= 60](trial.point[None])[0]
+        study.tell(trial, float(f(trial.point[None])[0]), constraints=limits)
+        if t == 59:
+            assert study.multipliers[0] > 5.0
+    assert study.multipliers[0] == 0.0
+    assert np.mean([f(trial.point[None])[0] for trial in study.trials[-15:]]) > 0.95
+
+
+# -- safely ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("certificate", ["posterior", "bounds"])
+@pytest.mark.parametrize("domain", [ARMS, nr.Box(0.0, 1.0)], ids=["arms", "box"])
+def test_only_what_is_certified_is_played_and_that_grows(domain, certificate):
+    made = nr.gp_ucb(
+        domain, nr.SquaredExponential(0.3), noise=NOISE,
+        constraints=nr.Safe(start=[[1.0]], noise=0.01, certificate=certificate, confidence=3.0),
+    )  # fmt: skip
+    study = nr.Study(made, seed=1)
+    left, played = 0.05, {1.0}
+    for _ in range(40):
+        before = study.feasible(np.array([[0.0], [0.5], [1.0]]))
+        assert before[2] == 1.0
+        lower, upper = study.bounds([[0.5]], channel=1)
+        trial = study.ask()
+        lower, upper = study.bounds(trial.point[None], channel=1)
+        mean, std = 0.5 * (lower + upper)[0], (upper - lower)[0] / 6.0
+        if trial.point[0] not in played:
+            risk = norm.cdf(mean / std)
+            assert upper[0] <= 0.0 if certificate == "bounds" else risk <= 0.1 * left * (1 + 1e-9)
+            left -= risk
+            played.add(trial.point[0])
+        assert study.feasible(trial.point[None]).tolist() == [1.0]
+        assert g(trial.point[None])[0] <= 0.0
+        study.tell(trial, float(f(trial.point[None])[0]), constraints=g(trial.point[None]))
+    points = np.array([trial.point[0] for trial in study.trials])
+    assert points[0] == 1.0
+    assert points[-10:].min() < 0.55  # towards the border, where the best reward is
+    assert study.feasible([[0.1]]).tolist() == [0.0]
+
+
+def test_the_certified_point_that_says_most_about_a_goal_within_reach_is_played():
+    """By the definition: of the goals better than what is certified and movable by .1, the best; what moves it most."""
+    part = nr.Safe(start=[[1.0]], kernel=LIMIT_KERNEL, noise=LIMIT_NOISE, prior_mean=0.1)
+    study = play(nr.Study(policy(constraints=part), seed=1), 5)
+    (mean, std), (limit, spread) = channels_by_hand(study.trials)
+    score, risk = mean + WIDTH * std, norm.cdf(limit / spread)
+    first = {trial.arm: None for trial in study.trials}
+    safe = np.isin(np.arange(len(ARMS)), list(first))
+    assert sorted(first) == [36, 37, 38, 39, 40] or len(first) >= 1
+    left = 0.05
+    for arm in first:  # the risk of each, when it was first played
+        number = next(trial.number for trial in study.trials if trial.arm == arm)
+        if arm != 40:
+            (_, _), (m, s) = channels_by_hand(study.trials[:number])
+            left -= norm.cdf(m[arm] / s[arm])
+    safe |= risk <= 0.1 * left
+    hoped = ~safe & (limit - WIDTH * spread <= 0.0) & (score > score[safe].max())
+    assert hoped.any()
+    points = np.array([trial.point for trial in study.trials])
+    K = LIMIT_KERNEL(points, points) + LIMIT_NOISE**2 * np.eye(5)
+    k = LIMIT_KERNEL(points, ARMS.points)
+    covariance = LIMIT_KERNEL(ARMS.points, ARMS.points) - k.T @ np.linalg.solve(K, k)
+    moves = np.abs(covariance[safe]) / np.sqrt(spread[safe, None] ** 2 + LIMIT_NOISE**2)
+    within = hoped & (moves.max(axis=0) >= 0.1)
+    assert within.any()
+    goal = int(np.where(within, score, -np.inf).argmax())
+    assert study.ask().arm == np.flatnonzero(safe)[moves[:, goal].argmax()]
+
+
+def test_a_run_violates_with_probability_at_most_delta():
+    """30 problems drawn from the prior: the number of runs with a violation is binomial with at most delta = .1.
+
+    More than 9 come about with probability 6e-4.
+    """
+    arms = nr.Arms.grid(0, 1, 25)
+    root = np.linalg.cholesky(KERNEL(arms.points, arms.points) + 1e-9 * np.eye(25))
+    violated = 0
+    for seed in range(30):
+        rng = np.random.default_rng([seed, 3])
+        reward, limit = root @ rng.standard_normal(25), root @ rng.standard_normal(25)
+        while limit.min() > -0.3:
+            limit = root @ rng.standard_normal(25)
+        part = nr.Safe(start=arms.points[[int(limit.argmin())]], delta=0.1)
+        study = nr.Study(nr.gp_ucb(arms, KERNEL, noise=NOISE, constraints=part), seed=seed)
+        for _ in range(25):
+            trial = study.ask()
+            noise = NOISE * rng.standard_normal(2)
+            study.tell(trial, reward[trial.arm] + noise[0], constraints=[limit[trial.arm] + noise[1]])
+        violated += any(limit[trial.arm] > 0.0 for trial in study.trials)
+    assert violated <= 9
+
+
+def test_certificates_begin_anew_where_the_memory_is_cut():
+    part = nr.Safe(start=[[1.0]], noise=0.01, kernel=nr.SquaredExponential(0.3))
+    study = nr.Study(policy(constraints=part, memory=nr.RestartAt((20,))), seed=1)
+    for _ in range(20):
+        trial = study.ask()
+        study.tell(trial, 0.0, constraints=g(trial.point[None]))
+    assert len({trial.arm for trial in study.trials}) > 2
+    assert study.feasible().tolist() == [0.0] * 40 + [1.0]
+    assert study.ask().arm == 40
+
+
+# -- what goes together ------------------------------------------------------------------------------------------------
+
+
+CONTEXTS = nr.Arms([0.0, 0.5, 1.0])
+SPACE = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 5), c=nr.Choice("a", "b"))
+COMBINATIONS = {
+    "two constraints": lambda: policy(constraints=nr.EveryRound(count=2)),
+    "thompson": lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, constraints=nr.EveryRound(noise=0.0)),
+    "constrained EI": lambda: nr.expected_improvement(
+        ARMS, KERNEL, noise=0.1, constraints=nr.EveryRound(rule="probability")
+    ),
+    "average, late": lambda: policy(constraints=nr.OnAverage(count=2, step=0.5), pending="hallucinate"),
+    "safe": lambda: policy(constraints=nr.Safe(start=[[0.0]], prior_mean=-1.0), pending="hallucinate"),
+    "contexts": lambda: nr.gp_ucb(
+        ARMS, nr.SquaredExponential([0.3, 0.2]), noise=0.1, context=CONTEXTS, constraints=EVERY_IN_CONTEXT,
+        pending="hallucinate", memory=nr.RestartEvery(7),
+    ),
+    "window": lambda: policy(constraints=EVERY, memory=nr.SlidingWindow(6)),
+    "drift": lambda: policy(constraints=nr.OnAverage(), memory=nr.Discount(0.05)),
+    "censored": lambda: nr.gp_ucb_sdf(
+        ARMS, KERNEL, noise=0.1, window=4, minimum=-2.0, prior_mean=0.0, constraints=nr.EveryRound(confidence=2.0)
+    ),
+    "norm guessed": lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, constraints=nr.EveryRound()),
+    "greedy gain": lambda: nr.igp_ucb(
+        nr.Arms.grid(0, 1, 12), KERNEL, noise=0.1, norm_bound=1.0, information_gain="greedy",
+        constraints=nr.EveryRound(kernel=LIMIT_KERNEL),
+    ),
+    "box": lambda: policy(BOX, constraints=nr.EveryRound(noise=0.0)),
+    "box, average": lambda: policy(BOX, constraints=nr.OnAverage(step=0.5)),
+    "box, safe": lambda: policy(BOX, constraints=nr.Safe(start=[0.5, 0.5])),
+    "space, fits": lambda: nr.expected_improvement(
+        SPACE, nr.kernel_for(SPACE), noise=0.1, constraints=nr.EveryRound(rule="probability"), refit=nr.Refit(every=5)
+    ),
+    "space, failures": lambda: nr.gp_ucb(
+        SPACE, nr.kernel_for(SPACE), noise=0.1, constraints=nr.EveryRound(), refit=nr.Refit(every=6),
+        pending=nr.Hallucinated(failed="worst"),
+    ),
+}  # fmt: skip
+EVERY_IN_CONTEXT = nr.EveryRound(noise=0.2)
+
+
+@pytest.mark.parametrize("name", COMBINATIONS)
+def test_it_keeps_the_promises_of_every_policy(name):
+    testing.check_policy(COMBINATIONS[name]())
+
+
+@pytest.mark.parametrize("name", COMBINATIONS)
+def test_it_is_written_and_read_back(name):
+    made = COMBINATIONS[name]()
+    assert nr.Policy.from_json(made.to_json()) == made
+    assert isinstance(made.constraints, Constraints)
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (
+            lambda: policy(constraints=EVERY).using(objective=AdditivePenalty(epoch=4, epochs=5)),
+            "one of the two, not both",
+        ),
+        (lambda: nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=4, constraints=EVERY), "constraint values are not cens"),
+        (lambda: policy(constraints=nr.EveryRound(rule="probability")), "`UpperConfidenceBound` is no logarithm"),
+        (
+            lambda: nr.expected_improvement(ARMS, KERNEL, noise=0.1, constraints=nr.OnAverage()),
+            "`ExpectedImprovement` is a pure number",
+        ),
+        (
+            lambda: policy(constraints=nr.Safe(start=[[1.0]]), explore=UniformExploration(1.0)),
+            "forces rounds that nothing has certified",
+        ),
+        (lambda: policy(constraints=nr.Safe(start=[[1.0]]), refit=nr.Refit()), "certifies nothing"),
+        (lambda: policy(constraints=nr.Safe(start=[[7.0]])), "is not one of the arms"),
+        (lambda: nr.Safe(start=[]), "Without one nothing can be played safely"),
+        (lambda: nr.EveryRound(count=0), "`count` is 0"),
+        (lambda: nr.EveryRound(count=2, noise=[0.1]), "`noise` has 1 entries for 2 constraints"),
+        (lambda: nr.EveryRound(rule="best"), "`rule` is 'best'"),
+        (lambda: nr.EveryRound(confidence="wide"), "`confidence` is 'wide'"),
+        (lambda: nr.EveryRound(kernel="rbf"), "kernel"),
+        (lambda: nr.OnAverage(step=0.0), "`step` is 0"),
+        (lambda: policy(constraints=2), "`constraints` is 2: it must be a part such as"),
+        (
+            lambda: nr.gp_ucb_noisy_constraints(
+                ARMS, KERNEL, noise=0.1, norm_bound=1.0, epoch=4, epochs=5, constraints=nr.EveryRound()
+            ),
+            "fills the slot `constraints` itself",
+        ),
+        (lambda: nr.Study(policy()).bounds(channel=1), "has no posterior of the constraints"),
+        (lambda: nr.Study(policy(constraints=EVERY)).bounds(channel=2), "`channel` is 2"),
+        (lambda: nr.Study(policy()).feasible(), "has no posterior of the constraints"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_the_reason(make, why):
+    with pytest.raises(nr.InvalidInput, match=why):
+        make()
+
+
+def test_what_has_failed_is_not_played_again_and_says_nothing_of_a_constraint():
+    few = nr.Arms([0.0, 0.5, 1.0])
+    study = nr.Study(policy(few, constraints=nr.EveryRound(prior_mean=-1.0)), seed=0)
+    before = study.bounds(channel=1)
+    for _ in range(2):
+        study.fail(study.ask(), "broken")
+    np.testing.assert_array_equal(study.bounds(channel=1), before)
+    study.add(few.points[study.ask().arm], 0.0, constraints=[5.0])  # the only one left violates, and is played
+    left = study.ask()
+    assert left.arm == study.trials[-1].arm not in {study.trials[0].arm, study.trials[1].arm}
+    study.fail(left, "a hiccup")
+    assert study.ask().arm == left.arm
