@@ -167,7 +167,8 @@ def safely(runs: int, rounds: int) -> None:
             while g.min() >= -0.8:
                 g = root @ rng.standard_normal(len(root))
             start = int(rng.choice(np.flatnonzero(g < -0.5)))
-            policy = nr.gp_ucb(arms, kernel, noise=NOISE, constraints=nr.Safe(start=arms.points[[start]], delta=0.05))
+            part = nr.Safe(start=arms.points[[start]], delta=0.05)
+            policy = nr.gp_ucb(arms, kernel, noise=NOISE, constraints=part).using(confidence=ConstantWidth(value=2.0))
             study, best = nr.Study(policy, seed=seed), f[g <= 0].max()
             played = []
             for _ in range(rounds):
@@ -188,7 +189,8 @@ def safely(runs: int, rounds: int) -> None:
 def _pessimist(f, g, arms, kernel, start, rounds, seed) -> float:
     """Regret of the best upper bound among the arms whose upper bound of g is at most 0, of Theorem 1."""
     rng = np.random.default_rng([seed, 12])
-    plain = nr.gp_ucb(arms, kernel, noise=NOISE, delta=0.05, constraints=nr.EveryRound())
+    proved = nr.gp_ucb(arms, kernel, noise=NOISE, delta=0.05)
+    plain = proved.using(confidence=ConstantWidth(value=2.0), constraints=nr.EveryRound(confidence=proved.confidence))
     study, total, best = nr.Study(plain, seed=seed), 0.0, f[g <= 0].max()
     for _ in range(rounds):
         safe = study.bounds(channel=1)[1] <= 0.0

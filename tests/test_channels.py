@@ -472,6 +472,7 @@ COMBINATIONS = {
         ARMS, nr.SquaredExponential([0.3, 0.2]), noise=0.1, context=CONTEXTS, constraints=EVERY_IN_CONTEXT,
         pending="hallucinate", memory=nr.RestartEvery(7),
     ),
+    "adaptive": lambda: policy(constraints=nr.EveryRound(), memory="adaptive", pending="hallucinate"),
     "window": lambda: policy(constraints=EVERY, memory=nr.SlidingWindow(6)),
     "drift": lambda: policy(constraints=nr.OnAverage(), memory=nr.Discount(0.05)),
     "censored": lambda: nr.gp_ucb_sdf(
@@ -496,7 +497,13 @@ COMBINATIONS = {
 EVERY_IN_CONTEXT = nr.EveryRound(noise=0.2)
 
 
-@pytest.mark.parametrize("name", COMBINATIONS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.startswith(("box", "space")) else [])
+        for name in COMBINATIONS
+    ],
+)
 def test_it_keeps_the_promises_of_every_policy(name):
     testing.check_policy(COMBINATIONS[name]())
 
@@ -563,3 +570,50 @@ def test_what_has_failed_is_not_played_again_and_says_nothing_of_a_constraint():
     assert left.arm == study.trials[-1].arm not in {study.trials[0].arm, study.trials[1].arm}
     study.fail(left, "a hiccup")
     assert study.ask().arm == left.arm
+
+
+def test_a_change_that_only_the_constraint_sees_begins_every_channel_anew():
+    study = nr.Study(policy(constraints=nr.EveryRound(), memory="adaptive"), seed=1)
+    for t in range(90):
+        trial = study.ask()
+        reward, limits = values(trial)
+        study.tell(trial, reward, constraints=limits if t < 50 else [limits[0] + 1.0])
+    assert len(study.restarts) == 1
+    assert 45 <= study.restarts[0] <= 60
+    since = [trial for trial in study.trials if trial.number >= study.restarts[0]]
+    points, limits = np.array([trial.point for trial in since]), np.array([trial.constraints[0] for trial in since])
+    mean, std = dense(KERNEL, NOISE**2, 0.0, points, limits, ARMS.points)
+    np.testing.assert_allclose(study.bounds(channel=1)[1], mean + WIDTH * std, atol=1e-8)
+
+
+# -- auto ------------------------------------------------------------------------------------------------------------
+
+
+def test_auto_finds_a_good_configuration_within_a_limit():
+    """min -sin x - y under sin x sin y + .95 <= 0: 1.8% of the box, the best value is -.2532."""
+    space = nr.Space(x=nr.Float(0, 6), y=nr.Float(0, 6))
+    study = nr.Study(nr.auto(space, constraints=1, budget=40), goal="minimize", seed=0)
+    for _ in range(40):
+        trial = study.ask()
+        x, y = trial.parameters["x"], trial.parameters["y"]
+        study.tell(trial, np.sin(x) + y, constraints=[100.0 * (np.sin(x) * np.sin(y) + 0.95)])
+    best = study.best()
+    assert best.constraints[0] <= 0.0
+    assert best.reward < 0.35  # of the feasible ones told; unconstrained -1 is to be had
+    violated = [trial.constraints[0] > 0.0 for trial in study.trials]
+    assert np.mean(violated[-10:]) < np.mean(violated[:13])
+
+
+def test_auto_learns_units_kernel_and_noise_of_each_constraint():
+    made = nr.auto(nr.Box([0.0, 0.0], [1.0, 1.0]), constraints=2, noise=5.0)
+    study = nr.Study(made, seed=0)
+    for _ in range(14):
+        trial = study.ask()
+        x, y = trial.point
+        study.tell(trial, 10.0 * x, constraints=[1e-3 * (x - 0.5), 1e4 * (0.3 - y)])
+    for channel, truth in ((1, 1e-3 * 0.1), (2, 1e4 * -0.3)):
+        lower, upper = study.bounds([[0.6, 0.6]], channel=channel)
+        assert lower[0] < truth < upper[0]
+        assert upper[0] - lower[0] < abs(truth) * (12.0 if channel == 1 else 1.0)
+    assert made.constraints.rule == "probability"
+    assert nr.auto(ARMS, context=nr.Box(0, 1), constraints=1).constraints.rule == "optimistic"

@@ -144,7 +144,6 @@ def _limits(count: int, domain: Domain, context: Domain | None) -> Constraints |
     return EveryRound(
         count=count,
         kernel=kernel_for(domain, context=context, lengthscale=0.5),
-        noise=FIRST_NOISE,
         rule="probability" if context is None else "optimistic",
     )
 

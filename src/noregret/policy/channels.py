@@ -42,6 +42,8 @@ class Channel:
         self.policy, self._index = policy, index
         self.ledger = Ledger(policy, engine, asked_since, of_reward=False)
         self.fits = None if policy.refit is None else Fits(policy, policy.refit, seed=seed)
+        if self.fits is not None:
+            self.fits.planned()  # each is made when it is due, in a replay too
         self._guess = policy.confidence.guess()
         self._design: tuple[float, GreedyDesign] | None = None
 

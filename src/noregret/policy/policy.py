@@ -112,9 +112,15 @@ class Policy:
             pending=Ignored() if ignored else Hallucinated(),
             explore=NoExploration() if not isinstance(self.memory, RestartOnChange) else self.explore,
             score=UpperConfidenceBound(),
-            refit=None if self.refit is None else replace(self.refit, warp="none"),
+            refit=None if self.refit is None else self._refit_of(world, self.refit),
             constraints=None,
         )
+
+    @staticmethod
+    def _refit_of(world: Constraints, refit: Refit) -> Refit:
+        """Of a constraint: a noise that is given is the reward's, unless that of the constraints is given too."""
+        given = refit.noise == "given" and world.noise is None
+        return replace(refit, warp="none", noise="unknown" if given else refit.noise)
 
     @property
     def valid_for(self) -> str:
