@@ -7,6 +7,7 @@ windows, what unanswered trials count as) it does for these.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Self, final
 
@@ -145,6 +146,10 @@ class Channels:
             channel.check(rounds)
             if channel.fits is not None:
                 channel.fits.settle(channel.ledger)
+
+    def scales(self) -> tuple[Callable[[float], float], ...]:
+        """What brings a value of each into the units of its belief as it is now."""
+        return tuple(channel.ledger.units.scaled for channel in self.each)
 
     def restart(self, first: int) -> None:
         """Nothing before this round counts any more."""

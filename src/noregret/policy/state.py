@@ -85,7 +85,7 @@ class State:
             lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
             policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraint_count,
             lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
-            scaled, learned,
+            scaled, learned, () if self._channels is None else self._channels.scales(),
         )  # fmt: skip
 
     # -- what happens --------------------------------------------------------------------------------------------
@@ -156,10 +156,10 @@ class State:
             self._weigh(waiting)
         if self._guess is not None and waiting:
             self._guess.check(self._rounds, self._ledger.belief.answered)
-        if self._fits is not None:
-            self._fit(self._fits)
         if self._channels is not None:
             self._channels.settle(self._rounds)
+        if self._fits is not None:
+            self._fit(self._fits)
 
     def _fit(self, fits: Fits) -> None:
         """The fit that is due, if one is."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import final
@@ -143,11 +143,12 @@ def _noise_of(world: World) -> float:
 
 
 def _scale_of(world: World) -> Callable[[Array], Array]:
-    return partial(_scaled, world.scaled)
+    return partial(_scaled, (world.scaled, *world.limits))
 
 
-def _scaled(scaled: Callable[[float], float], values: Array) -> Array:
-    """The reward in the units of the belief; constraint values have the prior mean 0 and stay."""
+def _scaled(each: Sequence[Callable[[float], float]], values: Array) -> Array:
+    """Values in the units of their beliefs; constraint values without one have the prior mean 0 and stay."""
     inner = values.copy()
-    inner[0] = scaled(float(values[0]))
+    for i, scaled in enumerate(each):
+        inner[i] = scaled(float(values[i]))
     return inner

@@ -68,6 +68,7 @@ class World(NamedTuple):
         largest_variance: gives the largest prior variance in the domain.
         scaled: brings a reward into the units of the belief.
         learned: whether kernel and noise are what they will be; False before the first fit of a policy that fits them.
+        limits: brings the value of each constraint into the units of its belief; none where it has none of its own.
     """
 
     domain: Domain
@@ -82,6 +83,7 @@ class World(NamedTuple):
     largest_variance: Callable[[], float]
     scaled: Callable[[float], float]
     learned: bool
+    limits: tuple[Callable[[float], float], ...] = ()
 
 
 class Evidence(NamedTuple):
