@@ -106,7 +106,7 @@ def auto(
         explore=_explore(domain, start),
         pending=_pending(one_of("answers", answers, ANSWERS), parallel),
         constraints=_limits(count, domain, context),
-        search=PointSearch(mutations=256, incumbents=5, apart=0.003),
+        search=PointSearch(mutations=256, incumbents=5, apart=0.001),
         refit=Refit(
             every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if known else "unknown"
         ),
