@@ -285,13 +285,22 @@ def test_that_nothing_can_satisfy_the_constraints_is_said_with_its_confidence():
     made = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, delta=0.05, constraints=nr.EveryRound(count=2))
     study = nr.Study(made, seed=0)
     assert study.infeasible() is None
-    for point in ARMS.points[::3, 0]:
+    places = [*ARMS.points[::3, 0], 0.5, 0.5]
+
+    def tell(study, point):
         study.add([point], 0.0, constraints=[2.0 + point, -3.0])
+
+    for point in places[:-1]:
+        tell(study, point)
+    with pytest.warns(
+        nr.NoRegretWarning, match=r"No point can satisfy all constraints, with probability at least 0\.9"
+    ):
+        tell(study, places[-1])
     assert study.infeasible() == pytest.approx(0.9)  # 1 - delta for each constraint
     assert study.ask().point[0] < 0.2  # where it comes closest
     unproved = nr.Study(made.using(constraints=nr.EveryRound(count=2, confidence=1.0)))
-    for trial in study.trials[:14]:
-        unproved.add(trial.point, 0.0, constraints=trial.constraints)
+    for point in places:  # without a warning: such bounds may err
+        tell(unproved, point)
     assert unproved.infeasible() == 0.0
 
 
@@ -333,6 +342,20 @@ def test_prices_rise_with_what_was_told_and_fall_as_they_rose():
     for limits, prices in zip(told, expected, strict=True):
         study.tell(study.ask(), 0.0, constraints=limits)
         np.testing.assert_allclose(study.multipliers, prices)
+
+
+def test_prices_of_epochs_are_those_of_algorithm_3_and_hear_late_values():
+    """Kappa <- [kappa + step average g]^+ after each epoch of 3 rounds; late values are of the epoch they came in."""
+    study = nr.Study(policy(constraints=nr.OnAverage(step=0.6, epoch=3)))
+    seen, trials = [], []
+    for g_told in (1.0, 2.0, None, 1.0, -4.0, 0.0, 0.0):
+        trials.append(study.ask())
+        seen.append(study.last_multipliers.tolist())
+        study.tell(trials[-1], 0.0, constraints=None if g_told is None else [g_told])
+        if len(trials) == 5:
+            study.tell(trials[2], constraints=[3.0])
+    np.testing.assert_allclose(np.ravel(seen), [0.0, 0.0, 0.0, 0.6, 0.6, 0.6, 0.6])
+    assert study.trials[2].constraints_order > study.trials[4].told_order
 
 
 def test_on_average_plays_the_best_lagrangian_of_the_channels():

@@ -24,6 +24,7 @@ import numpy as np
 import noregret as nr
 from noregret.policy.state import State
 from noregret.record import Record
+from noregret.slots.envelope import ConstantWidth
 from noregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, NoExploration, UniformExploration
 from noregret.slots.memory import (
     Discount,
@@ -195,6 +196,30 @@ def some_auto(rng):
             )
 
 
+def some_limits(rng):
+    """A random policy in one of the worlds of constraints; combinations that are refused are drawn again."""
+    while True:
+        policy = some_policy(rng)
+        dimension = policy.domain.dimension + (0 if policy.context is None else policy.context.dimension)
+        more = {
+            "count": int(rng.integers(1, 3)),
+            "kernel": some_kernel(rng, dimension) if rng.random() < 0.5 else None,
+            "noise": [None, 0.3][rng.integers(2)],
+            "prior_mean": float(rng.choice([0.0, -1.0])),
+            "confidence": ConstantWidth(value=float(rng.choice([1.0, 3.0]))),
+        }
+        start = policy.domain.lower if hasattr(policy.domain, "lower") else policy.domain.points[0]
+        with contextlib.suppress(nr.InvalidInput):
+            part = [
+                nr.EveryRound(**more),
+                nr.EveryRound(rule="probability", **more),
+                nr.OnAverage(step=0.3, epoch=int(rng.choice([1, 4])), **more),
+                nr.Safe(start=[start], delta=0.4, **more),
+                nr.Safe(start=[start], certificate="bounds", **more),
+            ][rng.integers(5)]
+            return policy.using(constraints=part, objective=RewardAlone())
+
+
 def row_of(trial):
     """What the kernel sees."""
     return np.concatenate([[] if trial.context is None else trial.context, trial.point])
@@ -276,6 +301,24 @@ class Reference:
                 found.append((trial, self.lowest))
         return found
 
+    def limit(self, study, rows, j):
+        """Mean and std of constraint j by dense solves, under the kernel that is in use."""
+        ledger = study._look()._channels.each[j].ledger
+        known, spread = [], []
+        hallucinated = not isinstance(self.policy.pending, Ignored) and self.policy.constraints.hallucinates
+        for trial in self.trials[self.first :]:
+            if trial.constraints is not None:
+                known.append((trial, (float(trial.constraints[j]) - ledger.units.center) / ledger.units.unit))
+            elif trial.state == "failed" or trial.asked_order == trial.told_order or not hallucinated:
+                continue
+            spread.append((trial, 0.0))
+        mean, std = self._solve(
+            (ledger.in_use, ledger.ridge), known, rows, lambda t: t.constraints_order or t.told_order
+        )
+        if len(spread) > len(known):
+            std = self._solve((ledger.in_use, ledger.ridge), spread, rows)[1]
+        return ledger.units.center + ledger.units.unit * mean, ledger.units.unit * std
+
     def aside(self):
         """The points that are set aside."""
         counted = self.trials[self.first :]
@@ -307,7 +350,7 @@ class Reference:
         mean, std = center + unit * mean, unit * std
         return (mean, std) if warp is None else (back(mean), 0.5 * (back(mean + std) - back(mean - std)))
 
-    def _solve(self, setting, known, rows):
+    def _solve(self, setting, known, rows, told=lambda trial: trial.told_order):
         kernel, ridge = setting
         prior = np.diagonal(kernel(rows, rows))
         if not known:
@@ -317,7 +360,7 @@ class Reference:
         K, k = kernel(X, X), kernel(X, rows)
         if isinstance(self.policy.memory, Discount) and self.policy.memory.rate:
             keep = 1.0 - self.policy.memory.rate
-            times = np.array([self.time_of(t) for t, _ in known])
+            times = np.array([self.time_of(t, told(t)) for t, _ in known])
             K = K * keep ** (0.5 * np.abs(times[:, None] - times))
             k = k * (keep ** (0.5 * (self.rounds - times)))[:, None]
         K = K + ridge * np.eye(len(X))
@@ -335,9 +378,9 @@ class Reference:
         near = np.array(rows)[np.argsort(gaps, kind="stable")[: self.policy.pending.neighbours]]
         return float(shown(self._solve(setting, answers, near)[0]).mean())
 
-    def time_of(self, trial):
+    def time_of(self, trial, told):
         """The round that an answer is of, where f drifts: its own, or the last question before it if that is later."""
-        before = [t.number for t in self.trials if t.told_order != t.asked_order and t.asked_order < trial.told_order]
+        before = [t.number for t in self.trials if t.told_order != t.asked_order and t.asked_order < told]
         return max([trial.number, *before])
 
 
@@ -368,6 +411,8 @@ class Sequence:
             self.log.append(name)
             self.clock.now += float(self.rng.choice([0.0, 0.5, 3.0]))
             getattr(self, name)()
+            if self.policy.constraints is not None and self.rng.random() < 0.3:
+                self.limit()
         self.look()
         self.ask()
         self.look()
@@ -399,7 +444,8 @@ class Sequence:
     def tell(self):
         trial = self.some_pending_trial()
         if trial is not None:
-            self.study.tell(trial, self.some_reward(trial.point), constraints=self.some_constraints())
+            values = self.some_constraints() if trial.constraints is None else None
+            self.study.tell(trial, self.some_reward(trial.point), constraints=values)
 
     def fail(self):
         trial = self.some_pending_trial()
@@ -431,6 +477,8 @@ class Sequence:
             if not np.allclose(got, want, rtol=CLOSE, atol=CLOSE * size):
                 raise Problem(f"predict is off by {np.abs(got - want).max():g}: {got} and {want}")
         self.solved += 1
+        if self.policy.constraints is not None:
+            self.look_at_limits(given, rows, context, reference)
         aside = self.set_aside()
         if aside != reference.aside():
             raise Problem(f"{len(aside)} points are set aside, and {len(reference.aside())} should be")
@@ -440,6 +488,27 @@ class Sequence:
         with contextlib.suppress(nr.TrialError):
             study.best()
         _ = study.minimum, study.information_gain, study.norm_bounds, study.restart_reasons, rng.random()
+
+    def look_at_limits(self, given, rows, context, reference):
+        study, world = self.study, self.policy.constraints
+        for j in range(world.count):
+            lower, upper = study.bounds(given, context=context, channel=j + 1)
+            mean, std = reference.limit(study, rows, j)
+            width = world.confidence.value
+            size = max(1.0, float(np.abs(mean).max()))
+            for got, want in ((lower, mean - width * std), (upper, mean + width * std)):
+                if not np.allclose(got, want, rtol=CLOSE, atol=CLOSE * size):
+                    raise Problem(f"bounds of constraint {j + 1}: {got} and {want}")
+        sure = study.feasible(given, context=context)
+        if not ((sure >= 0.0) & (sure <= 1.0)).all():
+            raise Problem(f"feasible with probability {sure}")
+
+    def limit(self):
+        """Constraint values told by themselves, before the reward or after it."""
+        open_ = [t for t in self.study.trials if t.constraints is None and t.state != "failed"]
+        values = self.some_constraints()
+        if open_ and values is not None:
+            self.study.tell(open_[self.rng.integers(len(open_))], constraints=values)
 
     def twice(self):
         told = [trial for trial in self.study.trials if trial.state != "pending"]

@@ -21,6 +21,14 @@ def test_so_does_the_recommended_policy_with_parts_of_its_own_and_others(first, 
     assert solved > 6
 
 
+@pytest.mark.parametrize("first", [0, 5])
+def test_so_do_posteriors_of_constraints_in_every_world(first, tmp_path):
+    compared, solved, wrong = sequences.run(range(first, first + 5), tmp_path, sequences.some_limits)
+    assert wrong == []
+    assert compared > 40
+    assert solved > 6
+
+
 @pytest.mark.parametrize("broken", ["_set_aside", "_close"])
 def test_what_is_looked_for_would_be_found(broken, monkeypatch):
     monkeypatch.setattr(f"noregret.policy.ledger.Ledger.{broken}", lambda ledger, trial: None)

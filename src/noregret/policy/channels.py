@@ -141,7 +141,8 @@ class Channels:
                 channel.ledger.take([channel.value_of(trial) for trial in counted])
 
     def settle(self, rounds: int) -> None:
-        """Checks and fits, after everything has come in."""
+        """Prices, checks and fits, after everything has come in."""
+        self.books.advance(rounds)
         for channel in self.each:
             channel.check(rounds)
             if channel.fits is not None:

@@ -197,6 +197,7 @@ class State:
             return
         if self._drifts:  # each in its own round, or as if it were of this one
             for trial in counted:
+                self._take_limits(until=trial.number - 1)
                 self._tick(trial.number)  # no tick where the answer is late: then f is taken as it has become
                 self._ledger.take([trial])
                 self._take_limits(until=trial.number)
@@ -421,7 +422,8 @@ class State:
     def settled(self) -> State:
         """A state that has taken in every outcome; a copy where something is due, so that looking changes nothing."""
         channels = self._channels
-        if not (self._waiting or self.policy.by_round or self._ledger.fresh or (channels and channels.due)):
+        due = channels is not None and (channels.due or channels.books.due(self._rounds))
+        if not (self._waiting or self.policy.by_round or self._ledger.fresh or due):
             return self
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)

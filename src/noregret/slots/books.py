@@ -23,6 +23,13 @@ class Books:
     def hear(self, trial: Trial) -> None:
         """Take note of a trial's constraint values, once, by number among those that came together."""
 
+    def due(self, rounds: int) -> bool:  # noqa: ARG002 - mostly not
+        """Whether `advance` would change anything."""
+        return False
+
+    def advance(self, rounds: int) -> None:
+        """So many rounds have passed, and what came in has been heard; before each decision."""
+
     def asked(self, trial: Trial, limits: Callable[[], list[Envelope]]) -> None:
         """A trial has been asked for; `limits()` are the bounds at its point as they were then, one for each g_j."""
 

@@ -247,17 +247,20 @@ class OnAverage(Constraints):
     """The average over the run must satisfy the constraints: budgets, energy. Some rounds may make up for others.
 
     The best U - sum_j phi_j L_j: a Lagrangian is linear in the channels, so that a new price weighs no old trial anew.
-    After each trial phi_j <- clip(phi_j + step * g_j, 0, most), g_j as told: Shi & Eryilmaz 2022, Algorithm 3, with
-    epochs of one round. So the average of what was told is at most (phi_T - phi_0) / (step T) where no price is clipped
-    at `most`. Prices fall as they rise, one step for each unit of slack: where the world gets easier they recover.
+    After each epoch of S rounds phi_j <- clip(phi_j + step * g_j, 0, most), g_j the sum of what was told in it over S:
+    Shi & Eryilmaz 2022, Algorithm 3, with what was told late in the epoch in which it was told. So the average of all
+    that was told is at most phi_T S / (step T) where no price was clipped at `most`. Prices fall as they rise: where
+    the world gets easier they recover.
 
     Attributes:
-        step: reward units for each unit of g, squared; the theory takes O(1 / sqrt(T)).
+        step: reward units per unit of g; the theory takes O(1 / sqrt(T / S)).
+        epoch: S, rounds; 1, a step after each trial, unless given.
         most: the largest price, reward units per unit of g. A price that bounds what a violation can earn is enough;
             the smaller it is, the sooner prices recover.
     """
 
     step: float = 0.01
+    epoch: int = 1
     most: float = 1e3
 
     def __post_init__(self) -> None:
@@ -265,6 +268,7 @@ class OnAverage(Constraints):
         settle(
             self,
             step=number("step", self.step, low=0.0, high=LARGEST_REWARD, open_low=True),
+            epoch=integer("epoch", self.epoch, low=1, why="It is the number of rounds S of an epoch."),
             most=number("most", self.most, low=0.0, high=LARGEST_REWARD, open_low=True),
         )
 
@@ -303,17 +307,31 @@ class _Dual(Books):
     def __init__(self, world: OnAverage) -> None:
         self._world = world
         self.prices = frozen(np.zeros(world.count))
+        self._told = np.zeros(world.count)  # sum of what was told since the last step
+        self._epoch = 0  # that is going on
 
     def hear(self, trial: Trial) -> None:
-        """phi_j <- clip(phi_j + step g_j, 0, most)."""
+        """What was told in this epoch."""
         if trial.constraints is not None:
-            moved = self.prices + self._world.step * trial.constraints
-            self.prices = frozen(np.clip(moved, 0.0, self._world.most))
+            self._told = self._told + trial.constraints
+
+    def due(self, rounds: int) -> bool:
+        """Whether another epoch begins."""
+        return rounds // self._world.epoch != self._epoch
+
+    def advance(self, rounds: int) -> None:
+        """phi_j <- clip(phi_j + step g_j, 0, most), where another epoch begins."""
+        world = self._world
+        if not self.due(rounds):
+            return
+        self._epoch = rounds // world.epoch
+        self.prices = frozen(np.clip(self.prices + world.step / world.epoch * self._told, 0.0, world.most))
+        self._told = np.zeros(world.count)
 
     def copy(self) -> _Dual:
         """An independent copy."""
         other = _Dual(self._world)
-        other.prices = self.prices
+        other.prices, other._told, other._epoch = self.prices, self._told, self._epoch
         return other
 
 

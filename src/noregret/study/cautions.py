@@ -74,6 +74,19 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
 
 
+def infeasible_sentence(sure: float) -> str:
+    """That no point may satisfy the constraints.
+
+    Args:
+        sure: the probability of it, at least.
+    """
+    return (
+        f"No point can satisfy all constraints, with probability at least {sure:.3g}: everywhere some lower bound is "
+        "above 0. What may violate least is played. Usually the constraint values do not lie at 0 where they are just "
+        "met, or have the other sign: see `study.bounds(points, channel=1)`."
+    )
+
+
 def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
     if not policy.constraint_count or len(answered) < TAUGHT_NOTHING:
         return None

@@ -25,7 +25,7 @@ from ..slots.envelope import Envelope
 from ..slots.memory import Evidence, Restart
 from ..slots.objective import SATURATED
 from .best import best_trial
-from .cautions import FIRST, cautions, next_look
+from .cautions import FIRST, cautions, infeasible_sentence, next_look
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, begun, check_goal, has_channels
 from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
@@ -503,6 +503,9 @@ class Study:
             trials = self._record[:]
             self._look_at = next_look(len(trials), constrained=self.policy.constraint_count > 0)
             found = cautions(self.policy, trials, self._state.multipliers)
+            if has_channels(self.policy) and self.policy.context is None:
+                sure = self._look().infeasible(None)
+                found |= {"infeasible": infeasible_sentence(sure)} if sure else {}  # bounds that prove nothing may err
         self._warn(found, stacklevel=4)
 
     def _warn(self, found: Mapping[str, str], *, stacklevel: int) -> None:
