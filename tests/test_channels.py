@@ -12,6 +12,8 @@ from noregret.slots.constraints import Constraints
 from noregret.slots.envelope import ConstantWidth
 from noregret.slots.explore import UniformExploration
 from noregret.slots.objective import AdditivePenalty
+from noregret.slots.scores import UpperConfidenceBound
+from noregret.warping import signed_log
 
 ARMS, KERNEL, NOISE = nr.Arms.grid(0, 1, 41), nr.SquaredExponential(0.15), 0.1
 LIMIT_KERNEL, LIMIT_NOISE = nr.Matern(2.5, 0.3), 0.05
@@ -640,3 +642,34 @@ def test_auto_learns_units_kernel_and_noise_of_each_constraint():
         assert upper[0] - lower[0] < abs(truth) * (12.0 if channel == 1 else 1.0)
     assert made.constraints.rule == "probability"
     assert nr.auto(ARMS, context=nr.Box(0, 1), constraints=1).constraints.rule == "optimistic"
+
+
+def test_constraint_values_with_cliffs_are_learned_around_their_border():
+    """exp(6 s) - 1 reaches 3e5 and crosses 0 at s = 0: what is far away counts by its logarithm, and 0 stays 0."""
+    made = nr.auto(nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1)), constraints=1)
+    assert made.of_channel(1).refit.warp == "signed-log"
+    assert made.using(constraints=nr.OnAverage(), score=UpperConfidenceBound()).of_channel(1).refit.warp == "none"
+    study = nr.Study(made, seed=1)
+    for _ in range(20):
+        trial = study.ask()
+        x, y = trial.parameters["x"], trial.parameters["y"]
+        study.tell(trial, x + 0.3 * y, constraints=[np.expm1(6.0 * (x + y - 0.8))])
+    assert study.best().reward > 0.72  # of .8; by chance .5 or so
+    points = [{"x": 0.2, "y": 0.2}, {"x": 0.7, "y": 0.7}]
+    assert study.feasible(points)[0] > 0.9 > 0.1 > study.feasible(points)[1]
+    lower, upper = study.bounds(points, channel=1)
+    assert upper[0] < 0.0 < lower[1]  # in the units told
+    assert 1.0 < upper[1] < 1e4
+
+
+def test_signed_logs_keep_signs_and_come_back():
+    values = np.array([-1e6, -3.0, -1e-3, 0.0, 1e-3, 2.0, 5.0, 1e9])
+    warp = signed_log(values)
+    assert warp.scale == np.quantile(np.abs(values[values != 0.0]), 0.25)
+    warped = warp.to(values)
+    assert (np.sign(warped) == np.sign(values)).all()
+    assert (np.diff(warped) > 0.0).all()
+    np.testing.assert_allclose(warp.back(warped), values, rtol=1e-12)
+    assert np.isfinite(warp.back(np.array([1e9, -1e9]))).all()
+    np.testing.assert_allclose(warp.to(np.array([1e-9])), 1e-9, rtol=1e-6)
+    assert signed_log(np.zeros(3)) is None

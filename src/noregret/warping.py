@@ -19,6 +19,8 @@ import numpy as np
 
 from .checks import Array, frozen
 
+MOST_LOG = 200.0  # of a warped value, in scales: e^200 is beyond every reward
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -48,6 +50,39 @@ def _through(values: Array, knots: Array, heights: Array) -> Array:
     slope = (heights[1] - heights[0]) / (knots[1] - knots[0])
     below = heights[0] + slope * (values - knots[0])
     return np.where(values >= knots[-1], values, np.where(values < knots[0], below, inside))
+
+
+@final
+@dataclass(frozen=True)
+class SignedLog:
+    """w = sign(y) s log(1 + |y| / s): near 0 the identity, far away logarithms. What is above 0 stays there.
+
+    For constraint values, of which the border at 0 is what matters (the bilog of Eriksson & Poloczek 2021, section 3.1,
+    has s = 1; here it follows the units).
+
+    Attributes:
+        scale: s, in the units of the values, above 0.
+    """
+
+    scale: float
+
+    def to(self, values: Array) -> Array:
+        """Warped values."""
+        return np.asarray(np.copysign(self.scale * np.log1p(np.abs(values) / self.scale), values))
+
+    def back(self, warped: Array) -> Array:
+        """The values behind them, at most e^200 scales."""
+        inner = np.minimum(np.abs(warped) / self.scale, MOST_LOG)
+        return np.asarray(np.copysign(self.scale * np.expm1(inner), warped))
+
+
+AnyWarp = Warp | SignedLog
+
+
+def signed_log(values: Array) -> SignedLog | None:
+    """Of the scale that a quarter of the values `(n,)` are nearer to 0 than; None where all of them are 0."""
+    sizes = np.abs(values[values != 0.0])
+    return SignedLog(float(np.quantile(sizes, 0.25))) if len(sizes) else None
 
 
 def half_rank(rewards: Array) -> Warp | None:

@@ -179,7 +179,11 @@ class Channels:
         return Limits(self.world, tuple(each), self.books)
 
     def envelope(self, j: int, engine: Engine[Any], t: int, since: int, points: Any, context: Array | None) -> Envelope:
-        """Bounds of constraint j, from 1."""
+        """Bounds of constraint j, from 1, in the user's units."""
+        return self.each[j - 1].ledger.units.shown(self.believed(j, engine, t, since, points, context))
+
+    def believed(self, j: int, engine: Engine[Any], t: int, since: int, points: Any, context: Array | None) -> Envelope:
+        """Likewise, in the units in which it is learned: satisfied when <= 0 in these too."""
         channel = self.each[j - 1]
         found = engine.envelope(channel.ledger.belief, channel.bounds(t, since), channel.ledger.units, points, context)
         found.valid_for = channel.policy.valid_for

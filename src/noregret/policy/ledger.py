@@ -21,7 +21,7 @@ from ..posterior import Belief
 from ..record import Trial
 from ..slots.memory import Prediction
 from ..slots.pending import Known, Pseudo
-from ..warping import Warp
+from ..warping import AnyWarp
 from .answers import AnswersAlone
 from .aside import Aside
 from .engines import Engine, Units
@@ -68,7 +68,7 @@ class Ledger:
         ridge = policy.memory.regularization(first, policy.regularization)
         self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
-    def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: Warp | None = None) -> None:
+    def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None = None) -> None:
         """A new belief, which learns everything that counts."""
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)

@@ -99,8 +99,9 @@ class Policy:
     def of_channel(self, j: int) -> Policy:
         """The policy whose reward is constraint j, from 1: what is learned of it, and by which bounds.
 
-        Fits do not warp: the border is at 0. What fails says nothing of a constraint, and what stands in for answers is
-        in the units of the reward, so that unanswered trials count for the variance alone, if at all.
+        Where fits warp rewards, those of constraints keep the border at 0 in its place. What fails says nothing of a
+        constraint, and what stands in for answers is in the units of the reward, so that unanswered trials count for
+        the variance alone, if at all.
         """
         world = self.constraints
         if world is None:
@@ -120,7 +121,8 @@ class Policy:
     def _refit_of(world: Constraints, refit: Refit) -> Refit:
         """Of a constraint: a noise that is given is the reward's, unless that of the constraints is given too."""
         given = refit.noise == "given" and world.noise is None
-        return replace(refit, warp="none", noise="unknown" if given else refit.noise)
+        warp = "signed-log" if world.by_sign and refit.standardize and refit.warp != "none" else "none"
+        return replace(refit, warp=warp, noise="unknown" if given else refit.noise)
 
     @property
     def valid_for(self) -> str:

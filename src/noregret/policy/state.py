@@ -463,7 +463,10 @@ class State:
     def certain(self, points: Any, context: Array | None) -> Array:
         """What is known of points satisfying all constraints, `(n,)` (`Constraints.certain`)."""
         world, domain = self._limits.world, self.policy.domain
-        found = [self.limit(j + 1, points, context) for j in range(world.count)]
+        t = self._rounds - self._since + 1
+        found = [
+            self._limits.believed(j + 1, self._engine, t, self._since, points, context) for j in range(world.count)
+        ]
         at = domain.points if points is None and isinstance(domain, Arms) else domain.inside("points", points)
         return world.certain(found, at, self._limits.books, context)
 

@@ -69,6 +69,7 @@ class Constraints(Part):
     prior_mean: float | tuple[float, ...] = 0.0
     confidence: Confidence | None = None
 
+    by_sign: ClassVar[bool] = False  # whether it matters only where bounds lie above 0, and not how far
     hallucinates: ClassVar[bool] = True  # whether unanswered trials may count for the variance of a constraint
 
     def __post_init__(self) -> None:
@@ -199,6 +200,8 @@ class EveryRound(Constraints):
     """
 
     rule: str = "optimistic"
+
+    by_sign: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()

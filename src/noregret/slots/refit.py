@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple, final
@@ -17,7 +18,13 @@ from ..fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..kernels import Kernel
 from ..posterior.protocol import LEAST_REGULARIZATION
 from ..serialize import described
-from ..warping import Warp, half_rank
+from ..warping import AnyWarp, half_rank, signed_log
+
+WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
+    "none": lambda rewards: None,  # noqa: ARG005 - whatever they are
+    "half-rank": half_rank,
+    "signed-log": signed_log,
+}
 
 
 class Refitted(NamedTuple):
@@ -26,7 +33,7 @@ class Refitted(NamedTuple):
     kernel: Kernel  # in the units of the points, on standardised rewards
     regularization: float
     scale: Standardization  # of the (warped) rewards: `mean` is that of the process, `std` that of the rewards
-    warp: Warp | None = None  # of the rewards, before anything else
+    warp: AnyWarp | None = None  # of the rewards, before anything else
 
 
 @final
@@ -54,6 +61,7 @@ class Refit:
         warp: what becomes of rewards before they are standardised: "none", or "half-rank", which keeps those from the
             median up and takes the lower half for normal scores (`noregret.warping.half_rank`), so that outliers and
             cliffs do not hide the rest. The map is of the rewards that the fit saw, and undone in what is shown.
+            "signed-log" is for constraint values: near 0 they stay, far away their logarithms count.
         noise: "fitted", from the policy's on; "unknown", from the mode of its prior on; or "given", the policy's, which
             stays, but for what is needed to compute with it where rewards are a million times larger.
     """
@@ -76,12 +84,13 @@ class Refit:
             outputs=one_of("outputs", self.outputs, ["answered", "own"]),
             standardize=flag("standardize", self.standardize),
             growth=number("growth", self.growth, low=0.0, high=1.0, why="It is a share of the answers so far."),
-            warp=one_of("warp", self.warp, ["none", "half-rank"]),
+            warp=one_of("warp", self.warp, list(WARPS)),
             noise=one_of("noise", self.noise, ["fitted", "given", "unknown"]),
         )
         if self.warp != "none" and not self.standardize:
             raise InvalidInput(
-                "Warped rewards are standardised: warp='half-rank' does not go with standardize=False. Leave one out."
+                f"Warped rewards are standardised: warp={self.warp!r} does not go with standardize=False. Leave one "
+                "out."
             )
 
     def fits(self, answers: int) -> int:
@@ -116,7 +125,7 @@ class Refit:
         Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
         noise stay as they are, and only the mean is fitted.
         """
-        warp = half_rank(rewards) if self.warp == "half-rank" else None
+        warp = WARPS[self.warp](rewards)
         rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
         if self.standardize and len(np.unique(rows, axis=0)) < FEWEST:  # the kernel that stays is in reward units

@@ -26,7 +26,7 @@ from ...slots.borders import admitted
 from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, Envelope
 from ...slots.scores import Score
-from ...warping import Warp
+from ...warping import AnyWarp
 from ..availability import Available
 
 
@@ -47,7 +47,7 @@ class Units(NamedTuple):
 
     center: float = 0.0  # the (warped) reward at which the posterior is 0
     unit: float = 1.0  # reward units of one unit of the posterior
-    warp: Warp | None = None
+    warp: AnyWarp | None = None
 
     def warped(self, reward: float) -> float:
         """A reward as it decides."""
