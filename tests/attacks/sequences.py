@@ -302,13 +302,15 @@ class Reference:
         return found
 
     def limit(self, study, rows, j):
-        """Mean and std of constraint j by dense solves, under the kernel that is in use."""
+        """Bounds of constraint j by dense solves, under the kernel that is in use."""
         ledger = study._look()._channels.each[j].ledger
+        center, unit, warp = ledger.units
+        to, back = (float, np.asarray) if warp is None else (warp.to, warp.back)
         known, spread = [], []
         hallucinated = not isinstance(self.policy.pending, Ignored) and self.policy.constraints.hallucinates
         for trial in self.trials[self.first :]:
             if trial.constraints is not None:
-                known.append((trial, (float(trial.constraints[j]) - ledger.units.center) / ledger.units.unit))
+                known.append((trial, (float(to(trial.constraints[j])) - center) / unit))
             elif trial.state == "failed" or trial.asked_order == trial.told_order or not hallucinated:
                 continue
             spread.append((trial, 0.0))
@@ -317,7 +319,8 @@ class Reference:
         )
         if len(spread) > len(known):
             std = self._solve((ledger.in_use, ledger.ridge), spread, rows)[1]
-        return ledger.units.center + ledger.units.unit * mean, ledger.units.unit * std
+        half = self.policy.constraints.confidence.value * unit * std
+        return back(center + unit * mean - half), back(center + unit * mean + half)
 
     def aside(self):
         """The points that are set aside."""
@@ -493,11 +496,8 @@ class Sequence:
         study, world = self.study, self.policy.constraints
         for j in range(world.count):
             lower, upper = study.bounds(given, context=context, channel=j + 1)
-            mean, std = reference.limit(study, rows, j)
-            width = world.confidence.value
-            size = max(1.0, float(np.abs(mean).max()))
-            for got, want in ((lower, mean - width * std), (upper, mean + width * std)):
-                if not np.allclose(got, want, rtol=CLOSE, atol=CLOSE * size):
+            for got, want in zip((lower, upper), reference.limit(study, rows, j), strict=True):
+                if not np.allclose(got, want, rtol=CLOSE, atol=CLOSE * max(1.0, float(np.abs(want).max()))):
                     raise Problem(f"bounds of constraint {j + 1}: {got} and {want}")
         sure = study.feasible(given, context=context)
         if not ((sure >= 0.0) & (sure <= 1.0)).all():

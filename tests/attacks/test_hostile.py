@@ -201,7 +201,7 @@ def test_damaged_studies_are_refused(tmp_path, change):
         "UPDATE trials SET arm = 0, point = '[0.0]', parameters = '{\"x\": 1}', told_order = 9, told_at = 1.0, "
         "state = 'observed', reward = 1.0, asked_at = 0.5 WHERE number = 2",
         "INSERT INTO trials SELECT study, 5, state, arm, point, parameters, context, explored, reward, reason, 10, "
-        "asked_at, 10, told_at, constraints FROM trials WHERE number = 3",
+        "asked_at, 10, told_at, constraints, constraints_order FROM trials WHERE number = 3",
         "DELETE FROM trials WHERE number = 4",
     ],
 )

@@ -207,7 +207,7 @@ def test_in_every_algorithm():
         study = nr.Study(other)
         for _ in range(8):
             trial = study.ask()
-            study.tell(trial, 0.1 * trial.arm, constraints=[0.1] * other.constraints or None)
+            study.tell(trial, 0.1 * trial.arm, constraints=[0.1] * other.constraint_count or None)
         assert len(study._look()._ledger.entries) <= 5
 
 
