@@ -1,4 +1,4 @@
-"""The e-detector: how often it is wrong, what it costs where nothing changes, and what it is worth elsewhere.
+"""The e-detector and the drift bank: how often they are wrong, what they cost, and what they are worth.
 
     python benchmarks/adaptive.py [--runs 400] [--worlds 64] [--jobs 1]
 
@@ -12,7 +12,9 @@ GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world 
    same width: ratio of the medians, of the means (95% intervals over paired worlds); changes missed, false alarms,
    median delay; the same for the detector without a clip, GP-UCB-CPD at several settings (of equal width, a quarter
    of the worlds), and the paper's own setting.
-3. What an answer costs: microseconds a round with and without the detector.
+3. What drifts a little in every round (1,200 of them, 150 arms), at two rates and at none: regret of the bank over
+   that of the best fixed rate (0 or one of the bank's), in paired worlds.
+4. What an answer costs: microseconds a round without, with the detector, with the bank.
 """
 
 import os
@@ -30,7 +32,7 @@ from scipy.stats import beta
 
 import noregret as nr
 from noregret import metrics
-from noregret.environments import even_changes, gp_sample
+from noregret.environments import drifting_samples, even_changes, gp_sample
 from noregret.papers import avanesov
 from noregret.slots.envelope import ConstantWidth
 
@@ -175,10 +177,34 @@ def with_changes(each, worlds, rounds, settings):
     print(f"   e-detector over {best}: {resampled(np.mean, regrets['e-detector'][:some], regrets[best])}", flush=True)
 
 
+def drifting(seed, *, rate, rounds, arms):
+    """Regret of each memory in one world."""
+    grid = nr.Arms.grid(0.0, 5.0, arms)
+    if rate:
+        functions = drifting_samples(KERNEL, grid, rounds=rounds, rate=rate, seed=seed)
+    else:
+        functions = [gp_sample(KERNEL, grid, seed=[seed, 9])] * rounds
+    values = [f.values for f in functions]
+    memories = {"rate 0": None} | {f"rate {each:g}": nr.Discount(each) for each in nr.DriftBank().rates if each}
+    memories |= {"bank": nr.DriftBank(), "e-detector": "adaptive"}
+    return {name: play(ucb(grid, memory), values, int, rounds, seed)[0].sum() for name, memory in memories.items()}
+
+
+def with_drift(each, worlds, rounds, arms):
+    print(f"3. {rounds} rounds of drift, {arms} arms", flush=True)
+    for rate in (0.0, 0.001, 0.01):
+        found = list(each(partial(drifting, rate=rate, rounds=rounds, arms=arms), range(worlds)))
+        regrets = {name: np.array([regret[name] for regret in found]) for name in found[0]}
+        best = min((name for name in regrets if "rate" in name), key=lambda name: regrets[name].mean())
+        means = ", ".join(f"{name} {values.mean():.1f}" for name, values in regrets.items())
+        ratio = resampled(np.mean, regrets["bank"], regrets[best])
+        print(f"   drift {rate:g}: {means}; bank over {best}: {ratio}", flush=True)
+
+
 def cost(rounds):
-    print(f"3. microseconds a round, 1,000 arms, {rounds} rounds")
+    print(f"4. microseconds a round, 1,000 arms, {rounds} rounds")
     values = [gp_sample(KERNEL, avanesov.ARMS, seed=0).values]
-    for name, memory in (("without", None), ("with the detector", "adaptive")):
+    for name, memory in (("without", None), ("with the detector", "adaptive"), ("with the bank", nr.DriftBank())):
         start = time.process_time()
         play(ucb(avanesov.ARMS, memory), values, always, rounds, 0)
         print(f"   {name:32s} {1e6 * (time.process_time() - start) / rounds:.0f}")
@@ -188,6 +214,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=400, help="stationary runs (default 400)")
     parser.add_argument("--worlds", type=int, default=64, help="worlds that change (default 64)")
+    parser.add_argument("--drifts", type=int, default=24, help="worlds that drift (default 24)")
     parser.add_argument("--rounds", type=int, default=400, help="of a stationary run (default 400)")
     parser.add_argument("--long", type=int, default=1200, help="of a world that changes (default 1,200)")
     parser.add_argument("--arms", type=int, default=150, help="of a stationary run (default 150)")
@@ -198,7 +225,9 @@ if __name__ == "__main__":
         with ProcessPoolExecutor(options.jobs) as pool:
             without_change(pool.map, options.runs, options.rounds, options.arms)
             with_changes(pool.map, options.worlds, options.long, options.levels)
+            with_drift(pool.map, options.drifts, options.long, options.arms)
     else:
         without_change(map, options.runs, options.rounds, options.arms)
         with_changes(map, options.worlds, options.long, options.levels)
+        with_drift(map, options.drifts, options.long, options.arms)
     cost(options.long)

@@ -197,9 +197,14 @@ def test_after_a_cut_it_is_one_that_has_only_seen_the_later_trials(late):
 def test_another_model_is_as_if_it_had_been_known_before():
     told = answers(30, change=20)
     other = added(ChangeEvidence(lambda a, b: 0.5 * between(a, b), 9.0 * LAMBDA), told[:25])
-    wrong = other.log_evidence
     other.remodel(between, LAMBDA)
-    assert other.log_evidence == added(fresh(), told[:25]).log_evidence != wrong
+    known = added(fresh(), told[:25])
+    assert other.starts == known.starts
+    for start in known.starts:
+        np.testing.assert_allclose(other.log_ratio(start), known.log_ratio(start), atol=1e-9)
+    staked = np.diff([1.0 - tail(start) for start in (0, *known.starts)])  # on all up to a start, from the one before
+    total = tail(24) + sum(np.exp(known.log_ratio(s)) * on for s, on in zip(known.starts, staked, strict=True))
+    np.testing.assert_allclose(other.log_evidence, math.log(total), atol=1e-9)
 
     # Units that are twice as large, with a kernel in them: nothing changes but the words.
     doubled = added(fresh(), told[:25])
@@ -207,6 +212,17 @@ def test_another_model_is_as_if_it_had_been_known_before():
     for detector in (other, doubled):
         added(detector, told[25:])
     np.testing.assert_allclose(doubled.log_evidence, other.log_evidence, rtol=1e-6)
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+def test_updates_one_by_one_are_those_all_together(monkeypatch, late):
+    order = np.random.default_rng(5).geometric(0.2, size=40) if late else None
+    told = answers(40, change=30, order=order)
+    together = added(fresh(), told)
+    monkeypatch.setattr(evidence, "LARGE", 0)
+    one_by_one = added(fresh(), told)
+    np.testing.assert_allclose(one_by_one.log_evidence, together.log_evidence, rtol=1e-9)
+    assert one_by_one.copy().log_evidence == one_by_one.log_evidence
 
 
 def test_features_beyond_the_most_count_as_noise(monkeypatch):

@@ -41,6 +41,7 @@ ORDER = [
     "posterior.played",
     "posterior.triangle",
     "posterior.drifting",
+    "posterior.bank",
     "posterior.points",
     "posterior.standing",
     "posterior.prior_paths",

@@ -168,6 +168,7 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
     ("line", "slot", "part"),
     [
         ('memory = { type = "sliding_window", rounds = 30 }', "memory", nr.SlidingWindow(30)),
+        ('memory = { type = "drift_bank", rates = [0.0, 0.1] }', "memory", nr.DriftBank((0.0, 0.1))),
         ('memory = "adaptive"', "memory", nr.EDetector()),
         ('memory = { type = "e_detector", delta = 0.01, clip = 3 }', "memory", nr.EDetector(delta=0.01, clip=3.0)),
         ('memory = { type = "restart_every", rounds = 30 }', "memory", nr.RestartEvery(30)),

@@ -78,7 +78,7 @@ if TYPE_CHECKING:
     from .record import Trial
     from .search.boxes import PointSearch
     from .simulation import Run, replicate, simulate
-    from .slots.adaptive import EDetector
+    from .slots.adaptive import DriftBank, EDetector
     from .slots.constraints import EveryRound, OnAverage
     from .slots.explore import CoordinateSearch, InitialDesign, InTurn
     from .slots.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
@@ -169,7 +169,7 @@ _HOME = {
     "parameters": ["Choice", "Float", "Int"],
     "slots.constraints": ["EveryRound", "OnAverage"],
     "slots.explore": ["CoordinateSearch", "InTurn", "InitialDesign"],
-    "slots.adaptive": ["EDetector"],
+    "slots.adaptive": ["DriftBank", "EDetector"],
     "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
@@ -203,6 +203,7 @@ __all__ = [
     "Choice",
     "CoordinateSearch",
     "Discount",
+    "DriftBank",
     "EDetector",
     "Empirical",
     "Environment",

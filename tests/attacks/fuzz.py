@@ -408,6 +408,7 @@ def parts():
     yield Target("RestartEvery", nr.RestartEvery, {"rounds": w(3)}, with_slot("memory"))
     yield Target("RestartDoubling", nr.RestartDoubling, {"first": w(3), "ridge": f()}, with_slot("memory"))
     yield Target("RestartAt", nr.RestartAt, {"rounds": any_([3])}, with_slot("memory"))
+    yield Target("DriftBank", nr.DriftBank, {"rates": any_([0.0, 0.1])}, with_slot("memory"))
     yield Target("Discount", nr.Discount, {"rate": n(0.1)}, with_slot("memory"))
     yield Target(
         "RestartOnChange",

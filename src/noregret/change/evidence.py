@@ -28,19 +28,24 @@ What was staked on one that goes is staked on the next younger one from then on,
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dger
 
+from ..blas import one_thread
 from ..checks import Array, IndexArray
 
 KEPT = 4  # rounds during which every start is kept
 FLAT = 100.0  # rounds up to which starts are about equally likely
 TOLERANCE = 1e-4  # of lambda: prior variance that features may leave out
 MOST_FEATURES = 256  # beyond that what they leave out counts as noise
+LARGE = 64  # features from which on updates in place are quicker one by one than all together
 STEP = 16  # features for which room is made at a time
 FARTHEST = 1e100  # standardised error: further off nobody need look
 PLACES = 16  # starts for which room is made at first
@@ -172,8 +177,13 @@ class ChangeEvidence:
     def _take(self, answer: _Answer) -> None:
         if answer.number > self._now:
             self._open(answer.number)
+        self._compare(answer)
+
+    def _compare(self, answer: _Answer) -> None:
+        """What an answer says of each start, and then it is learned."""
         at = self._asked_since(answer)
-        predicted = self._learn(answer, at)
+        with one_thread if len(self._basis) >= LARGE else nullcontext():  # smaller products have one anyway
+            predicted = self._learn(answer, at)
         gain = np.minimum(predicted - predicted[0], self._clip)
         self._ratios[at] += gain
         if isinstance(at, slice):
@@ -192,7 +202,7 @@ class ChangeEvidence:
         """Log density of an answer under each start, `(S,)`, before it is learned."""
         phi, rest = self._feature(answer.cell)
         covariances = self._covariances[at]
-        direction = covariances @ phi  # (S, r)
+        direction = covariances @ phi  # C_s phi, (S, r)
         total = np.maximum(direction @ phi, 0.0) + (rest + self._noise)  # sigma_s^2(x) + lambda, (S,)
         values = answer.values if self._scaled is None else self._scaled(answer.values)
         error = values - self._weights[at] @ phi  # (S, c)
@@ -206,7 +216,11 @@ class ChangeEvidence:
         ).sum(axis=1)
         scaled = direction / total[:, None]
         self._weights[at] += error[:, :, None] * scaled[:, None, :]
-        self._covariances[at] = covariances - scaled[:, :, None] * direction[:, None, :]
+        if isinstance(at, slice) and len(phi) >= LARGE:
+            for one, along, by in zip(covariances, direction, total.tolist(), strict=True):
+                dger(-1.0 / by, along, along, a=one.T, overwrite_a=1)  # in place
+        else:
+            self._covariances[at] = covariances - scaled[:, :, None] * direction[:, None, :]
         self._seen[at] = seen + 1
         self._squares[at] = before + squares
         return np.asarray(log)
@@ -317,9 +331,18 @@ class ChangeEvidence:
     def remodel(
         self, covariance: Covariance, noise_variance: float, scaled: Callable[[Array], Array] | None = None
     ) -> None:
-        """Another kernel, noise or scale: as if it had been known when the stretch began."""
+        """Another kernel, noise or scale: all answers are compared anew, as if it had been known from the beginning.
+
+        For the starts that are left, which share what was staked on those before them: O(t r^2) in all.
+        """
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
-        self.cut(self.since)
+        now, starts = self._now, self.starts
+        self._begin(self.since)
+        self._now = now
+        for before, start in itertools.pairwise([self.since, *starts]):
+            self._place(start, math.log(tail(before) - tail(start)))
+        for answer in self._answers:
+            self._compare(answer)
 
     def copy(self) -> ChangeEvidence:
         """An independent one in the same state."""

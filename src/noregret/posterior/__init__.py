@@ -6,6 +6,7 @@ from ..checks import number
 from ..domain import Arms
 from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
+from .bank import BankPosterior
 from .belief import Belief, PointBelief, TableBelief
 from .drifting import DriftingPosterior
 from .factorization import pivoted_cholesky, tolerance
@@ -18,6 +19,7 @@ from .standing import Standing
 
 __all__ = [
     "ArmPosterior",
+    "BankPosterior",
     "Belief",
     "DriftingPosterior",
     "FeaturePosterior",

@@ -20,6 +20,7 @@ import numpy as np
 
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior
+from .bank import BankPosterior
 from .drifting import DriftingPosterior
 from .paths import Path, sample_path
 from .points import Gradients, PointPosterior
@@ -101,7 +102,7 @@ class Belief(ABC, Generic[P]):
 
 
 @final
-class TableBelief(Belief[ArmPosterior | DriftingPosterior]):
+class TableBelief(Belief[ArmPosterior | DriftingPosterior | BankPosterior]):
     """Over finitely many cells, given by index."""
 
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
@@ -127,7 +128,7 @@ class TableBelief(Belief[ArmPosterior | DriftingPosterior]):
     def tick(self) -> None:
         """One round passes, where f drifts."""
         for posterior in (self.answered, self.asked) if self.apart else (self.answered,):
-            if isinstance(posterior, DriftingPosterior):
+            if isinstance(posterior, DriftingPosterior | BankPosterior):
                 posterior.tick()
 
 

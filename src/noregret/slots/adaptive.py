@@ -1,4 +1,4 @@
-"""Changes that are noticed in all answers, whatever was played: the e-detector as a memory."""
+"""Changes that are noticed in all answers, whatever was played: abrupt ones, and how fast the world drifts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import final
 import numpy as np
 
 from ..change.evidence import ChangeEvidence
-from ..checks import Array, number, settle
+from ..checks import Array, listed, number, settle, shown
+from ..errors import InvalidInput
 from ..serialize import described
 from .memory import Evidence, Memory, Restart, Seen, Watch, World
 
@@ -152,3 +153,35 @@ def _scaled(each: Sequence[Callable[[float], float]], values: Array) -> Array:
     for i, scaled in enumerate(each):
         inner[i] = scaled(float(values[i]))
     return inner
+
+
+@final
+@described
+@dataclass(frozen=True)
+class DriftBank(Memory):
+    """All of them, the older the less, at the rate of drift that has predicted the answers best.
+
+    A posterior as of `Discount` is kept for each rate; they share the belief by what they predict, and the one with the
+    largest share decides (`noregret.posterior.bank`). With rate 0 among them a world that does not drift costs little.
+
+    Attributes:
+        rates: shares of f that may be new in each round, from 0 to 1, ascending.
+    """
+
+    rates: tuple[float, ...] = (0.0, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
+
+    def __post_init__(self) -> None:
+        why = "They are the shares of f that may be new in each round."
+        rates = tuple(
+            number("rates", rate, low=0.0, high=1.0, why=why) for rate in listed("rates", self.rates, why=why)
+        )
+        if not rates or list(rates) != sorted(set(rates)) or rates[-1] == 0.0:
+            raise InvalidInput(
+                f"`rates` are {shown(list(rates))}: they must be in ascending order, each once, and not all 0. Several "
+                "powers of ten, such as (0, 0.001, 0.01), are enough."
+            )
+        object.__setattr__(self, "rates", rates)
+
+    def drift(self) -> tuple[float, ...]:
+        """All of them."""
+        return self.rates

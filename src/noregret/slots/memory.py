@@ -21,6 +21,7 @@ from ..record import Trial
 from ..serialize import described
 from .base import Combination, Part
 
+Drift = float | tuple[float, ...] | None
 FAR = 10**9  # a round that no run reaches
 
 
@@ -163,8 +164,8 @@ class Memory(Part):
         """The first trial that counts in this round, when the last cut was at `since`; never goes back."""
         return since
 
-    def drift(self) -> float | None:
-        """The share of f that is new in each round, where f drifts; on finitely many arms only."""
+    def drift(self) -> Drift:
+        """The share of f that is new in each round, where f drifts, or several to learn from; on finitely many arms."""
         return None
 
     def watch(self, world: World) -> Watch | None:  # noqa: ARG002 - most look at no answer

@@ -59,9 +59,11 @@ def check_memory(memory: Memory, rounds: int) -> None:
                     "methods are never called. Leave `keeps_all` as it is, False.",
                 )
     drift = memory.drift()
+    rates = drift if isinstance(drift, tuple) else (drift,)
     promise(
-        drift is None or 0.0 < drift <= 1.0,
-        f"`{name}.drift()` is {drift}: the share of f that is new in each round is in (0, 1], or None.",
+        drift is None or (all(rate is not None and 0.0 <= rate <= 1.0 for rate in rates) and any(rates)),
+        f"`{name}.drift()` is {drift}: the share of f that is new in each round is in (0, 1], or there are several, or "
+        "None.",
     )
 
 

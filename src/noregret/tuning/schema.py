@@ -33,7 +33,7 @@ from ..kernels import (
 )
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
-from ..slots.adaptive import EDetector
+from ..slots.adaptive import DriftBank, EDetector
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
 from ..slots.explore import (
     CoordinateSearch,
@@ -154,6 +154,7 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
             RestartOnChange, {}, {"threshold": float | Inner, "ridge": float | Inner, "distance": str}
         ),
         "discount": Section(Discount, {"rate": float}),
+        "drift_bank": Section(DriftBank, {}, {"rates": list[float]}),
         "e_detector": Section(EDetector, {}, {"delta": float, "clip": float, "weight": float}),
     }),
     "explore": (Explore, {

@@ -11,11 +11,12 @@ from ...checks import Array, IndexArray
 from ...domain import Arms
 from ...errors import InvalidInput
 from ...kernels import Kernel
-from ...posterior import ArmPosterior, DriftingPosterior, TableBelief, posterior_on_arms
+from ...posterior import ArmPosterior, BankPosterior, DriftingPosterior, TableBelief, posterior_on_arms
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, checked_scores
 from ...slots.envelope import Bounds, Envelope
+from ...slots.memory import Drift
 from ...slots.view import TableView
 from ..availability import Available
 from .base import (
@@ -31,6 +32,8 @@ from .base import (
     table,
 )
 
+OnArms = ArmPosterior | DriftingPosterior | BankPosterior
+
 
 @final
 class ArmEngine(Engine[TableBelief]):
@@ -40,10 +43,10 @@ class ArmEngine(Engine[TableBelief]):
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
-        self._empty: dict[tuple[Kernel, float, float | None], ArmPosterior | DriftingPosterior] = {}
+        self._empty: dict[tuple[Kernel, float, Drift], OnArms] = {}
         self._failed: set[int] = set()
 
-    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: float | None) -> TableBelief:
+    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> TableBelief:
         """A belief over the table; what a kernel makes of it is worked out once."""
         key = (kernel, regularization, drift)
         if key not in self._empty:
@@ -52,9 +55,11 @@ class ArmEngine(Engine[TableBelief]):
             self._empty[key] = self._made(*key)
         return TableBelief(self._empty[key].copy(), apart=apart)
 
-    def _made(self, kernel: Kernel, regularization: float, drift: float | None) -> ArmPosterior | DriftingPosterior:
+    def _made(self, kernel: Kernel, regularization: float, drift: Drift) -> OnArms:
         if drift is None:
             return posterior_on_arms(self._table, kernel, regularization)
+        if isinstance(drift, tuple):
+            return BankPosterior(self._table, kernel, regularization, rates=drift)
         return DriftingPosterior(self._table, kernel, regularization, rate=drift)
 
     def cell(self, trial: Trial) -> int:

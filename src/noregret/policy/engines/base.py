@@ -25,6 +25,7 @@ from ...slots.books import Books
 from ...slots.borders import admitted
 from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, Envelope
+from ...slots.memory import Drift
 from ...slots.scores import Score
 from ...warping import AnyWarp
 from ..availability import Available
@@ -152,7 +153,7 @@ class Engine(ABC, Generic[B]):
     channels: int = 1  # functions that are learned, the reward among them
 
     @abstractmethod
-    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: float | None) -> B:
+    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> B:
         """A belief that has learned nothing (see `Belief` for `apart`); `drift` is the share of f new in each round."""
 
     @abstractmethod

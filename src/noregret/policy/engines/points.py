@@ -19,6 +19,7 @@ from ...record import Trial
 from ...search.arms import best_arm, checked_scores
 from ...search.boxes import Found, PointSearch, coarse, real_columns
 from ...slots.envelope import Bounds, Envelope
+from ...slots.memory import Drift
 from ...slots.view import PointView, Pointwise, Surface
 from ..availability import Available
 from .base import (
@@ -54,7 +55,7 @@ class PointEngine(Engine[PointBelief]):
         self._candidates: Array | None = None
         self.found: Found | None = None  # how the last search ended
 
-    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: float | None) -> PointBelief:
+    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> PointBelief:
         """A belief over (context, point)."""
         if drift is not None:
             raise InvalidInput("Forgetting in time (`Discount`) needs arms: elsewhere give the time as a context.")

@@ -1,0 +1,164 @@
+"""Posteriors on arms of a function that drifts, one for each of several rates, and what the answers say of them.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| eps_j | `rates` | shares of f that may be new in each round, ascending | (J,) |
+| Phi | `_features` | row x is phi(x), k = phi^T phi to `TOLERANCE` lambda | (N, r) |
+| S_j, m_j | `_covariances`, `_weights` | posterior of the weights of f at rate eps_j | (J, r, r), (J, r) |
+| w_j | `_log_shares` (logs) | share of a rate: what it has predicted, lately above all | (J,) |
+| a | `SHARED` | share that is spread over all rates after each answer | |
+
+Each posterior is that of `drifting`. Every rate predicts each answer before it learns it, with density p_j (Student-t,
+the scale learned as in `change.evidence`, the told one worth `PRIOR` answers), and then
+
+    w_j <- (1 - a) w_j p_j / sum_i w_i p_i + a / J    (fixed share, Herbster & Warmuth 1998).
+
+What is believed is the posterior of the rate with the largest share: Bayesian change-point detection (Adams & MacKay
+2007) with forgetting in the place of run lengths.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, final
+
+import numpy as np
+
+from ..checks import Array, number
+from ..domain import Arms
+from ..kernels import Kernel
+from .arms import ArmIndices, Prior
+from .factorization import covariance_root, pivoted_cholesky, tolerance
+from .protocol import Posterior
+
+SHARED = 1e-3
+PRIOR = 10.0  # answers that the told scale is worth
+TOLERANCE = 1e-3  # of lambda: prior variance that features may leave out
+RECOMPUTE_EVERY = 256  # answers between two recomputations of means and variances from the factors
+FARTHEST = 1e100  # standardised error: further off nobody need look
+
+
+@final
+class BankPosterior(Posterior):
+    """The posterior at the rate that has predicted best; observations fade as rounds pass (`tick`)."""
+
+    def __init__(self, domain: Arms, kernel: Kernel, regularization: float, *, rates: Sequence[float]) -> None:
+        self.prior = Prior(kernel, domain.points)
+        self.regularization = number("regularization", regularization, low=0.0, open_low=True)
+        self.rates = tuple(number("rates", rate, low=0.0, high=1.0) for rate in rates)
+        self._rates = np.array(self.rates)
+        tol = max(tolerance(self.prior.variance, self.regularization), TOLERANCE * self.regularization)
+        self._features = pivoted_cholesky(kernel, domain.points, tol=tol, max_rank=len(domain)).features
+        many, arms, rank = len(self.rates), len(domain), self._features.shape[1]
+        self.count = 0
+        self.plays = np.zeros(arms, dtype=np.int64)
+        self._covariances = np.tile(np.eye(rank), (many, 1, 1))
+        self._weights = np.zeros((many, rank))
+        self._means = np.zeros((many, arms))
+        self._variances = np.tile(self.prior.variance, (many, 1))
+        self._log_ratios = np.zeros(many)
+        self._log_shares = np.full(many, -math.log(many))
+        self._squares = np.zeros(many)
+        self._best = 0
+
+    @property
+    def rate(self) -> float:
+        """The rate with the largest share."""
+        return self.rates[self._best]
+
+    @property
+    def shares(self) -> Array:
+        """Of the rates, `(J,)`, adding up to 1."""
+        return np.asarray(np.exp(self._log_shares))
+
+    def tick(self) -> None:
+        """One round passes. O(J (N + r^2))."""
+        keep, rates = 1.0 - self._rates, self._rates
+        self._covariances *= keep[:, None, None]
+        diagonal = np.arange(self._weights.shape[1])
+        self._covariances[:, diagonal, diagonal] += rates[:, None]
+        self._weights *= np.sqrt(keep)[:, None]
+        self._means *= np.sqrt(keep)[:, None]
+        self._variances *= keep[:, None]
+        self._variances += rates[:, None] * self.prior.variance
+
+    def append(self, point: Any, target: float) -> None:
+        """Add one observation of f as it is now. O(J (N r + r^2))."""
+        arm, target = int(point), number("target", target)
+        phi = self._features[arm]
+        directions = self._covariances @ phi  # (J, r)
+        variances = np.maximum(self._variances[:, arm], 0.0)
+        totals = self.regularization + variances
+        errors = target - self._means[:, arm]
+        self._weigh(errors, totals)
+        scaled = directions / totals[:, None]
+        g = directions @ self._features.T  # (J, N)
+        self._weights += errors[:, None] * scaled
+        self._means += (errors / totals)[:, None] * g
+        self._variances -= g * g / totals[:, None]
+        self._covariances -= scaled[:, :, None] * directions[:, None, :]
+        self._log_ratios += np.log1p(variances / self.regularization)
+        self.count += 1
+        self.plays[arm] += 1
+        if self.count % RECOMPUTE_EVERY == 0:
+            self._recompute()
+
+    def _weigh(self, errors: Array, totals: Array) -> None:
+        """The shares after an answer that was predicted with these errors and variances."""
+        squares = np.clip(errors / np.sqrt(totals), -FARTHEST, FARTHEST) ** 2
+        half = 0.5 * (PRIOR + self.count + 1.0)
+        scatter = PRIOR + self._squares
+        log = self._log_shares - 0.5 * np.log(totals * scatter) - half * np.log1p(squares / scatter)
+        shares = np.exp(log - log.max())
+        shares /= shares.sum()
+        self._log_shares = np.log((1.0 - SHARED) * shares + SHARED / len(shares))
+        self._squares += squares
+        self._best = int(self._log_shares.argmax())
+
+    def _recompute(self) -> None:
+        rows = self._features
+        self._covariances = 0.5 * (self._covariances + self._covariances.transpose(0, 2, 1))
+        self._means = self._weights @ rows.T
+        left_out = self.prior.variance - np.einsum("nr,nr->n", rows, rows)
+        for j, covariance in enumerate(self._covariances):
+            self._variances[j] = left_out + np.einsum("nr,nr->n", rows @ covariance, rows)
+
+    def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
+        """Mean and std of f as it is now, at all arms or those listed."""
+        arms: Any = slice(None) if points is None else points
+        mean, variance = self._means[self._best, arms], self._variances[self._best, arms]
+        return mean.copy(), np.sqrt(np.maximum(variance, 0.0))
+
+    def covariance(self, points: ArmIndices) -> Array:
+        """Joint posterior covariance, `(n, n)`."""
+        rows = self._features[np.asarray(points)]
+        return np.asarray(rows @ self._covariances[self._best] @ rows.T)
+
+    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+        """Joint samples of f as it is now, `(size, n)`."""
+        rows = self._features if points is None else self._features[np.asarray(points)]
+        covariance = self._covariances[self._best]
+        root = covariance_root(0.5 * (covariance + covariance.T))
+        normal = rng.standard_normal((size, root.shape[1]))
+        return np.asarray((self._weights[self._best] + normal @ root.T) @ rows.T)
+
+    @property
+    def mean_norm(self) -> float:
+        """||mu||_k, of f as it is now."""
+        return float(np.linalg.norm(self._weights[self._best]))
+
+    @property
+    def log_determinant_ratio(self) -> float:
+        """Sum of log(1 + sigma^2 / lambda), as the time passed, at the rate with the largest share."""
+        return float(self._log_ratios[self._best])
+
+    def copy(self) -> BankPosterior:
+        """An independent posterior in the same state; the features are shared."""
+        other = BankPosterior.__new__(BankPosterior)
+        other.__dict__.update(self.__dict__)
+        for name in (
+            "plays", "_covariances", "_weights", "_means", "_variances", "_log_ratios", "_log_shares", "_squares",
+        ):  # fmt: skip
+            setattr(other, name, getattr(self, name).copy())
+        return other
