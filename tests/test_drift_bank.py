@@ -93,6 +93,12 @@ def test_shares_are_what_the_rates_have_predicted():
             expert.tick()
     np.testing.assert_allclose(found.shares, shares, rtol=0.02)
     np.testing.assert_allclose(found.shares.sum(), 1.0)
+    means, stds = (np.array(each) for each in zip(*(expert.predict() for expert in experts), strict=True))
+    mean = shares @ means
+    variance = shares @ (stds**2 + (means - mean) ** 2)
+    np.testing.assert_allclose(found.predict()[0], mean, atol=5e-3)
+    np.testing.assert_allclose(found.predict()[1], np.sqrt(variance), rtol=0.03)
+    np.testing.assert_allclose(np.diag(found.covariance(range(len(ARMS)))), variance, rtol=0.05)
     assert found.rate == RATES[int(shares.argmax())]
 
 

@@ -168,7 +168,6 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
     ("line", "slot", "part"),
     [
         ('memory = { type = "sliding_window", rounds = 30 }', "memory", nr.SlidingWindow(30)),
-        ('memory = { type = "drift_bank", rates = [0.0, 0.1] }', "memory", nr.DriftBank((0.0, 0.1))),
         ('memory = "adaptive"', "memory", nr.EDetector()),
         ('memory = { type = "e_detector", delta = 0.01, clip = 3 }', "memory", nr.EDetector(delta=0.01, clip=3.0)),
         ('memory = { type = "restart_every", rounds = 30 }', "memory", nr.RestartEvery(30)),
@@ -208,10 +207,17 @@ def test_parts_from_a_file(folder, line, slot, part):
     assert getattr(policy_of(folder, line), slot) == part
 
 
-def test_discount_needs_a_grid_and_failures_set_aside(folder):
-    lines = ['memory = { type = "discount", rate = 0.1 }', 'pending = { type = "ignored", failed = "aside" }']
+@pytest.mark.parametrize(
+    ("table", "memory"),
+    [
+        ('type = "discount", rate = 0.1', nr.Discount(0.1)),
+        ('type = "drift_bank", rates = [0.0, 0.1]', nr.DriftBank((0.0, 0.1))),
+    ],
+)
+def test_forgetting_in_time_needs_a_grid_and_failures_set_aside(folder, table, memory):
+    lines = [f"memory = {{ {table} }}", 'pending = { type = "ignored", failed = "aside" }']
     policy = policy_of(folder, *lines, job=JOB.replace("trials = 5", "trials = 5\ngrid = 3"))
-    assert policy.memory == nr.Discount(0.1)
+    assert policy.memory == memory
     assert "finitely many arms" in refused(folder, *lines)
 
 

@@ -159,10 +159,10 @@ def _scaled(each: Sequence[Callable[[float], float]], values: Array) -> Array:
 @described
 @dataclass(frozen=True)
 class DriftBank(Memory):
-    """All of them, the older the less, at the rate of drift that has predicted the answers best.
+    """All of them, the older the less, at rates of drift that are weighed by how well they predict the answers.
 
-    A posterior as of `Discount` is kept for each rate; they share the belief by what they predict, and the one with the
-    largest share decides (`noregret.posterior.bank`). With rate 0 among them a world that does not drift costs little.
+    A posterior as of `Discount` is kept for each rate, and what is believed is their mixture
+    (`noregret.posterior.bank`). With rate 0 among them a world that does not drift costs little.
 
     Attributes:
         rates: shares of f that may be new in each round, from 0 to 1, ascending.
