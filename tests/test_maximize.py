@@ -275,7 +275,7 @@ def test_after_mending_the_objective_the_run_goes_on(tmp_path):
         (dict(objective=lambda y: y), "cannot be called with the parameters x as keyword arguments"),
         (dict(objective=lambda: 1, space=nr.Box([0], [1])), "cannot be called with a point"),
         (dict(space={"x": nr.Float(0, 1)}), "Write nr.Space"),
-        (dict(space=None), "must be a Space, Box or Arms"),
+        (dict(space=None), "must be Arms, a Box or a Space"),
         (dict(trials=0), "`trials` is 0"),
         (dict(trials=2.5), "`trials` must be a whole number"),
         (dict(seed=-1), "`seed` is -1"),
@@ -450,6 +450,13 @@ def test_a_time_limit_holds_in_the_processes_of_an_executor():
     assert all((row["state"] == "failed") == (row["parameters"]["x"] > 0.5) for row in result.history)
 
 
+def test_what_cannot_be_sent_to_processes_is_refused_before_a_trial_is_spent_on_it(tmp_path):
+    storage = f"sqlite:///{tmp_path}/s.db"
+    with ProcessPoolExecutor(1) as pool, pytest.raises(nr.InvalidInput, match="cannot be sent to the processes"):
+        quiet(lambda x: x, executor=pool, storage=storage)
+    assert not nr.Study.open(storage=storage, name="maximize").trials
+
+
 def test_an_executor_that_was_shut_down_is_an_error_in_words():
     pool = ThreadPoolExecutor(1)
     pool.shutdown()
@@ -601,7 +608,15 @@ def test_the_same_call_goes_on_and_a_finished_one_evaluates_nothing(tmp_path):
         result = quiet(objective, SPACE, trials=trials, storage=storage, policy=policy)
     assert len(calls) == 9
     assert told(result) == told(straight)
-    with pytest.raises(nr.InvalidInput, match="of other parameters"):
+    with pytest.raises(
+        nr.InvalidInput, match=r"parameters: `kind` was Choice\(.*\) then and is not there now; `y` was"
+    ):
+        quiet(lambda **_: 0.0, nr.Space(x=nr.Float(0, 1), y=nr.Int(0, 2)), storage=storage, name="objective")
+    with pytest.raises(nr.InvalidInput, match="other parameters: they stood in the order x, kind"):
+        quiet(objective, nr.Space(kind=nr.Choice("a", "b"), x=nr.Float(0, 1)), storage=storage)
+    with pytest.raises(
+        nr.InvalidInput, match=r"other parameters: `x` was Float\(low=0.0, high=1.0, log=False\) then and"
+    ):
         quiet(objective, nr.Space(x=nr.Float(0, 2), kind=nr.Choice("a", "b")), storage=storage)
     with pytest.raises(nr.InvalidInput, match="another seed"):
         quiet(objective, SPACE, storage=storage, seed=1)
@@ -705,3 +720,45 @@ def test_interrupted_and_killed_runs_end_as_one_that_was_not(tmp_path):
     straight = work(STORAGE="sqlite:///other.db")
     assert finished.stdout == straight.stdout
     assert (tmp_path / "calls").read_text() == "x" * (10 + 2 + 10)  # two were evaluated again
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: nr.minimize(UNIT, score, trials=3), "`minimize` takes the objective first"),
+        (lambda: nr.minimize(score, {"x": nr.Float(0, 1)}, trials=3), r"Write nr\.Space\(\*\*parameters\)"),
+        (lambda: nr.minimize(score, [(0, 1)], trials=3), r"are nr\.Box\(lows, highs\)"),
+        (lambda: nr.minimize(lambda a, b: a, nr.Box([0, 0], [1, 1]), trials=3), "by name, declare an nr.Space"),
+        (lambda: nr.Choice(["a", "b"]), r"one by one: Choice\(\*options\)"),
+        (lambda: nr.Space(x=(0, 1.5)), r"^Parameter `x` is \(0, 1.5\).* are nr\.Float\(0, 1.5\)\.$"),
+        (lambda: nr.Space(x=(0, 3)), r"are nr\.Int\(0, 3\)\.$"),
+        (lambda: nr.Space(x=["a", "b"]), r"nr\.Choice\('a', \.\.\.\)\.$"),
+    ],
+)
+def test_what_is_written_at_a_first_attempt_is_answered_by_what_to_write(call, said):
+    with pytest.raises(nr.InvalidInput, match=said):
+        call()
+
+
+def test_numbers_that_are_no_shares_of_a_range_are_pointed_to_names():
+    hours = nr.Study(nr.auto(UNIT, context=nr.Space(hour=nr.Float(0, 24))))
+    with pytest.raises(nr.InvalidInput, match=r"given by name: \{'hour': \.\.\.\}"):
+        hours.ask([9])
+
+
+def test_a_trial_says_of_itself_what_a_reader_asks_for():
+    study = nr.Study(nr.auto(SPACE), seed=0)
+    assert repr(study.add({"x": 0.5, "kind": "a"}, 2.0)) == (
+        "Trial(0, observed, parameters={'x': 0.5, 'kind': 'a'}, reward=2.0)"
+    )
+    boxed = nr.Study(nr.auto(nr.Box([0, 0], [1, 1]), context=nr.Space(hour=nr.Float(0, 24))))
+    assert repr(boxed.add([0.5, 1.0], 2.0, context={"hour": 9})) == (
+        "Trial(0, observed, context={'hour': 9.0}, point=[0.5, 1.0], reward=2.0)"
+    )
+    assert repr(boxed.fail(boxed.ask({"hour": 3}), "late")).startswith(
+        "Trial(1, failed, context={'hour': 3.0}, point=["
+    )
+
+
+def test_pictures_are_reached_through_the_package():
+    assert callable(nr.plots.tuning)

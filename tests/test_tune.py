@@ -300,6 +300,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
             ("noise = 0.1", "noise = 0.1\nsclae = 2"),
             "[policy] unknown sclae. Did you mean 'scale'?",
         ),
+        (('algorithm = "gp_ucb"\n', ""), "[policy] `algorithm` is missing: it must be one of 'asy_ts', 'auto'"),
         (("gp_ucb", "gp_ubc"), "[policy] `algorithm` is 'gp_ubc': it must be one of 'asy_ts'"),
         (("matern", "matérn"), "[policy] [kernel] `type` is 'matérn'"),
         (("lengthscale = 0.5", "lengthscale = 0"), "[policy] [kernel] `lengthscale` is 0"),
@@ -354,7 +355,7 @@ def test_a_condition_must_fit_and_its_parameter_needs_a_default(folder):
     assert result.exit_code == 1
     assert "are left out where they do not count: give them defaults" in result.output
     result = tune(write(folder, ("[policy]", CONDITION.replace("b c", "c"))))
-    assert "Parameter `'y'` counts only for some values of 'kind': 'c' is not among the options" in result.output
+    assert "Parameter `y` counts only for some values of 'kind': 'c' is not among the options" in result.output
 
 
 def test_a_command_gets_an_empty_word_for_what_does_not_count(folder):

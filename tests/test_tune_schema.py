@@ -290,7 +290,7 @@ def test_kernels_from_a_file(folder, table, kernel):
             ["memory = { type = 'sliding' }"],
             "[memory] `type` is 'sliding': it must be one of 'sliding_window'",
         ),
-        (["memory = { rounds = 3 }"], "[policy] [memory] `type` is None: it must be one of 'sliding_window'"),
+        (["memory = { rounds = 3 }"], "[policy] [memory] `type` is missing: it must be one of 'sliding_window'"),
         (["memory = 3"], "Expected a name or a table, got `int` - at `memory`"),
         (
             ["memory = { type = 'sliding_window', round = 3 }"],

@@ -313,8 +313,8 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("noregret")
-    if name == "environments":  # worlds keep their prefix: `nr.environments.branin`
-        return import_module(".environments", __name__)
+    if name in ("environments", "plots"):  # what is in them keeps its prefix: `nr.environments.branin`
+        return import_module(f".{name}", __name__)
     if name not in _MODULE:
         raise AttributeError(f"module 'noregret' has no attribute {name!r}")
     value = getattr(import_module(f".{_MODULE[name]}", __name__), name)

@@ -115,16 +115,16 @@ class Conditions:
         on, parent = given.on, self.parameters.get(given.on)
         if parent is None:
             where = "stands after it, or is itself: it must stand before it" if on in later else "is not in the space"
-            raise InvalidInput(f"Parameter `{shown(name)}` counts only for some values of {shown(on)}, which {where}.")
+            raise InvalidInput(f"Parameter `{name}` counts only for some values of {shown(on)}, which {where}.")
         if isinstance(parent, Float):
             raise InvalidInput(
-                f"Parameter `{shown(name)}` counts only for some values of {on!r}, which is a Float: conditions name a "
+                f"Parameter `{name}` counts only for some values of {on!r}, which is a Float: conditions name a "
                 "Choice or an Int. A Choice of ranges, with a Float for each, says the same."
             )
         try:
             return Need(on, tuple(parent.decode(np.array(parent.encode(value))) for value in given.values))
         except InvalidInput as error:
-            raise InvalidInput(f"Parameter `{shown(name)}` counts only for some values of {on!r}: {error}") from None
+            raise InvalidInput(f"Parameter `{name}` counts only for some values of {on!r}: {error}") from None
 
     def is_active(self, name: str, values: Mapping[str, Any]) -> bool:
         """Whether a parameter counts, given the values of the active ones before it."""

@@ -45,6 +45,17 @@ def _named(pairs: list[Any]) -> dict[str, Any]:
     return result
 
 
+def _meant(given: object) -> str:
+    """What was probably meant by something plain in place of a parameter, as a sentence."""
+    if isinstance(given, tuple) and len(given) == 2 and all(type(end) in (int, float) for end in given):
+        low, high = given
+        kind = "Int" if type(low) is type(high) is int else "Float"
+        return f" Numbers from {low!r} to {high!r} are nr.{kind}({low!r}, {high!r})."
+    if isinstance(given, list | tuple) and given:
+        return f" One of several is a choice: nr.Choice({shown(given[0])}, ...)."
+    return ""
+
+
 @described_by(encode=lambda space: {"parameters": to_plain(list(space.declared.items()))}, decode=_decode_space)
 class Space:
     """Named parameters: `Space(C=Float(1e-2, 1e3, log=True), kernel=Choice("rbf", "linear"))`.
@@ -64,7 +75,7 @@ class Space:
         for name, parameter in parameters.items():
             if not isinstance(parameter, Float | Int | Choice | Conditional):
                 raise InvalidInput(
-                    f"Parameter `{shown(name)}` is {shown(parameter)}: it must be a Float, Int or Choice."
+                    f"Parameter `{name}` is {shown(parameter)}: it must be a Float, Int or Choice.{_meant(parameter)}"
                 )
         conditions = Conditions(parameters)
         self.declared: Mapping[str, Parameter | Conditional] = parameters
@@ -158,7 +169,13 @@ class Space:
         named = named_points(points)
         if named is not None:
             return np.array([self.encode(point) for point in named])
-        return self.snap(Box(self.lower, self.upper).inside(name, cast("npt.ArrayLike", points)))
+        try:
+            return self.snap(Box(self.lower, self.upper).inside(name, cast("npt.ArrayLike", points)))
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"{error} In a Space numbers are shares of the ranges, as the kernel sees them; values are given by "
+                f"name: {{{next(iter(self.parameters))!r}: ...}}."
+            ) from error
 
     def grid(self, per_dimension: int | Mapping[str, int]) -> Arms:
         """Arms at every combination of `per_dimension` values of each number and all options of each choice.
@@ -425,7 +442,10 @@ def count_of_points(domain: Domain) -> int | None:
 def check_domain(name: str, value: object) -> None:
     """Refuse what is no domain."""
     if not isinstance(value, Arms | Box | Space):
-        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.")
+        hint = " Write nr.Space(**parameters)." if isinstance(value, dict) else ""
+        if isinstance(value, list):
+            hint = " Ranges of coordinates are nr.Box(lows, highs); points that may be played are nr.Arms(points)."
+        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.{hint}")
 
 
 def check_size(name: str, coordinates: Array) -> None:

@@ -180,9 +180,12 @@ class Choice:
             if not isinstance(option, str | int | float | None) or (
                 isinstance(option, float) and not math.isfinite(option)
             ):
+                hint = "The record is stored as JSON: use a name for the option and look the object up by it."
+                if len(options) == 1 and isinstance(given, list | tuple | set | np.ndarray):
+                    hint = "Options are given one by one: Choice(*options)."
                 raise InvalidInput(
                     f"Choice option {shown(given)} ({type(given).__name__}) is not a string, finite number, boolean or "
-                    "None. The record is stored as JSON: use a name for the option and look the object up by it."
+                    f"None. {hint}"
                 )
             if isinstance(option, int):
                 integer("option", int(option), low=-LARGEST_WHOLE)

@@ -39,6 +39,10 @@ class _Fields(NamedTuple):
     constraints_order: int | None = None
 
 
+def _listed(numbers: Array | None) -> list[float] | None:
+    return None if numbers is None else [float(x) for x in numbers]
+
+
 @final
 class Trial(_Fields):  # a tuple: two are made in each round, and a frozen dataclass takes five times as long
     """One decision and, once it is there, its answer.
@@ -81,6 +85,16 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+    def __repr__(self) -> str:
+        """What a reader of the record asks for; orders, times and what is None are left out."""
+        facts: dict[str, Any] = {"context": self.context_parameters or _listed(self.context), "arm": self.arm}
+        facts |= {"parameters": self.parameters} if self.settings is not None else {"point": _listed(self.point)}
+        facts |= {"reward": self.reward, "constraints": _listed(self.constraints), "reason": self.reason}
+        words = [str(self.number), self.state] + ["explored"] * self.explored
+        return (
+            f"Trial({', '.join(words + [f'{name}={value!r}' for name, value in facts.items() if value is not None])})"
+        )
 
     def __hash__(self) -> int:
         return hash((self.number, self.state))

@@ -75,7 +75,7 @@ def _always(space: Space) -> list[str]:
 def _given(space: object) -> tuple[str, str]:
     """What an objective is called with, and a hint."""
     if not isinstance(space, Space):
-        return "a point, an array (d,)", ""
+        return "a point, an array (d,)", " To have the coordinates by name, declare an nr.Space."
     hint = "" if all(map(str.isidentifier, space.parameters)) else " Names with spaces go to a **dict."
     if len(_always(space)) < len(space.parameters):
         hint += " Parameters with conditions are left out where they do not count: give them defaults, or take **dict."

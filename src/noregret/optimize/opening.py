@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from ..algorithms.auto import auto
 from ..checks import shown
-from ..domain import Domain
+from ..domain import Domain, Space
 from ..errors import InvalidInput
 from ..serialize import loads
 from ..study.goal import AnyPolicy, Goal
@@ -53,7 +53,24 @@ def _stored(domain: Domain, storage: str | None, name: str) -> AnyPolicy | None:
     check_policy(policy)
     if policy.domain != domain:
         raise InvalidInput(
-            f"Study {shown(name)} in {storage} is of other parameters: {shown(policy.domain)} then, {shown(domain)} "
-            "now. Choose another `name` for the new ones."
+            f"Study {shown(name)} in {storage} is of other parameters: {_differences(policy.domain, domain)}. "
+            "Choose another `name` for the new ones."
         )
     return policy
+
+
+def _differences(then: Domain, now: Domain) -> str:
+    """In what two domains differ: of spaces the parameters that do, since the whole is long and cut."""
+    if isinstance(then, Space) and isinstance(now, Space):
+        names = list(dict.fromkeys([*then.declared, *now.declared]))
+        differing = [name for name in names if then.declared.get(name) != now.declared.get(name)]
+        if not differing:
+            return f"they stood in the order {', '.join(then.declared)}"
+        return "; ".join(
+            f"`{name}` was {_declared(then, name)} then and is {_declared(now, name)} now" for name in differing
+        )
+    return f"{shown(then)} then, {shown(now)} now"
+
+
+def _declared(space: Space, name: str) -> str:
+    return shown(space.declared[name]) if name in space.declared else "not there"

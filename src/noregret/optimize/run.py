@@ -10,12 +10,12 @@ from functools import partial
 from typing import Any, final
 
 from ..checks import flag, integer, listed, number, shown
-from ..domain import Arms, Box, Domain, Space
+from ..domain import Arms, Box, Domain, Space, check_domain
 from ..errors import InvalidInput, NoRegretError
 from ..record import Trial
 from ..study.goal import AnyPolicy, Goal
 from ..study.study import Study, check_policy
-from .limits import LONGEST, Limited
+from .limits import LONGEST, Limited, check_sendable
 from .lock import alone, finished
 from .loop import Loop, nothing_works
 from .objective import Evaluation, Objective, check_objective
@@ -49,9 +49,9 @@ class Run:
     progress: bool
 
     def __post_init__(self) -> None:
-        if not isinstance(self.space, Space | Box | Arms):
-            hint = " Write nr.Space(**parameters)." if isinstance(self.space, dict) else ""
-            raise InvalidInput(f"`space` must be a Space, Box or Arms, not {shown(self.space)}.{hint}")
+        if callable(self.space) and isinstance(self.objective, Space | Box | Arms):
+            raise InvalidInput(f"`{self.goal}` takes the objective first and then the space: the two are swapped.")
+        check_domain("space", self.space)
         check_objective(self.objective, self.space)
         integer("trials", self.trials, low=1, high=MOST_TRIALS)
         if self.timeout is not None:
@@ -91,6 +91,7 @@ class Run:
                 said = [callback(study, trial) for callback in self.callbacks]  # all of them, whatever one returns
                 return "a callback returned True" if any(answer is True for answer in said) else None
 
+            check_sendable(task, self.executor)
             bar.begun(study)
             try:
                 loop = Loop(study, task, trials=self.trials, ended=ended, executor=self.executor, in_flight=at_once)

@@ -79,7 +79,8 @@ def one_named(entry: str, name: object, known: Mapping[str, T], refused: Mapping
         raise InvalidInput(f"`{entry}` {name!r} {refused[name]}")
     if not isinstance(name, str) or name not in known:
         hint = nearest(str(name), known)
-        raise InvalidInput(f"`{entry}` is {name!r}: it must be one of {', '.join(map(repr, known))}.{hint}")
+        given = "missing" if name is None else repr(name)
+        raise InvalidInput(f"`{entry}` is {given}: it must be one of {', '.join(map(repr, known))}.{hint}")
     return known[name]
 
 
