@@ -194,6 +194,34 @@ def test_units_of_rewards_make_no_difference(scale, options):
     np.testing.assert_allclose(points(scaled), points(plain), atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "domain", [nr.Arms([[0.0], [1.0]]), nr.Space(on=nr.Choice(False, True))], ids=["arms", "choice"]
+)
+def test_units_are_learned_from_two_points_too(domain):
+    def asked(scale):
+        noise = np.random.default_rng(0)
+        return points(play(nr.auto(domain), lambda t: scale * (t.point[-1] + 0.5 * noise.standard_normal()), rounds=40))
+
+    plain = asked(1.0)
+    assert np.mean(plain[:, -1] > 0.0) > 0.8  # the better one
+    for scale in (2.0**-20, 2.0**20):
+        np.testing.assert_array_equal(asked(scale), plain)
+
+
+def test_units_of_rewards_make_no_difference_beside_constraints():
+    def asked(scale):
+        study = nr.Study(quick(nr.auto(SQUARE, constraints=1)), seed=1)
+        for _ in range(22):  # two rounds that change one parameter are among them
+            trial = study.ask()
+            x, y = trial.point
+            study.tell(trial, scale * bowl(trial), constraints=[0.45 - x - y + 0.3 * math.sin(7.0 * x)])
+        return points(study)
+
+    plain = asked(1.0)
+    for scale in (2.0**-20, 2.0**20):
+        np.testing.assert_allclose(asked(scale), plain, atol=1e-6)
+
+
 @pytest.mark.parametrize("scale", [1e-40, 1e-12, 1e12])
 def test_nor_does_noise_in_the_same_units(scale):
     plain = play(quick(nr.auto(SQUARE, noise=0.01, budget=8)))

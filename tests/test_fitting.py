@@ -290,6 +290,18 @@ def test_nothing_to_fit_is_said_and_the_kernel_kept(prior, X, y, message):
     assert math.isfinite(found.log_posterior)
 
 
+def test_noise_is_fitted_to_two_points_where_that_is_wanted():
+    X = np.repeat([[0.3], [0.7]], 200, axis=0)
+    y = X[:, 0] + 0.5 * np.random.default_rng(0).standard_normal(400)
+    found = nr.fit(nr.Matern(2.5, 0.5), X, y, noise=5.0, fit_mean=True, fewest=2)
+    assert found.converged
+    assert found.noise == pytest.approx(0.5, rel=0.1)
+    with pytest.warns(nr.NoRegretWarning, match="at least 5"):
+        assert nr.fit(nr.Matern(2.5, 0.5), X, y, noise=5.0, fewest=5).noise == pytest.approx(5.0)
+    with pytest.raises(nr.InvalidInput, match="`fewest` is 0"):
+        nr.fit(nr.Matern(2.5, 0.5), X, y, fewest=0)
+
+
 def test_units_do_not_matter_for_maximum_likelihood():
     X, y = draw(30, 2, 4)
     plain = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, prior=None)

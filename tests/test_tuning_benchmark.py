@@ -305,6 +305,8 @@ def test_text_and_markdown_say_the_exceptions():
     assert "good less bad: regret -" in printed
     page = markdown({"both": table})
     assert "| good | 0.1" in page
+    assert "Differences are good's number less the one of the line: above 0" in page
+    assert rows(table)[1].less < 0.0  # of the worse one
     assert "- bad: ackley-10 [" in page
     tables = [line for line in page.splitlines() if line.startswith("|")]
     assert {line.count("|") for line in tables[:5]} == {10}

@@ -99,8 +99,9 @@ def _ranks(beaten, weights):
 class Row:
     """What is said about a method: means over problems of means over seeds, and 95% intervals `(low, high)`.
 
-    `less` and `rank_less` are what the first method has less than this one, in regret (seeds that both have) and in
-    mean rank. `worse` has the problems on which random search does better: (problem, interval of the difference).
+    `less` and `rank_less` are the first method's number less this one's, in regret (seeds that both have) and in mean
+    rank: below 0 the first one does better. `worse` has the problems on which random search does better: (problem,
+    interval of the difference).
     """
 
     method: str

@@ -4,7 +4,8 @@ from math import isnan
 
 from .report import by_problem, reached, rows, worker_ratios
 
-HEADINGS = ["mean regret", "mean rank", "less regret than it", "less rank than it", "wall s", "CPU s", "ask s", "runs"]
+DIFFERENCES = ["difference in regret", "difference in rank"]
+HEADINGS = ["mean regret", "mean rank", *DIFFERENCES, "wall s", "CPU s", "ask s", "runs"]
 
 
 def text(table, title, *, problems=True):
@@ -57,7 +58,8 @@ def markdown(tables):
     first = next(iter(tables.values()))
     lines = [
         f"After {first.trials} trials, with 95% intervals. Regret is normalised: 0 is the optimum, 1 the median random "
-        f"search. Differences are what {first.methods[0]} has less than the method of the line."
+        f"search. Differences are {first.methods[0]}'s number less the one of the line: above 0 the method of the line "
+        "does better."
     ]
     for title, table in tables.items():
         every = rows(table)

@@ -134,6 +134,7 @@ def fit(
     restarts: int = 2,
     seed: int = 0,
     bounds: Mapping[str, tuple[float, float]] | None = None,
+    fewest: int = FEWEST,
 ) -> Fit:
     """The kernel and the noise that make the rewards most likely, or most probable under a prior.
 
@@ -146,13 +147,13 @@ def fit(
     d columns, which expects smoother functions in more dimensions; noise variance log-normal (-4, 1), at least 1e-4.
     They have no scale, the rewards being standardised. Where a kernel has one, it is log-normal (1, 1) here, of mode 1:
     without that, data that look linear drive scale and lengthscale to infinity together, and the scales of a product
-    are not determined. Prior None is maximum likelihood, for points and rewards in any units, within wide bounds set
-    by the spread of the data: lengthscales within 1e-3 to 1e3 spans of X, scales within 1e-4 to 1e4 and the noise
-    variance within 1e-6 to 10 variances of y. In both cases the process has mean 0 unless `fit_mean` is True: subtract
-    the average of y.
+    are not determined. The odds of a `Mixture` are likewise (1, 1), of mode 1: half sum and half product. Prior None is
+    maximum likelihood, for points and rewards in any units, within wide bounds set by the spread of the data:
+    lengthscales within 1e-3 to 1e3 spans of X, scales within 1e-4 to 1e4 and the noise variance within 1e-6 to 10
+    variances of y. In both cases the process has mean 0 unless `fit_mean` is True: subtract the average of y.
 
-    Where nothing can be learned (fewer than 3 distinct points, all rewards equal) the kernel is given back as it is,
-    with a message and a `NoRegretWarning`.
+    Where nothing can be learned (fewer than `fewest` distinct points, all rewards equal) the kernel is given back as it
+    is, with the noise to start from, a message and a `NoRegretWarning`.
 
     Args:
         kernel: the structure and the first start; give one lengthscale for each dimension to fit as many.
@@ -167,6 +168,8 @@ def fit(
         bounds: (low, high) that replace the bounds of "lengthscale", "scale" (all of them), "noise" (a standard
             deviation), "angle" (lengthscales of `Periodic`, pure numbers), "odds" (of `Mixture`, lambda / (1 - lambda))
             or "period"; equal ends fix a value. Periods stay as they are given unless they have bounds here.
+        fewest: distinct points below which nothing is fitted: 3, as two say nothing about a lengthscale. With a prior,
+            1 and 2 are enough for the noise.
 
     Raises:
         InvalidInput: values that are not finite, shapes that do not fit, a noise that is not positive, wrong bounds.
@@ -177,13 +180,14 @@ def fit(
     check_kernel("kernel", kernel)
     fit_noise, fit_mean = flag("fit_noise", fit_noise), flag("fit_mean", fit_mean)
     starts = 1 + integer("restarts", restarts, low=0, high=MOST_RESTARTS)
+    fewest = integer("fewest", fewest, low=1, why="It counts distinct points.")
     rng = np.random.default_rng(integer("seed", seed, low=0, high=LARGEST_SEED))
     if not isinstance(bounds, Mapping | None):
         raise InvalidInput(f"`bounds` is {shown(bounds)}: it must be a dict such as {{'noise': (0.01, 1.0)}}.")
     believed = _prior(kernel, points, rewards, prior, bounds or {})
     problem = _Problem(kernel, merged(points, rewards), believed, fit_mean=fit_mean)
     theta = _given(problem, noise, fit_noise)
-    reason = _nothing_to_fit(problem.data, rewards)
+    reason = _nothing_to_fit(problem.data, rewards, fewest)
     if reason:
         warnings.warn(NoRegretWarning(reason), stacklevel=2)
         return problem.result(theta, converged=False, message=reason)
@@ -197,9 +201,9 @@ def _constant(y: Array) -> bool:
     return bool(np.ptp(y) <= 8.0 * np.finfo(np.float64).eps * np.abs(y).max())
 
 
-def _nothing_to_fit(data: Data, y: Array) -> str:
-    if len(data.means) < FEWEST:
-        seen = f"there are {len(data.means)} distinct points, and a fit needs at least {FEWEST}"
+def _nothing_to_fit(data: Data, y: Array, fewest: int) -> str:
+    if len(data.means) < fewest:
+        seen = f"there are {len(data.means)} distinct points, and a fit needs at least {fewest}"
     elif _constant(y):
         seen = "all rewards are equal"
     else:

@@ -89,8 +89,9 @@ def half_rank(rewards: Array) -> Warp | None:
     """Rewards from the median up stay; those below get normal scores of their ranks (Song et al. 2022, HalfRankWarper).
 
     w = median + s Phi^{-1}((rank - 1/2) / n) with s the root mean square of how far the upper half is above the median:
-    the lower half then looks like that of a normal distribution whose upper half is the rewards' own. Rewards that come
-    several times count as often, and have their average rank; in the authors' code they count once.
+    the lower half then looks like that of a normal distribution whose upper half is the rewards' own; where that is all
+    one number, s is the mean distance of the rewards below it. Rewards that come several times count as often, and have
+    their average rank; in the authors' code they count once.
 
     Args:
         rewards: `(n,)`.

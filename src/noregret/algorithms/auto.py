@@ -47,14 +47,14 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
-    | | then `CoordinateSearch`: every fifth round changes one parameter of the best point | "Every fifth round" |
+    | | then, not on arms, `CoordinateSearch`: every fifth round changes one parameter | "Every fifth round" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
-    | search | Sobol candidates and mutations of the five best points, then gradients | "Searches" |
+    | search | Sobol candidates, from four columns on mutations of the five best, then gradients | "Searches" |
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
-    | pending | a trial that has failed counts as the worst; unanswered ones shrink the variance alone | "Workers" |
+    | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
 
     Nothing is proved for it: its bounds are two posterior standard deviations (`valid_for` is "none").
 
@@ -70,8 +70,8 @@ def auto(
             satisfy them.
         world: "stationary"; or "drifting" or "switching", where only trials since a change that was noticed count
             (`nr.EDetector`).
-        answers: "prompt"; "late", and unanswered trials shrink the variance; or "silent no", where a trial without an
-            answer counts as the smallest reward told until it has one.
+        answers: "prompt"; "late", and unanswered trials shrink the variance, as with `parallel` above 1; or "silent
+            no", where a trial without an answer counts as the smallest reward told until it has one.
 
     Raises:
         InvalidInput: for values that make no sense.

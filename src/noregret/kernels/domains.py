@@ -40,7 +40,7 @@ def kernel_for(
         context: what is known before a decision, the first columns of the rows that the kernel sees; None for none.
         kernel: a stationary kernel of which everything but the lengthscale is kept; None for `Matern(2.5)`.
         lengthscale: share of each parameter's range, of each side. None for 0.2 sqrt(m) in m parameters: the mode of
-            the prior that fits have, hence where they begin.
+            the prior that fits have, hence where they begin. (Of a mixture that prior counts each part's parameters.)
         choices: "tied", one kernel of all parameters. "overlap", a `Mixture` of `Overlap` for the choices and of the
             stationary kernel for the numbers (CoCaBO; Ru et al. 2020). "transformed", the same with the transformed
             overlap exp(sum_i l_i 1[h_i = h'_i] / c) for the choices (Casmopolitan; Wan et al. 2021, eq. 2): divided by

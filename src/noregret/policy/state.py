@@ -331,11 +331,14 @@ class State:
                 among = available if places is None else self._allowed(forcing, places, available)
                 if among is not None or places is None:  # otherwise it is not forced after all
                     available, score = among, score if forcing.score is None else forcing.score
+        limits = None if self._channels is None else self._channels.limits(self._rounds - self._since + 1, self._since)
+        if limits is not None and score is not policy.score:
+            limits = limits._replace(world=limits.world.beside(score))
         question = Question(
             self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
             ledger.best_reward if available is None else partial(ledger.best_reward_at, available.points),
             randomness, score, 1.0 if self._guess is None else self._guess.growth,
-            None if self._channels is None else self._channels.limits(self._rounds - self._since + 1, self._since),
+            limits,
         )  # fmt: skip
         return self._engine.choose(ledger.belief, question, available)
 

@@ -18,7 +18,8 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | | `Confidence` | `bounds` | likewise |
 | | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
 | | `Guess` | `check`, `copy` | |
-| `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `certain`, `of_channel`, `hallucinates` |
+| `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `beside`, `certain`, `of_channel` |
+| | | | `hallucinates` |
 | | `Books` | - | `hear`, `asked`, `forget_before`, `copy`, `prices` |
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
 | | `Score` | `on_table`, `on_points` | `draws`, `in_rewards`, `placed` |

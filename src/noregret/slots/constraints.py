@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -174,6 +174,10 @@ class Constraints(Part):
         """The point `(d,)` that is played where the search has found this one."""
         return point
 
+    def beside(self, score: Part) -> Constraints:  # noqa: ARG002 - mostly any
+        """What judges another score than the policy's, that of a forced round."""
+        return self
+
     def certain(self, limits: Sequence[Envelope], points: Array, books: Books, context: Array | None) -> Array:  # noqa: ARG002
         """What is known of candidates satisfying all constraints, `(n,)`: the posterior probability of it.
 
@@ -196,7 +200,9 @@ class EveryRound(Constraints):
     Attributes:
         rule: "optimistic"; or "probability", for tuning: the logarithm of the probability to satisfy all constraints is
             added to the score, which must be a logarithm (`ExpectedImprovement`: the constrained EI of Schonlau et al.
-            1998, in logarithms as by Ament et al. 2023), and nothing is proved.
+            1998, in logarithms as by Ament et al. 2023), and nothing is proved. Improvements are over the best
+            posterior mean of the arms, or points tried, that satisfy the constraints in the mean; the worst one, where
+            none does. Forced rounds whose score is no logarithm (`CoordinateSearch`) follow "optimistic".
     """
 
     rule: str = "optimistic"
@@ -215,6 +221,12 @@ class EveryRound(Constraints):
                 f"`rule='probability'` adds a log probability, and `{type(policy.score).__name__}` is no logarithm: "
                 "take `ExpectedImprovement`, or rule='optimistic'."
             )
+
+    def beside(self, score: Part) -> EveryRound:
+        """Optimism, where a log probability and the score would be in different units."""
+        if self.rule == "probability" and not getattr(score, "logarithm", False):
+            return replace(self, rule="optimistic")
+        return self
 
     @property
     def movable(self) -> bool:

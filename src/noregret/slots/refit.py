@@ -63,7 +63,8 @@ class Refit:
             cliffs do not hide the rest. The map is of the rewards that the fit saw, and undone in what is shown.
             "signed-log" is for constraint values: near 0 they stay, far away their logarithms count.
         noise: "fitted", from the policy's on; "unknown", from the mode of its prior on; or "given", the policy's, which
-            stays, but for what is needed to compute with it where rewards are a million times larger.
+            stays, but for what is needed to compute with it where rewards are a million times larger. Of warped
+            rewards it is that of those from the median up.
     """
 
     every: int = 10
@@ -123,12 +124,15 @@ class Refit:
         """The kernel and noise for rows `(n, d)` with these rewards `(n,)`, in a box of these sides `(d,)`.
 
         Where there is nothing to learn from (rewards all equal, fewer than three distinct points) the kernel and the
-        noise stay as they are, and only the mean is fitted.
+        noise stay as they are, and only the mean is fitted. But of unknown noise (`noise="unknown"`) neither the
+        kernel's unit is known: then two points, or one, are fitted too, under the prior; under equal rewards the noise
+        is the mode of its prior.
         """
         warp = WARPS[self.warp](rewards)
         rewards = rewards if warp is None else warp.to(rewards)
         scale = Standardization.of(rewards) if self.standardize else Standardization(prior_mean, 1.0)
-        if self.standardize and len(np.unique(rows, axis=0)) < FEWEST:  # the kernel that stays is in reward units
+        fewest = 1 if self.noise == "unknown" and self.prior != "none" else FEWEST
+        if self.standardize and len(np.unique(rows, axis=0)) < fewest:  # the kernel that stays is in reward units
             scale = Standardization(scale.mean, 1.0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NoRegretWarning)  # said here once and for all, not after every few rounds
@@ -143,6 +147,7 @@ class Refit:
                 seed=seed,
                 fit_mean=self.standardize,
                 bounds={"scale": (1.0, 1.0)} if self.prior == "hvarfner" and _multiplies(kernel, len(sides)) else None,
+                fewest=fewest,
             )
         # A search sees good rewards more and more often: their average is not where the function lies elsewhere.
         shifted = Standardization(float(scale.back(found.mean)), scale.std)

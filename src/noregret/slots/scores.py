@@ -146,8 +146,9 @@ class Improvement(PointwiseScore):
         incumbent: "mean", the highest posterior mean over the domain, under the context of the question: of all arms;
             where the domain is continuous, of the search's candidates and the points observed. Or "reward", the highest
             reward told under that very context, which under noise gets stuck (and where contexts never repeat there is
-            none). Before anything is told both are the prior mean. Of the domain and not of the points observed, so
-            that arms and a box of as many candidates follow one rule, and a context that never changes changes nothing.
+            none). Before anything is told both are the prior mean. Under constraints of their own posteriors "mean"
+            looks at what satisfies them in the mean alone. Of the domain and not of the points observed, so that arms
+            and a box of as many candidates follow one rule, and a context that never changes changes nothing.
         margin: xi, reward units.
     """
 
