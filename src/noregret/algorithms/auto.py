@@ -52,7 +52,7 @@ def auto(
     | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
-    | search | Sobol candidates, from four columns on mutations of the five best, then gradients | "Searches" |
+    | search | Sobol candidates, mutations of the five best, gradients; parabolas in up to 3 real columns | "Searches" |
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
 
