@@ -320,7 +320,7 @@ class State:
         """
         self._settle()
         policy, ledger = self.policy, self._ledger
-        randomness, score = Randomness(self._seed, self._rounds), policy.score
+        randomness, score, places = Randomness(self._seed, self._rounds), policy.score, None
         if self._explores:
             history = self._rounds - self._first_counted()
             forcing = policy.explore.forcing(len(self._uniform), history, randomness)
@@ -333,7 +333,11 @@ class State:
                     available, score = among, score if forcing.score is None else forcing.score
         limits = None if self._channels is None else self._channels.limits(self._rounds - self._since + 1, self._since)
         if limits is not None and score is not policy.score:
-            limits = limits._replace(world=limits.world.beside(score))
+            world = limits.world.beside(score)
+            if world is not limits.world and places is not None:
+                score = policy.score  # of a few places: it knows of the constraints what there is to know
+            else:
+                limits = limits._replace(world=world)
         question = Question(
             self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
             ledger.best_reward if available is None else partial(ledger.best_reward_at, available.points),

@@ -202,7 +202,8 @@ class EveryRound(Constraints):
             added to the score, which must be a logarithm (`ExpectedImprovement`: the constrained EI of Schonlau et al.
             1998, in logarithms as by Ament et al. 2023), and nothing is proved. Improvements are over the best
             posterior mean of the arms, or points tried, that satisfy the constraints in the mean; the worst one, where
-            none does. Forced rounds whose score is no logarithm (`CoordinateSearch`) follow "optimistic".
+            none does. Forced rounds whose score is no logarithm follow "optimistic"; among places of their own
+            (`CoordinateSearch`) the policy's score decides.
     """
 
     rule: str = "optimistic"
