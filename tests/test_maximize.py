@@ -548,7 +548,7 @@ def test_processes_evaluate_what_can_be_imported():
     with ProcessPoolExecutor(2) as pool:
         result = quiet(score, SPACE, trials=6, executor=pool)
         assert len(result.trials) == 6
-        with pytest.raises(nr.NoRegretError, match=r"trials failed, the last one with .*pickle"):
+        with pytest.raises(nr.NoRegretError, match=r"cannot be sent to the processes of .*pickle"):
             quiet(lambda x, kind: x, SPACE, executor=pool)
 
 
