@@ -114,7 +114,7 @@ def test_initial_rounds_are_said_once():
 @final
 @described
 @dataclasses.dataclass(frozen=True)
-class Shrinking(Width):
+class Waning(Width):
     """A width from outside."""
 
     start: float
@@ -135,7 +135,7 @@ def with_width(name, width, **more):
 
 
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - NO_WIDTH))
-@pytest.mark.parametrize("width", [ConstantWidth(value=1.5), Shrinking(3.0)], ids=["of ours", "of one's own"])
+@pytest.mark.parametrize("width", [ConstantWidth(value=1.5), Waning(3.0)], ids=["of ours", "of one's own"])
 def test_a_width_may_be_a_part(name, width):
     policy = with_width(name, width)
     assert policy.confidence == width
