@@ -85,16 +85,14 @@ def auto(
     check_domain("domain", domain)
     if context is not None:
         check_domain("context", context)
-    known = (
-        noise is not None
-        and number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.") > 0
-    )
+    why = "It is a standard deviation."
+    told = 0.0 if noise is None else number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
     parallel = integer(
         "parallel", parallel, low=1, high=MOST_ROUNDS, why="It is how many trials are evaluated at a time."
     )
     one_of("world", world, WORLDS)
     count = integer("constraints", constraints, low=0, why="It counts constraint values.")
-    std = max(noise, LEAST_NOISE) if known and noise is not None else FIRST_NOISE
+    std = max(told, LEAST_NOISE) if told else FIRST_NOISE
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
@@ -108,7 +106,7 @@ def auto(
         constraints=_limits(count, domain, context),
         search=PointSearch(mutations=256, incumbents=5, apart=0.001),
         refit=Refit(
-            every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if known else "unknown"
+            every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if told else "unknown"
         ),
     )  # fmt: skip
 
@@ -120,7 +118,7 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
         if isinstance(domain, Space)
         else []
     )
-    count = min(max(FEWEST, *options, 0), MOST)
+    count = min(max([FEWEST, *options]), MOST)
     if budget is not None:
         share = integer("budget", budget, low=1, why="It is how many trials there will be.") // SHARE
         count = max(min(count, share), 1)
