@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from .checks import Array, shown
 from .errors import InvalidInput
-from .parameters import Choice, Float, Int, Option, Parameter, plain_option
+from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter, plain_option
 from .serialize import described
 
 Mask = npt.NDArray[np.bool_]
@@ -202,7 +202,7 @@ class Conditions:
 def _middle(parameter: Parameter) -> Array:
     """The middle of a number's range, and the point that is equally far from all options, `(columns,)`."""
     if isinstance(parameter, Choice):
-        return np.full(parameter.columns, math.sqrt(0.5) / parameter.columns)
+        return np.full(parameter.columns, CHOSEN / parameter.columns)
     return np.array([0.5])
 
 

@@ -23,7 +23,7 @@ import numpy.typing as npt
 from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array, shown
 from .conditions import Conditional, Conditions, Mask
 from .errors import InvalidInput
-from .parameters import Choice, Float, Int, Parameter
+from .parameters import CHOSEN, Choice, Float, Int, Parameter
 from .randomness import world_generator
 from .serialize import described, described_by, entries, to_plain
 
@@ -135,7 +135,7 @@ class Space:
     def upper(self) -> Array:
         """Upper corner of the encoded points, `(d,)`."""
         return np.concatenate(
-            [np.full(p.columns, math.sqrt(0.5) if isinstance(p, Choice) else 1.0) for p in self.parameters.values()]
+            [np.full(p.columns, CHOSEN if isinstance(p, Choice) else 1.0) for p in self.parameters.values()]
         )
 
     def columns(self) -> list[tuple[Parameter, slice]]:
@@ -150,7 +150,7 @@ class Space:
         for parameter, columns in self.columns():
             if isinstance(parameter, Choice):
                 chosen = points[:, columns].argmax(axis=1)[:, None] == np.arange(parameter.columns)
-                result[:, columns] = np.where(chosen, math.sqrt(0.5), 0.0)
+                result[:, columns] = np.where(chosen, CHOSEN, 0.0)
             elif isinstance(parameter, Int):
                 values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
                 result[:, columns] = np.reshape(values, (len(points), 1))

@@ -12,6 +12,7 @@ from .checks import LARGEST_WHOLE, Array, flag, integer, number, shown
 from .errors import InvalidInput
 from .serialize import described, described_by, entries, to_plain
 
+CHOSEN = math.sqrt(0.5)  # the column of the option chosen: any two options are at distance 1
 SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
 
 
@@ -203,8 +204,7 @@ class Choice:
         position = self._position(plain_option(value))
         if position is None:
             raise InvalidInput(f"{shown(value)} is not among the options {shown(self.options)}.")
-        # 1 / sqrt(2) puts any two options at distance 1.
-        return [math.sqrt(0.5) if column == position else 0.0 for column in range(self.columns)]
+        return [CHOSEN if column == position else 0.0 for column in range(self.columns)]
 
     def _position(self, value: Any) -> int | None:
         for position, option in enumerate(self.options):

@@ -14,9 +14,8 @@ import numpy as np
 
 from ..checks import Array, IndexArray
 from ..domain import Arms, Box, Domain, Space
-from ..parameters import Choice, Float, Int, Parameter
+from ..parameters import CHOSEN, Choice, Float, Int, Parameter
 
-CHOSEN = math.sqrt(0.5)  # the column of the option chosen: two options are at distance 1
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, shares of a parameter's range
 MOST_LISTED = 2**16  # points of a space up to which all of them may be looked at
 MEAN_CHANGES = 2.0  # parameters that a mutation changes, on average, and at least a fifth of them
