@@ -112,6 +112,7 @@ ORDER = [
     "storage.rows",
     "environments.changes",
     "environments.delays",
+    "environments.truth",
     "environments.environment",
     "environments.table",
     "environments.sample",

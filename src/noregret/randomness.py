@@ -12,7 +12,7 @@ from .checks import LARGEST_SEED, integer
 from .errors import InvalidInput
 
 # Spawn keys of what a simulated environment draws, which no trial of a policy shares.
-_SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2)}
+_SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}
 _WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of what a simulated world is made of
 
 
@@ -36,7 +36,9 @@ class Randomness:
         return np.random.default_rng(self._key)
 
 
-def simulation_generator(seed: int, purpose: Literal["rewards", "delays", "constraints"]) -> np.random.Generator:
+def simulation_generator(
+    seed: int, purpose: Literal["rewards", "delays", "constraints", "constraint delays"]
+) -> np.random.Generator:
     """The generator of a simulated environment's noise: independent of every decision made under the same seed."""
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=_SIMULATION[purpose]))
 

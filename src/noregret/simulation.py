@@ -7,7 +7,7 @@ import inspect
 import math
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -18,10 +18,11 @@ from . import metrics
 from .blas import one_thread
 from .checks import LARGEST_SEED, Array, integer, listed, shown
 from .environments import Environment
+from .environments.delays import Delay
 from .errors import InvalidInput, NoRegretWarning
 from .randomness import simulation_generator
 from .study.cautions import NOISE, UNWANTED
-from .study.goal import AnyPolicy
+from .study.goal import AnyPolicy, has_channels
 from .study.study import Study, check_policy
 
 T = TypeVar("T")
@@ -43,9 +44,10 @@ class Run:
         contexts: what was known before each round, `(T, c)`; c = 0 without contexts.
         explored: whether the round was a forced uniform one, `(T,)`.
         rewards: noisy rewards, `(T,)`, those included whose answer came late or never.
-        regret: best expected reward minus the played point's, `(T,)`; negative where a point that violates the
-            constraints beats the best one that does not.
+        regret: best expected reward of the round, under its context and of points that satisfy the constraints, minus
+            the played point's, `(T,)`; negative where a point that violates them beats the best one that does not.
         answered_by: the round by whose end the answer was known, `(T,)`; T where it was not by the last.
+        limited_by: likewise of the constraint values, where they are told by themselves.
         constraints: expected constraint values g, `(T, m)`; m = 0 without constraints.
         told_constraints: what was told of them, noise and all, `(T, m)`.
         multipliers: of the constraints, in force in each round, `(T, m)`; NaN where the policy has none.
@@ -59,6 +61,7 @@ class Run:
     rewards: Array
     regret: Array
     answered_by: npt.NDArray[np.intp]
+    limited_by: npt.NDArray[np.intp]
     constraints: Array
     told_constraints: Array
     multipliers: Array
@@ -78,6 +81,11 @@ class Run:
     def simple_regret(self) -> Array:
         """Smallest regret of a round whose answer was known by then, `(T,)`."""
         return metrics.simple_regret(self.regret, answered_by=self.answered_by)
+
+    @property
+    def violations(self) -> Array:
+        """By how much each round violated the constraints: the sum of the positive parts of its g, `(T,)`."""
+        return np.asarray(np.maximum(self.constraints, 0.0).sum(axis=-1))
 
     @property
     def violation(self) -> Array:
@@ -158,10 +166,17 @@ class _Simulation:
         self.seen_g = np.zeros((rounds, m))
         if m:
             self.seen_g = env.draw_constraint_noise(simulation_generator(seed, "constraints"), rounds)
-        self.delays = simulation_generator(seed, "delays")
         self.rewards, self.regret = np.zeros(rounds), np.zeros(rounds)
         self.answered_by = np.full(rounds, rounds, dtype=np.intp)
-        self.due: list[tuple[float, int]] = []  # a heap of (when, trial)
+        self.limited_by = self.answered_by.copy()
+        self.answers = _Mail(env.delay, simulation_generator(seed, "delays"))
+        # Constraint values that are told by themselves; None where they come with the reward.
+        self.limits: _Mail | None = None
+        if env.constraint_delay is not None:
+            self.limits = _Mail(env.constraint_delay, simulation_generator(seed, "constraint delays"))
+        # Who learns from both together is told a reward when both are there.
+        self.both = self.limits is not None and policy.constraint_count > 0 and not has_channels(policy)
+        self.held: set[int] = set()  # trials whose rewards wait for that
 
     def run(self) -> Run:
         for t in range(self.rounds):
@@ -177,6 +192,7 @@ class _Simulation:
             rewards=self.rewards,
             regret=self.regret,
             answered_by=self.answered_by,
+            limited_by=self.limited_by if self.limits is not None else self.answered_by,
             constraints=self.g,
             told_constraints=self.seen_g,
             multipliers=self.multipliers,
@@ -194,31 +210,66 @@ class _Simulation:
             known = self.study.last_multipliers
             if len(known) == env.constraint_count:
                 self.multipliers[t] = known
-        if env.delay is None:
-            self._tell(t, by=t)
+        if env.delay is None and self.limits is None:
+            self._tell_reward(t, by=t)
             return
-        wait = env.delay.draw(self.delays, trial.point, float(self.rewards[t]))
-        if wait < math.inf:
-            heapq.heappush(self.due, (self.now + wait if env.delay.in_time else t + wait, t))
+        self.answers.send(t, self.now, trial.point, float(self.rewards[t]))
+        if self.limits is not None:
+            self.limits.send(t, self.now, trial.point, float(self.rewards[t]))
 
     def _deliver(self, t: int) -> None:
         """What is known before the next question: after d more questions, or by the time it is asked."""
-        if self.env.delay is None:
+        if self.env.delay is None and self.limits is None:
             return
-        limit = self.now + self.env.interval if self.env.delay.in_time else t
-        while self.due and self.due[0][0] <= limit:
-            when, number = heapq.heappop(self.due)
-            if self.env.delay.in_time:
-                self.now, back = max(when, self.now), self.now
-                self._tell(number, by=t)
-                self.now = back
-            else:
-                self._tell(number, by=t)
+        if self.limits is not None:
+            for when, number in self.limits.due(t, self.now + self.env.interval):
+                self._at(when, self._tell_limits, number, by=t)
+        for when, number in self.answers.due(t, self.now + self.env.interval):
+            self._at(when, self._tell_reward, number, by=t)
 
-    def _tell(self, number: int, *, by: int) -> None:
-        constraints = self.seen_g[number] if self.env.constraint_count else None
-        self.study.tell(number, float(self.rewards[number]), constraints=constraints)
+    def _at(self, when: float | None, tell: Callable[..., None], number: int, *, by: int) -> None:
+        """Tell something, at a time of the simulated clock where there is one."""
+        back = self.now
+        self.now = back if when is None else max(when, back)
+        tell(number, by=by)
+        self.now = back
+
+    def _tell_limits(self, number: int, *, by: int) -> None:
+        self.study.tell(number, constraints=self.seen_g[number])
+        self.limited_by[number] = by
+        if number in self.held:
+            self.held.remove(number)
+            self._tell_reward(number, by=by)
+
+    def _tell_reward(self, number: int, *, by: int) -> None:
+        if self.both and self.limited_by[number] == self.rounds:
+            self.held.add(number)
+            return
+        together = self.env.constraint_count and self.limits is None
+        self.study.tell(number, float(self.rewards[number]), constraints=self.seen_g[number] if together else None)
         self.answered_by[number] = by
+
+
+class _Mail:
+    """Answers of one kind that are under way."""
+
+    def __init__(self, delay: Delay | None, rng: np.random.Generator) -> None:
+        self._delay, self._rng = delay, rng
+        self._in_time = delay is not None and delay.in_time
+        self._under_way: list[tuple[float, int]] = []  # a heap of (when, trial)
+
+    def send(self, number: int, now: float, point: Array, reward: float) -> None:
+        """The answer of a trial that was asked for in its own round, now."""
+        wait = 0.0 if self._delay is None else self._delay.draw(self._rng, point, reward)
+        if wait < math.inf:
+            heapq.heappush(self._under_way, ((now if self._in_time else number) + wait, number))
+
+    def due(self, round_: int, next_question: float) -> Iterator[tuple[float | None, int]]:
+        """When (None where delays are in rounds), and which trial's, of what comes by the end of a round."""
+        limit = next_question if self._in_time else round_
+        while self._under_way and self._under_way[0][0] <= limit:
+            when, number = heapq.heappop(self._under_way)
+            yield (when if self._in_time else None), number
 
 
 def replicate(

@@ -11,11 +11,13 @@ from .readings import Readings
 from .sample import drifting_samples, gp_sample
 from .sensors import SensorNetwork, sensor_network
 from .table import ArmFunction
+from .truth import Drifting
 
 __all__ = [
     "METR_LA_WORKING_DAYS",
     "ArmFunction",
     "ConstrainedProblem",
+    "Drifting",
     "Environment",
     "KnownFunction",
     "RKHSFunction",

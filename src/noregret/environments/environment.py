@@ -1,6 +1,6 @@
 """An environment: the true reward of every point, and what stands between it and the decision maker.
 
-Noise, contexts, changes of the reward function, delays of the answers, constraints: any of them, in any combination.
+Noise, contexts, changes, delays of the answers, constraints: any of them, in any combination.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, finite_array, frozen, integer, listed, number, shown
+from ..checks import LARGEST_REWARD, Array, finite_array, listed, number
 from ..domain import Arms, Box, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..record import Trial
 from .delays import Delay, make_delay
+from .truth import Channel, Drifting, Function, checked_changes
 
 START_POWER = 12  # 2^12 quasi-random points when a maximum is searched for
 ASCENTS = 8  # local ascents from the best of them
@@ -56,35 +57,44 @@ class Environment:
         reward: maps points `(n, d)` (encoded ones, of a space) to expected rewards `(n,)`; with contexts, points and
             contexts `(n, c)`. A function that returns one number for several points is taken for one of a single point
             `(d,)` (and context `(c,)`), and is called for each, which is slower. A sequence of such functions, one
-            for each stationary period, goes with `change_points`.
+            for each stationary period, goes with `change_points`; one function is for all periods. Any of them may be
+            a `noregret.environments.Drifting`, which becomes another one gradually.
         domain: what may be played.
         noise: standard deviation of the noise, reward units.
         delay: how many further questions are asked before an answer is known: a number, a part of
             `noregret.environments.delays`, or a function `delay(rng, point, reward)`; infinity for never. A
             `timedelta` instead of a number is a time, counted on the simulated clock.
-        constraints: maps points `(n, d)` to `(n, m)` values g (or `(n,)` for one), satisfied on average when <= 0.
-        constraint_noise: standard deviation of the normal noise on them, or a function `noise(rng, (rounds, m))` that
-            draws another one.
-        change_points: rounds, counted from 0, at which the next reward function begins (`even_changes` and
-            `random_changes` make them); in a run that ends before, a change does not happen.
+        constraints: maps points `(n, d)` (with contexts: and `(n, c)`) to `(n, m)` values g (or `(n,)` for one),
+            satisfied when <= 0. A sequence of such functions, one for each period, as of `reward`: which of the two
+            changes when is free.
+        constraint_noise: standard deviation of the normal noise on them, one for all or a sequence of m; or a function
+            `noise(rng, (rounds, m))` that draws another one.
+        constraint_delay: how long it takes until the constraint values are known, as `delay`, where they are told by
+            themselves and not with the reward: 0 where they are known at once. Algorithms that learn from both
+            together (Shi & Eryilmaz's) are told a reward when both are there.
+        change_points: rounds, counted from 0, at which the next functions begin (`even_changes` and `random_changes`
+            make them); in a run that ends before, a change does not happen.
         contexts: domain from which the context of each round is drawn uniformly, or None.
         context_order: contexts `(n, c)` in the order in which they come, from the first again after the last, where
             they are not drawn.
         best: the largest expected reward (under constraints, of the points that satisfy them), against which regret is
             measured; with contexts a function from contexts `(n, c)` to it `(n,)`. Found unless given: exactly on
-            arms, by a multi-start search elsewhere.
+            arms, by a multi-start search elsewhere; always of the round's own period and context.
         interval: seconds from one question to the next on the simulated clock, for delays that are times.
     """
 
     def __init__(
         self,
-        reward: Callable[..., npt.ArrayLike] | Sequence[Callable[..., npt.ArrayLike]],
+        reward: Function | Drifting | Sequence[Function | Drifting],
         *,
         domain: Domain,
         noise: float = 0.0,
         delay: Any = None,
-        constraints: Callable[..., npt.ArrayLike] | None = None,
-        constraint_noise: float | Callable[[np.random.Generator, tuple[int, int]], npt.ArrayLike] = 0.0,
+        constraints: Function | Drifting | Sequence[Function | Drifting] | None = None,
+        constraint_noise: float
+        | Sequence[float]
+        | Callable[[np.random.Generator, tuple[int, int]], npt.ArrayLike] = 0.0,
+        constraint_delay: Any = None,
         change_points: Sequence[int] | None = None,
         contexts: Domain | None = None,
         context_order: npt.ArrayLike | None = None,
@@ -105,65 +115,72 @@ class Environment:
         )
         self.interval = number("interval", interval, low=0.0, why="It is a time in seconds.")
         self.delay: Delay | None = None if delay is None else make_delay(delay)
-        self._rewards = _functions(reward)
-        self.change_points = _checked_changes(change_points, periods=len(self._rewards))
-        if constraints is not None and not callable(constraints):
-            raise InvalidInput(
-                f"`constraints` must be a function from points (n, d) to (n, m), not {shown(constraints)}."
-            )
-        self.constraints = constraints
-        if not callable(constraint_noise):
-            why = "It is a standard deviation, or a function that draws noise."
-            constraint_noise = number("constraint_noise", constraint_noise, low=0.0, high=LARGEST_REWARD, why=why)
-        self.constraint_noise = constraint_noise
+        if constraints is None and constraint_delay is not None:
+            raise InvalidInput("`constraint_delay` needs `constraints`, whose values it is about.")
+        self.constraint_delay: Delay | None = None if constraint_delay is None else make_delay(constraint_delay)
+        self._reward = Channel("reward", reward, domain=domain, contexts=contexts)
+        self._limits = (
+            None if constraints is None else Channel("constraints", constraints, domain=domain, contexts=contexts)
+        )
+        self.change_points = checked_changes(
+            change_points,
+            rewards=len(self._reward.periods),
+            limits=1 if self._limits is None else len(self._limits.periods),
+        )
+        self.constraint_count = 0 if self._limits is None else self._limits.columns(self._some_context())
+        self.constraint_noise = self._checked_noise(constraint_noise)
         if callable(best) != (contexts is not None) and best is not None:
             raise InvalidInput("`best` is a number, or with contexts a function of them.")
-        if best is not None and len(self._rewards) > 1:
+        if best is not None and (self.change_points or self._moves(0, 0)):
             raise InvalidInput("`best` is for one reward function; with `change_points` it is found for each.")
         self._best = best if best is None or callable(best) else number("best", best)
-        self._largest_of: dict[int, float] = {}  # of each period, where there are no contexts
-        # Without contexts the rewards of arms are known once and for all.
-        self._tables: list[Array] | None = None
-        if isinstance(domain, Arms) and contexts is None:
-            self._tables = [frozen(self._evaluate(f, domain.points, None)) for f in self._rewards]
-        if isinstance(domain, Arms) and contexts is None and constraints is not None:
-            self._constraint_table: Array | None = frozen(self._constraint_values(domain.points, None))
-        else:
-            self._constraint_table = None
-        self.constraint_count = 0 if constraints is None else self._count_constraints()
+        self._largest_of: dict[tuple[int, bytes], float] = {}  # of periods and contexts in which nothing moves
+
+    def _some_context(self) -> Array | None:
+        return None if self.contexts is None else self.draw_context(np.random.default_rng(0))
+
+    def _checked_noise(self, noise: Any) -> float | tuple[float, ...] | Callable[..., npt.ArrayLike]:
+        if callable(noise):
+            return noise  # type: ignore[no-any-return]  # of whatever it returns, the shape is checked
+        why = "It is a standard deviation, a list of one for each constraint, or a function that draws noise."
+        limits: dict[str, Any] = {"low": 0.0, "high": LARGEST_REWARD, "why": why}
+        if not isinstance(noise, Sequence | np.ndarray) or isinstance(noise, str):
+            return number("constraint_noise", noise, **limits)
+        each = tuple(number("constraint_noise", std, **limits) for std in listed("constraint_noise", noise, why=why))
+        if len(each) != self.constraint_count:
+            raise InvalidInput(
+                f"`constraint_noise` has {len(each)} entries for {self.constraint_count} constraints: give one for "
+                "all, or one for each."
+            )
+        return each
 
     @property
     def values(self) -> Array:
-        """Expected reward of every arm in the first period, `(N,)`; errors where there are no arms, or contexts."""
-        if self._tables is None:
+        """Expected reward of every arm in the first round, `(N,)`; errors where there are no arms, or contexts."""
+        if not isinstance(self.domain, Arms) or self.contexts is not None:
             raise InvalidInput("Only arms without contexts have a table of rewards.")
-        return self._tables[0]
+        return self._reward.of_arms(0, 0, None)
 
     @property
     def best_value(self) -> float:
-        """The largest expected reward, in the first period; errors where there are contexts."""
+        """The largest expected reward, in the first round; errors where there are contexts."""
         if self.contexts is not None:
             raise InvalidInput("With contexts, what is best depends on the context.")
-        return self._best_of(0)
+        return self._best_of(0, 0, None)
 
     def period(self, round_: int) -> int:
         """Which stationary period a round (counted from 0) is in."""
         return bisect_right(self.change_points, round_)
 
     def expected(self, trial: Trial) -> tuple[float, float]:
-        """The trial's expected reward, and the largest one possible in its period under its context."""
-        period = self.period(trial.number)
-        if self._tables is not None and trial.arm is not None:
-            return float(self._tables[period][trial.arm]), self._best_of(period)
-        function = self._rewards[period]
-        if trial.context is None:
-            return float(self._evaluate(function, trial.point[None], None)[0]), self._best_of(period)
-        seen = trial.context[None]
-        value = float(self._evaluate(function, trial.point[None], seen)[0])
+        """The trial's expected reward, and the largest one possible in its round under its context."""
+        period, age = self._when(trial.number)
+        value = float(self._reward.of_trial(period, age, trial.arm, trial.point, trial.context))
         if not callable(self._best):
-            largest = self._largest(period, seen)
-            return value, largest if self.constraints is not None else max(largest, value)
-        best = finite_array("best(contexts)", self._best(seen))
+            largest = self._best_of(period, age, trial.context)
+            # What a search finds may be a little less than what was played.
+            return value, largest if trial.context is None or self._limits is not None else max(largest, value)
+        best = finite_array("best(contexts)", self._best(trial.context[None]))  # type: ignore[index]  # checked
         if best.size != 1:
             raise InvalidInput(
                 f"`best` returned shape {best.shape} for one context; it must be one number for each row."
@@ -172,16 +189,16 @@ class Environment:
 
     def constraint(self, trial: Trial) -> Array:
         """The trial's expected constraint values g, `(m,)`."""
-        if self._constraint_table is not None and trial.arm is not None:
-            return np.asarray(self._constraint_table[trial.arm])
-        context = None if trial.context is None else trial.context[None]
-        return np.asarray(self._constraint_values(trial.point[None], context)[0])
+        if self._limits is None:
+            return np.zeros(0)
+        period, age = self._when(trial.number)
+        return np.asarray(self._limits.of_trial(period, age, trial.arm, trial.point, trial.context))
 
     def draw_constraint_noise(self, rng: np.random.Generator, rounds: int) -> Array:
         """Noise on the constraint values of so many rounds, `(rounds, m)`."""
         shape = (rounds, self.constraint_count)
         if not callable(self.constraint_noise):
-            return np.asarray(self.constraint_noise * rng.standard_normal(shape))
+            return np.asarray(np.array(self.constraint_noise) * rng.standard_normal(shape))
         noise = finite_array("constraint_noise(rng, shape)", self.constraint_noise(rng, shape))
         if noise.shape != shape:
             raise InvalidInput(f"`constraint_noise` returned shape {noise.shape} where {shape} was asked for.")
@@ -199,90 +216,47 @@ class Environment:
         point = np.asarray(rng.uniform(self.contexts.lower, self.contexts.upper))
         return self.contexts.snap(point[None])[0] if isinstance(self.contexts, Space) else point
 
-    def _best_of(self, period: int) -> float:
+    def _when(self, round_: int) -> tuple[int, int]:
+        """The period of a round, and how many rounds ago it began."""
+        changes = self.change_points
+        if not changes:
+            return 0, round_
+        period = bisect_right(changes, round_)
+        return period, round_ - changes[period - 1] if period else round_
+
+    def _moves(self, period: int, age: int) -> bool:
+        limits = self._limits
+        return self._reward.moving(period, age) or (limits is not None and limits.moving(period, age))
+
+    def _best_of(self, period: int, age: int, context: Array | None) -> float:
         if self._best is not None and not callable(self._best):
-            return number("best", self._best)
-        if period not in self._largest_of:
-            self._largest_of[period] = self._largest(period, None)
-        return self._largest_of[period]
+            return self._best
+        key = (period, b"" if context is None else context.tobytes())
+        known = self._largest_of.get(key)
+        if known is not None and not self._moves(period, age):
+            return known
+        largest = self._largest(period, age, context)
+        if not self._moves(period, age) and (context is None or isinstance(self.contexts, Arms)):
+            self._largest_of[key] = largest
+        return largest
 
-    def _largest(self, period: int, context: Array | None) -> float:
+    def _largest(self, period: int, age: int, context: Array | None) -> float:
         """The largest expected reward of points that satisfy the constraints: of all arms, or what a search finds."""
-        domain = self.domain
+        domain, reward, limits = self.domain, self._reward, self._limits
+        if isinstance(domain, Arms):
+            scores = reward.of_arms(period, age, context)
+            if limits is not None:
+                scores = np.where((limits.of_arms(period, age, context) <= 0.0).all(axis=1), scores, -np.inf)
+            best = float(scores.max())
+        else:
 
-        def values(points: Array) -> Array:
-            seen = None if context is None else np.repeat(context, len(points), axis=0)
-            rewards = self._evaluate(self._rewards[period], points, seen)
-            if self.constraints is None:
-                return rewards
-            return np.where((self._constraint_values(points, seen) <= 0.0).all(axis=1), rewards, -np.inf)
+            def values(points: Array) -> Array:
+                scores = reward.of_points(period, age, points, context)
+                if limits is None:
+                    return scores
+                return np.where((limits.of_points(period, age, points, context) <= 0.0).all(axis=1), scores, -np.inf)
 
-        best = float(values(domain.points).max()) if isinstance(domain, Arms) else search_maximum(values, domain)
+            best = search_maximum(values, domain)
         if not np.isfinite(best):
             raise InvalidInput("No point satisfies all constraints, so there is no best one to measure regret against.")
         return best
-
-    def _evaluate(self, function: Callable[..., npt.ArrayLike], points: Array, contexts: Array | None) -> Array:
-        values = _called("reward(points)", function, points, contexts)
-        if values.shape != (len(points),):
-            raise InvalidInput(
-                f"`reward` returned shape {values.shape} for points of shape {points.shape}; it must be "
-                f"({len(points)},): one number for each row. For 1-d points use `points[:, 0]` inside the function."
-            )
-        return values
-
-    def _constraint_values(self, points: Array, contexts: Array | None) -> Array:
-        if self.constraints is None:
-            return np.zeros((len(points), 0))
-        values = _called("constraints(points)", self.constraints, points, contexts)
-        if values.ndim == 1:
-            values = values[:, None]
-        if values.ndim != 2 or len(values) != len(points):
-            raise InvalidInput(
-                f"`constraints` returned shape {values.shape} for points of shape {points.shape}; it must be "
-                f"({len(points)}, m): one row for each point, one column for each constraint."
-            )
-        return values
-
-    def _count_constraints(self) -> int:
-        if self._constraint_table is not None:
-            return int(self._constraint_table.shape[1])
-        domain = self.domain
-        point = domain.points[:1] if isinstance(domain, Arms) else domain.lower[None]
-        if isinstance(domain, Space):
-            point = domain.snap(point)
-        context = None if self.contexts is None else self.draw_context(np.random.default_rng(0))
-        return int(self._constraint_values(point, None if context is None else context[None]).shape[1])
-
-
-def _called(name: str, function: Callable[..., npt.ArrayLike], points: Array, contexts: Array | None) -> Array:
-    """What a function says of points: asked of all at once, or one by one where it knows single points alone."""
-    several: Any = function(points) if contexts is None else function(points, contexts)
-    values = finite_array(name, several)
-    if values.ndim and (values.size != 1 or len(points) == 1):
-        return values
-    if len(points) == 1:
-        return values[None]
-    seen = [()] * len(points) if contexts is None else [(context,) for context in contexts]
-    return finite_array(name, [function(point, *context) for point, context in zip(points, seen, strict=True)])  # type: ignore[arg-type]  # refused there
-
-
-def _functions(reward: Any) -> list[Callable[..., npt.ArrayLike]]:
-    functions = [reward] if callable(reward) or not isinstance(reward, Sequence) else list(reward)
-    if not functions or not all(map(callable, functions)):
-        raise InvalidInput(f"`reward` must be a function from points (n, d) to rewards (n,), not {shown(reward)}.")
-    return functions
-
-
-def _checked_changes(change_points: Sequence[int] | None, *, periods: int) -> tuple[int, ...]:
-    why = "They are rounds, counted from 0."
-    given = [] if change_points is None else listed("change_points", change_points, why=why)
-    rounds = tuple(integer("change_points", round_, low=1, why=why) for round_ in given)
-    if list(rounds) != sorted(set(rounds)):
-        raise InvalidInput(f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once.")
-    if len(rounds) + 1 != periods:
-        raise InvalidInput(
-            f"{periods} reward function{'s' * (periods > 1)} and {len(rounds)} change points do not go together: there "
-            "is one function more than there are changes."
-        )
-    return rounds
