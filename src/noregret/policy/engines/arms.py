@@ -45,6 +45,7 @@ class ArmEngine(Engine[TableBelief]):
         self._table = table(domain, context)
         self._empty: dict[tuple[Kernel, float, Drift], OnArms] = {}
         self._failed: set[int] = set()
+        self._rows: dict[bytes, int] = {}  # of contexts that were looked up: each is several times in a round
 
     def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> TableBelief:
         """A belief over the table; what a kernel makes of it is worked out once."""
@@ -71,7 +72,13 @@ class ArmEngine(Engine[TableBelief]):
         return self._row(trial.context) * len(self.domain) + trial.arm
 
     def _row(self, context: Array | None) -> int:
-        return 0 if self.context is None or context is None else int(self.context.index(context[None])[0])
+        if self.context is None or context is None:
+            return 0
+        key = context.tobytes()
+        row = self._rows.get(key)
+        if row is None:
+            row = self._rows[key] = int(self.context.index(context[None])[0])
+        return row
 
     def between(self, kernel: Kernel, cells: list[int], others: list[int]) -> Array:
         """Prior covariance between cells, `(a, b)`."""
