@@ -172,6 +172,7 @@ ORDER = [
     "testing.storages",
     "testing",
     "plots",
+    "optimize.feasibility",
     "optimize.objective",
     "optimize.limits",
     "optimize.opening",

@@ -16,6 +16,7 @@ from .errors import InvalidInput, MissingExtra
 from .parameters import Choice, Float, Int, Parameter
 from .policy.policy import Policy
 from .record import Trial
+from .study.best import closest_of
 from .study.study import Study
 
 if TYPE_CHECKING:
@@ -47,10 +48,11 @@ def _new_figure(width: float, height: float) -> Figure:
 def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | None = None) -> None:
     """Save a picture of a study: what was observed, and what is known of each parameter.
 
-    Left, every observation and the best so far. Then the posterior along each named parameter, or each coordinate of
-    the points, through the best point: mean, confidence bounds of the policy (or two standard deviations, where nothing
-    is proved), and what was observed there. Where the policy has contexts, under the best trial's; of policies without
-    a posterior (`noregret.baselines.scripted`), the left part alone.
+    Left, every observation and the best so far; where nothing was feasible, what came closest is the best. Then the
+    posterior along each named parameter, or each coordinate of the points, through the best point: mean, confidence
+    bounds of the policy (or two standard deviations, where nothing is proved), and what was observed there. Where
+    the policy has contexts, under the best trial's; of policies without a posterior
+    (`noregret.baselines.scripted`), the left part alone.
 
     Args:
         study: with at least one answered trial.
@@ -59,7 +61,8 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | No
             them as they are.
         label: of the vertical axes; "reward" or, where the goal is to minimise, "loss" unless given.
     """
-    best = study.best()
+    closest = closest_of(study.trials)
+    said, best = ("best", study.best()) if closest is None else ("nothing feasible, closest", closest)
     slices = _slices(study.policy.domain, best)[:MAX_SLICES] if isinstance(study.policy, Policy) else []
     figure = _new_figure(4.6 * (1 + len(slices)), 3.8)
     axes: Any = figure.subplots(1, 1 + len(slices), squeeze=False)[0]
@@ -67,7 +70,7 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | No
     for ax, along in zip(axes[1:], slices, strict=True):
         _draw_slice(ax, study, along, sign)
     where = "" if best.context is None else f" under context {_short(best.context)}"
-    figure.suptitle(f"{study.name}: best {_named(best)}{where}", fontsize=11)
+    figure.suptitle(f"{study.name}: {said} {_named(best)}{where}", fontsize=11)
     figure.savefig(path, dpi=150)
 
 
@@ -109,9 +112,12 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     answered = [trial for trial in study.trials if trial.reward is not None]
     numbers = np.array([trial.number for trial in answered]) + 1
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
-    ax.plot(numbers, sign * rewards, "o", ms=4, color=OBSERVED, label="observed")
-    better, end = np.maximum if study.goal == "maximize" else np.minimum, len(study.trials) + 0.5
-    best = better.accumulate(rewards)  # drawn to the end of the last trial: a single one is seen too
+    outside = np.array([trial.feasible is False for trial in answered])  # what violates something is never the best
+    ax.plot(numbers[~outside], sign * rewards[~outside], "o", ms=4, color=OBSERVED, label="observed")
+    if outside.any():
+        ax.plot(numbers[outside], sign * rewards[outside], "x", ms=4, color=OBSERVED, label="not feasible")
+    better, end = np.fmax if study.goal == "maximize" else np.fmin, len(study.trials) + 0.5
+    best = better.accumulate(np.where(outside, np.nan, rewards))  # drawn to the end: a single one is seen too
     ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label="best so far")
     failed = [trial.number + 1 for trial in study.trials if trial.state == "failed"]
     if failed:  # as ticks along the axis, however many there are

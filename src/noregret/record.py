@@ -76,6 +76,11 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         return None if self.settings is None else dict(self.settings)
 
     @property
+    def feasible(self) -> bool | None:
+        """Whether every constraint value told for it is at most 0; None where none was told."""
+        return None if self.constraints is None else bool(self.constraints.max(initial=0.0) <= 0.0)
+
+    @property
     def context_parameters(self) -> dict[str, Any] | None:
         """The named parameters of the context, a fresh dict, or None where it has none."""
         return None if self.context_settings is None else dict(self.context_settings)

@@ -22,6 +22,7 @@ class Outcome(NamedTuple):
 
     Attributes:
         value: the objective's number, or None.
+        constraints: constraint values `(m,)`, where there are constraints.
         reason: why there is none, in words, or None.
         error: what the objective raised, where that happened in this very process.
     """
@@ -29,12 +30,13 @@ class Outcome(NamedTuple):
     value: float | None = None
     reason: str | None = None
     error: BaseException | None = None
+    constraints: tuple[float, ...] | None = None
 
 
-def attempt(evaluate: Callable[[], float]) -> Outcome:
-    """Call an objective; whatever it raises becomes a reason. Only an interrupt goes through."""
+def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
+    """Evaluate; whatever the objective raises becomes a reason. Only an interrupt goes through."""
     try:
-        return Outcome(evaluate())
+        return evaluate()
     except Unusable as error:
         return Outcome(reason=str(error))
     except (Exception, SystemExit) as error:
@@ -47,19 +49,29 @@ def usable(answer: object) -> float:
         if "reward" not in answer:
             raise Unusable(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
         answer = answer["reward"]
+    return one_number(answer, "its answer")
+
+
+def one_number(answer: object, what: str) -> float:
+    """A number that can be learned from: itself, or the only entry of an array.
+
+    Args:
+        answer: anything.
+        what: it is, for errors.
+    """
     if answer is None:
-        raise Unusable("its answer is not a number but None: is a `return` missing?")
+        raise Unusable(f"{what} is not a number but None: is a `return` missing?")
     answer = _only_entry(answer)
     if isinstance(answer, bool) or not isinstance(answer, Real):
-        raise Unusable(f"its answer is not a number: {_said(answer)} ({type(answer).__name__})")
+        raise Unusable(f"{what} is not a number: {_said(answer)} ({type(answer).__name__})")
     try:
         value = float(answer)
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise Unusable(f"its answer is {value}, which is not finite")
+        raise Unusable(f"{what} is {value}, which is not finite")
     if abs(value) > LARGEST_REWARD:
-        raise Unusable(f"its answer is {value:g}; it must lie within {LARGEST_REWARD:g} of 0")
+        raise Unusable(f"{what} is {value:g}; it must lie within {LARGEST_REWARD:g} of 0")
     return value
 
 

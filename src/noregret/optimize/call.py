@@ -9,7 +9,7 @@ from ..domain import Domain
 from ..study.goal import AnyPolicy
 from .objective import Objective
 from .result import Result
-from .run import Callback, Run
+from .run import Callback, Constraint, Run
 
 
 def maximize(
@@ -20,6 +20,7 @@ def maximize(
     seed: int = 0,
     storage: str | None = None,
     name: str | None = None,
+    constraints: Constraint = None,
     policy: AnyPolicy | None = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
@@ -37,6 +38,12 @@ def maximize(
     >>> result.best_parameters["kind"]
     'shifted'
 
+    >>> def served(threads):
+    ...     return {"reward": threads**0.5, "latency": 10 + 4 * threads}
+    >>> space = nr.Space(threads=nr.Int(1, 32))
+    >>> nr.maximize(served, space, trials=15, constraints="latency <= 50", progress=False).best_parameters
+    {'threads': 10}
+
     An evaluation that raises, or returns what is no number, is a failed trial with the reason, and the run goes on; it
     ends with an error where the first ten fail. Ctrl-C ends the run and returns the result so far.
 
@@ -51,8 +58,13 @@ def maximize(
             same call goes on where it was, after Ctrl-C, a crash or a power cut too: what had no answer is evaluated
             again. A run that is finished returns at once.
         name: of the study in the storage; the objective's own name unless given.
-        policy: how to decide, for this very space; `auto(space, budget=trials, ...)` unless given, or the one in the
-            storage.
+        constraints: what the best trial must satisfy, all of it seen only when a trial is evaluated: a text such as
+            "latency <= 50", where the objective returns a dict with this entry beside "reward"; or a function, called
+            as the objective is, of which a value of at most 0 satisfies; or several of both; or a number m, where
+            the objective returns (value, [g_1, ..., g_m]), or a dict with the entry "constraints", and g_j <= 0
+            satisfies. Trials may violate them: it takes such to find out where the border is.
+        policy: how to decide, for this very space; `auto(space, budget=trials, constraints=m, ...)` unless given, or
+            the one in the storage.
         executor: evaluates several at once: any `concurrent.futures.Executor`, such as a `ThreadPoolExecutor` or a
             `ProcessPoolExecutor` (then the objective must be importable). It is not shut down. What is tried depends
             on the order in which answers come and on nothing else.
@@ -72,6 +84,7 @@ def maximize(
         seed=seed,
         storage=storage,
         name=name,
+        constraints=constraints,
         policy=policy,
         executor=executor,
         in_flight=in_flight,
@@ -89,6 +102,7 @@ def minimize(
     seed: int = 0,
     storage: str | None = None,
     name: str | None = None,
+    constraints: Constraint = None,
     policy: AnyPolicy | None = None,
     executor: Executor | None = None,
     in_flight: int | None = None,
@@ -111,6 +125,7 @@ def minimize(
         seed=seed,
         storage=storage,
         name=name,
+        constraints=constraints,
         policy=policy,
         executor=executor,
         in_flight=in_flight,

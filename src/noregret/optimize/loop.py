@@ -113,7 +113,8 @@ class Loop:
     def _finish(self, future: Future[Any]) -> str | None:
         trial, outcome = self._under_way.pop(future), _outcome(future)
         if outcome.value is not None:
-            trial, self._answered = self._study.tell(trial, outcome.value), True
+            trial = self._study.tell(trial, outcome.value, constraints=outcome.constraints)
+            self._answered = True
         else:
             trial = self._study.fail(trial, outcome.reason or "it gave no reason")
             self._failed += 1

@@ -12,7 +12,8 @@ from typing import Any, final
 from ..checks import shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput
-from .answers import Outcome, attempt, usable
+from .answers import Outcome, attempt
+from .feasibility import UNLIMITED, Limits
 
 Objective = Callable[..., Any]
 
@@ -24,10 +25,12 @@ class Evaluation:
 
     Attributes:
         objective: called with keyword arguments where it is given a dict, else with the point.
+        limits: what its answers must satisfy.
         home: the process it comes from.
     """
 
     objective: Objective
+    limits: Limits = UNLIMITED
     home: int = field(default_factory=os.getpid)
 
     def __call__(self, at: Any) -> Outcome:
@@ -35,8 +38,12 @@ class Evaluation:
         outcome = attempt(partial(self._value, at))
         return outcome if os.getpid() == self.home else outcome._replace(error=None)  # not every error can be sent back
 
-    def _value(self, at: Any) -> float:
-        return usable(self.objective(**at) if isinstance(at, dict) else self.objective(at))
+    def _value(self, at: Any) -> Outcome:
+        return self.limits.read(_called(self.objective, at), lambda function: _called(function, at))
+
+
+def _called(function: Objective, at: Any) -> Any:
+    return function(**at) if isinstance(at, dict) else function(at.copy())
 
 
 def check_objective(objective: object, domain: Domain, *, what: str = "`objective`") -> None:

@@ -11,6 +11,7 @@ from ..errors import InvalidInput
 from ..serialize import loads
 from ..study.goal import AnyPolicy, Goal
 from ..study.study import Study, check_policy
+from .feasibility import UNLIMITED, Limits
 
 
 def opened(
@@ -23,6 +24,7 @@ def opened(
     name: str,
     budget: int | None = None,
     parallel: int = 1,
+    limits: Limits = UNLIMITED,
     about: Mapping[str, str] | None = None,
 ) -> Study:
     """New, or as it is in the storage.
@@ -37,10 +39,29 @@ def opened(
         name: within it.
         budget: how many trials there will be, if that is known.
         parallel: how many evaluations are under way at once.
+        limits: what answers must satisfy.
         about: facts to keep with it.
     """
-    policy = policy or _stored(domain, storage, name) or auto(domain, budget=budget, parallel=parallel)
+    policy = policy or _stored(domain, storage, name)
+    policy = policy or auto(domain, budget=budget, parallel=parallel, constraints=limits.count)
+    check_count(policy, limits)
     return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
+
+
+def check_count(policy: AnyPolicy, limits: Limits) -> None:
+    """Refuse a policy that takes another number of constraint values than answers will have."""
+    if policy.constraint_count == limits.count:
+        return
+    if not limits.count:
+        raise InvalidInput(
+            f"`policy` needs {policy.constraint_count} constraint values with each answer, and the objective gives one "
+            "number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
+        )
+    raise InvalidInput(
+        f"There are {limits.count} constraints, and `policy` takes {policy.constraint_count}: make it with "
+        f"constraints=nr.EveryRound(count={limits.count}), or leave `policy` out. (A study on record has the policy "
+        "with which it began: another `name` begins a new one.)"
+    )
 
 
 def _stored(domain: Domain, storage: str | None, name: str) -> AnyPolicy | None:

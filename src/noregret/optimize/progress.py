@@ -27,7 +27,7 @@ class Bar:
 
     def __init__(self, name: str, trials: int, *, goal: str, show: bool) -> None:
         self._show = show and sys.stderr is not None
-        self._ended = 0
+        self._ended = self._unmet = 0
         self._best: float | None = None
         self._better = gt if goal == "maximize" else lt
         looked_at = self._show and (sys.stderr.isatty() or "ipykernel" in sys.modules)
@@ -59,12 +59,16 @@ class Bar:
 
     def _take(self, trial: Trial) -> None:
         self._ended += trial.state != "pending"
-        if trial.reward is not None and (self._best is None or self._better(trial.reward, self._best)):
+        self._unmet += trial.feasible is False
+        if trial.feasible is False or trial.reward is None:
+            return
+        if self._best is None or self._better(trial.reward, self._best):
             self._best = trial.reward
 
     def _refresh(self) -> None:
         self._bar.n = self._ended
-        self._bar.set_postfix_str("no value yet" if self._best is None else f"best {briefly(self._best)}")
+        none = "nothing feasible yet" if self._unmet else "no value yet"
+        self._bar.set_postfix_str(none if self._best is None else f"best {briefly(self._best)}")
 
     def say(self, text: str) -> None:
         """A line of its own."""

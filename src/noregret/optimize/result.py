@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import gt, lt
 from pathlib import Path
@@ -10,6 +11,8 @@ from typing import TYPE_CHECKING, Any, final
 from ..checks import Array
 from ..errors import MissingExtra, TrialError
 from ..record import Trial
+from ..slots.objective import satisfying
+from ..study.best import closest_of
 from ..study.study import Study
 
 if TYPE_CHECKING:
@@ -25,6 +28,9 @@ class Result:
     objective is noisy that value is partly luck: `result.study.best()` is then the better advice, the trial whose point
     has the best posterior mean.
 
+    Under constraints it is the best of those that satisfied them all: at whose point the values told are at most 0 on
+    average. What violated anything is never the best, however good; where nothing was feasible, there is no best.
+
     Attributes:
         study: the study, to look at (`predict`, `best`) or to go on with by `ask` and `tell`.
         trials: its trials when the run ended, those that failed and those left pending included.
@@ -39,14 +45,31 @@ class Result:
 
     @property
     def best_trial(self) -> Trial:
-        """The trial of the best value that was returned; an error if none was."""
-        best = best_of(self.trials, self.study.goal)
+        """The trial of the best value that was returned, of those that satisfied all constraints; an error if none."""
+        best = self._best()
+        if best is None and self.feasible is False:
+            satisfying(self.trials)  # which says what came closest
         if best is None:
             raise TrialError(
                 f"No trial has a value yet, so there is no best one; there are {len(self.trials)} trials. "
                 "`result.history` says what became of each."
             )
         return best
+
+    @property
+    def feasible(self) -> bool | None:
+        """Whether any answered trial satisfied all constraints; None where there are no constraints."""
+        return bool(self._candidates()) if self._limited else None
+
+    @property
+    def infeasible(self) -> float | None:
+        """Whether nothing can satisfy the constraints, as far as the run has seen: None, or how sure that is.
+
+        As `study.infeasible()`: a number where the lower bound of some constraint is above 0 everywhere, the
+        probability, at least, with which these bounds hold. 0 is a number: bounds that are not proved, as those of
+        `auto`, which are two posterior standard deviations, say so without a promise.
+        """
+        return self.study.infeasible() if self._limited and self.study.policy.context is None else None
 
     @property
     def best_parameters(self) -> dict[str, Any] | None:
@@ -70,14 +93,21 @@ class Result:
 
         `number` (from 0), `state` ("observed", "failed", or "pending" where the run was stopped), `value` (or None),
         `reason` of a failure (or None), `seconds` from question to answer (or None), `parameters` (a dict, None where
-        the domain has no named ones), `point` (a list of d numbers, as the kernel sees it).
+        the domain has no named ones), `point` (a list of d numbers, as the kernel sees it). Under constraints, too:
+        `constraints` (a list of m numbers, or None), `feasible` (True, False, or None).
         """
-        return [_row(trial) for trial in self.trials]
+        rows = [_row(trial) for trial in self.trials]
+        if not self._limited:
+            return rows
+        for row, trial in zip(rows, self.trials, strict=True):
+            values = None if trial.constraints is None else trial.constraints.tolist()
+            row |= {"constraints": values, "feasible": trial.feasible}
+        return rows
 
     def to_pandas(self) -> pd.DataFrame:
         """The history as a table, a row for each trial: a column "parameters.NAME" for each parameter.
 
-        On domains without named parameters, "point.0", "point.1", ...
+        On domains without named parameters, "point.0", "point.1", ...; constraint values are "constraints.0", ...
         """
         try:
             import pandas as pd
@@ -90,7 +120,9 @@ class Result:
         for row in self.history:
             parameters, point = row.pop("parameters"), row.pop("point")
             prefix, entries = ("point", dict(enumerate(point))) if parameters is None else ("parameters", parameters)
-            rows.append(row | {f"{prefix}.{name}": value for name, value in entries.items()})
+            values = row.pop("constraints", None) or [None] * self.study.policy.constraint_count
+            limits = {f"constraints.{j}": value for j, value in enumerate(values)}
+            rows.append(row | limits | {f"{prefix}.{name}": value for name, value in entries.items()})
         return pd.DataFrame(rows)
 
     def plot(self, path: str | Path | None = None) -> Any:
@@ -110,17 +142,48 @@ class Result:
         states = [trial.state for trial in self.trials]
         counts = [f"{len(states)} trials"] + [f"{states.count(s)} {s}" for s in ("failed", "pending") if s in states]
         lines = [f"Result of {self.study.name!r} ({self.study.goal}): {', '.join(counts)}"]
-        best = best_of(self.trials, self.study.goal)
-        lines += (
-            ["best value: none yet"]
-            if best is None
-            else [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
-        )
+        best = self._best()
+        if best is not None:
+            lines += [f"best value: {briefly(best.reward)}, of trial {best.number}", f"best at: {_place(best)}"]
+        else:
+            lines += ["best value: none yet" if self.feasible is None else "best value: none, as nothing was feasible"]
+        if self._limited:
+            lines += [_feasibility(self.trials)]
+            sure = self.infeasible
+            lines += [] if sure is None else [_nowhere(sure)]
         lines += [f"stopped: {self.stopped}"] * (self.stopped is not None)
         return "\n  ".join(lines)
 
+    @property
+    def _limited(self) -> bool:
+        return self.study.policy.constraint_count > 0
 
-def best_of(trials: tuple[Trial, ...], goal: str) -> Trial | None:
+    def _candidates(self) -> Sequence[Trial]:
+        """Of which the best is one."""
+        if not self._limited:
+            return self.trials
+        try:
+            return satisfying(self.trials)
+        except TrialError:
+            return []
+
+    def _best(self) -> Trial | None:
+        return best_of(self._candidates(), self.study.goal)
+
+
+def _nowhere(sure: float) -> str:
+    bounds = f"hold with probability at least {sure:.3g}" if sure else "are not proved"
+    return f"nothing seems feasible: everywhere some lower bound is above 0; the bounds {bounds}"
+
+
+def _feasibility(trials: Sequence[Trial]) -> str:
+    """How many trials were feasible, and which came closest where none was."""
+    told = [trial.feasible for trial in trials if trial.feasible is not None]
+    closest = closest_of(trials)
+    return f"feasible: {sum(told)} of {len(told)} trials" + (f"; closest: trial {closest.number}" if closest else "")
+
+
+def best_of(trials: Sequence[Trial], goal: str) -> Trial | None:
     """The trial of the best value, the earliest of several; None where there is none."""
     better = gt if goal == "maximize" else lt
     best: Trial | None = None

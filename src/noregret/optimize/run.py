@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, final
 
 from ..checks import flag, integer, listed, number, shown
@@ -15,15 +15,17 @@ from ..errors import InvalidInput, NoRegretError
 from ..record import Trial
 from ..study.goal import AnyPolicy, Goal
 from ..study.study import Study, check_policy
+from .feasibility import Limits, limits_of
 from .limits import LONGEST, Limited, check_sendable
 from .lock import alone, finished
 from .loop import Loop, nothing_works
 from .objective import Evaluation, Objective, check_objective
-from .opening import opened
+from .opening import check_count, opened
 from .progress import Bar
 from .result import Result
 
 Callback = Callable[[Study, Trial], object]
+Constraint = int | str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
 
 MOST_TRIALS = 1_000_000
 MOST_IN_FLIGHT = 10_000
@@ -47,12 +49,15 @@ class Run:
     timeout: float | None
     callbacks: Sequence[Callback]
     progress: bool
+    constraints: Constraint = None
 
     def __post_init__(self) -> None:
         if callable(self.space) and isinstance(self.objective, Space | Box | Arms):
             raise InvalidInput(f"`{self.goal}` takes the objective first and then the space: the two are swapped.")
         check_domain("space", self.space)
         check_objective(self.objective, self.space)
+        for constraint in self.limits.functions:
+            check_objective(constraint, self.space, what="A function in `constraints`")
         integer("trials", self.trials, low=1, high=MOST_TRIALS)
         if self.timeout is not None:
             number("timeout", self.timeout, low=0.0, open_low=True, high=LONGEST, why="It is in seconds.")
@@ -63,7 +68,12 @@ class Run:
                 raise InvalidInput(f"A callback is called with (study, trial), and {shown(callback)} cannot be called.")
         flag("progress", self.progress)
         if self.policy is not None:
-            _check_fits(self.policy, self.space)
+            _check_fits(self.policy, self.space, self.limits)
+
+    @cached_property
+    def limits(self) -> Limits:
+        """What answers must satisfy."""
+        return limits_of(self.constraints)
 
     def result(self) -> Result:
         """Carry it out, or go on with it."""
@@ -77,7 +87,7 @@ class Run:
 
     def _go_on(self, study: Study, at_once: int) -> str | None:
         """Evaluate what is left; returns why it stopped before the end, or None."""
-        task: Any = Evaluation(self.objective)
+        task: Any = Evaluation(self.objective, self.limits)
         with ExitStack() as during:
             during.enter_context(alone(study, self.storage, trials=self.trials))
             bar = during.enter_context(Bar(study.name, self.trials, goal=self.goal, show=self.progress))
@@ -117,6 +127,8 @@ class Run:
             name=name,
             budget=self.trials,
             parallel=at_once,
+            limits=self.limits,
+            about=self.limits.facts,
         )
 
     def _at_once(self) -> int:
@@ -142,15 +154,15 @@ def _name_of(objective: Objective, goal: str) -> str:
     return name if name.isidentifier() else goal
 
 
-def _check_fits(policy: AnyPolicy, space: Domain) -> None:
+def _check_fits(policy: AnyPolicy, space: Domain, limits: Limits) -> None:
     check_policy(policy)
     if policy.domain != space:
         raise InvalidInput(
             f"`policy` is for another domain: {shown(policy.domain)}, and `space` is {shown(space)}. Make both of one."
         )
-    if policy.context is not None or policy.constraint_count:
-        needs = "a context for each question" if policy.context is not None else "constraint values with each answer"
+    if policy.context is not None:
         raise InvalidInput(
-            f"`policy` needs {needs}, and an objective gives one number. Ask and tell by yourself: "
+            "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself: "
             "trial = study.ask(...), study.tell(trial, ...)."
         )
+    check_count(policy, limits)

@@ -36,6 +36,22 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
     return answered[int(means.argmax() if goal == "maximize" else means.argmin())]
 
 
+def closest_of(trials: Iterable[Trial]) -> Trial | None:
+    """The answered trial of the smallest violation, where constraint values were told and none is `satisfying`."""
+    told = [trial for trial in trials if trial.reward is not None and trial.constraints is not None]
+    if not told:
+        return None
+    try:
+        satisfying(told)
+    except TrialError:
+        return min(told, key=_violation)
+    return None
+
+
+def _violation(trial: Trial) -> float:
+    return 0.0 if trial.constraints is None else float(trial.constraints.max())
+
+
 def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
     """Those of which the mean says something; errors if there are none."""
     answered = [trial for trial in trials if trial.reward is not None]

@@ -15,6 +15,7 @@ from ..checks import shown
 from ..conditions import Conditional, when
 from ..domain import Arms, Space
 from ..errors import InvalidInput, NoRegretError
+from ..optimize.feasibility import Limits, limits_of
 from ..parameters import Choice, Float, Int, Parameter
 from ..policy.policy import Policy
 from ..study.goal import Goal, check_goal
@@ -62,6 +63,7 @@ class Evaluation(_Table, frozen=True):
     command: str | None = None  # a shell command with {name} for each parameter
     goal: str | None = None  # of the file, where it does not say so itself, as files used to
     timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # seconds
+    constraints: list[str] | None = None  # such as "latency <= 50", of an entry of its answer
 
 
 class _File(_Table, frozen=True):
@@ -92,6 +94,7 @@ class TuningFile:
         domain: what may be tried, the parameters or a grid of them.
         policy: how to decide; None for what the library chooses.
         objective: what to evaluate.
+        limits: what its answers must satisfy.
     """
 
     name: str
@@ -104,6 +107,7 @@ class TuningFile:
     domain: Arms | Space
     policy: Policy | None
     objective: Evaluation
+    limits: Limits
 
     @property
     def space(self) -> Space:
@@ -150,11 +154,13 @@ def check_picture(path: Path) -> Path:
 
 def _job(file: _File, path: Path) -> TuningFile:
     _check_objective(file.objective)
+    limits = within("objective", limits_of, file.objective.constraints)
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
     space = Space(**{name: within(f"parameters.{name}", _parameter, table) for name, table in file.parameters.items()})
     domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
+    place = Place(space, folder, limits.count)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
@@ -167,8 +173,9 @@ def _job(file: _File, path: Path) -> TuningFile:
         storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
         plot=check_picture(folder / (file.plot or f"{name}.png")),
         domain=domain,
-        policy=None if file.policy is None else within("policy", policy, file.policy, domain, Place(space, folder)),
+        policy=None if file.policy is None else within("policy", policy, file.policy, domain, place),
         objective=file.objective,
+        limits=limits,
     )
 
 

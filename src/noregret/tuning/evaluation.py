@@ -12,7 +12,8 @@ from typing import Any
 
 from ..domain import Space
 from ..errors import InvalidInput
-from ..optimize.answers import SHOWN, Unusable, attempt, exception_text, one_line, usable
+from ..optimize.answers import SHOWN, Outcome, Unusable, attempt, exception_text, one_line
+from ..optimize.feasibility import Limits
 from ..optimize.limits import Limited, Task
 from ..optimize.objective import Evaluation, check_objective
 from ..parameters import Choice
@@ -25,31 +26,35 @@ def evaluator(job: config.TuningFile) -> Task:
     """What evaluates parameters; what can be checked beforehand is."""
     objective = job.objective
     if objective.function is None:
-        return _command(objective, job.folder, job.space)
-    task = _function(objective.function, job.folder, job.space)
+        return _command(objective, job.folder, job.space, job.limits)
+    task = _function(objective.function, job.folder, job.space, job.limits)
     return task if objective.timeout is None else Limited(task, objective.timeout)
 
 
-def _function(reference: str, folder: Path, space: Space) -> Task:
+def _function(reference: str, folder: Path, space: Space, limits: Limits) -> Task:
     module_name, _, function_name = reference.partition(":")
     if not module_name or not function_name:
         raise InvalidInput(f"[objective] `function` is {reference!r}: write 'module:function', such as 'svm:accuracy'.")
     function = imported("[objective] `function`", reference, module_name, function_name, folder)
     check_objective(function, space, what=f"[objective] `function` {reference!r}")
-    return Evaluation(function)
+    return Evaluation(function, limits)
 
 
-def _command(objective: config.Evaluation, folder: Path, space: Space) -> Task:
+def _command(objective: config.Evaluation, folder: Path, space: Space, limits: Limits) -> Task:
     choices = [p.options for p in space.parameters.values() if isinstance(p, Choice)]
     texts = [option for options in choices for option in options if isinstance(option, str)]
     command = filled(objective.command or "", space.parameters, options=texts)
-    return lambda at: attempt(partial(_printed, command, folder, objective.timeout, at))
+
+    def outcome(at: Mapping[str, Any]) -> Outcome:
+        return limits.read(_printed(command, folder, objective.timeout, at), lambda function: function(**at))
+
+    return lambda at: attempt(partial(outcome, at))
 
 
 def _printed(
     command: Callable[[Mapping[str, Any]], str], folder: Path, timeout: float | None, parameters: Mapping[str, Any]
-) -> float:
-    """The number in the last line of a command's output."""
+) -> object:
+    """What the last line of a command's output says."""
     try:
         ended = shell.run(command(parameters), folder, timeout)
     except subprocess.TimeoutExpired:
@@ -62,7 +67,7 @@ def _printed(
     lines = ended.said.strip().splitlines()
     if not lines:
         raise Unusable("it printed nothing; its last line must be a number or JSON")
-    return usable(_parsed(lines[-1].strip()))
+    return _parsed(lines[-1].strip())
 
 
 def _parsed(line: str) -> object:

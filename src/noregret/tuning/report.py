@@ -32,6 +32,7 @@ class Live:
     def __init__(self, job: TuningFile) -> None:
         self._job = job
         self._best: float | None = None
+        self._unmet = False  # whether a trial violated something
         self._bar = tqdm(
             total=job.trials,
             desc=job.name,
@@ -70,6 +71,7 @@ class Live:
         """Show one trial."""
         self._keep_best(trial)
         result = f"failed: {trial.reason}" if trial.reward is None else _value(trial.reward)
+        result += ", not feasible" if trial.feasible is False else ""
         self._say(f"trial {trial.number + 1}: {_parameters(trial)} -> {result}  ({self._best_text()})")
         self._show(sum(trial.state != "pending" for trial in study.trials))
 
@@ -79,12 +81,14 @@ class Live:
         self._say(f"Stopped after {done} of {self._job.trials} trials; run the same command again to go on.")
 
     def _keep_best(self, trial: Trial) -> None:
-        if trial.reward is not None:
+        self._unmet = self._unmet or trial.feasible is False
+        if trial.reward is not None and trial.feasible is not False:
             better = max if self._job.goal == "maximize" else min
             self._best = trial.reward if self._best is None else better(trial.reward, self._best)
 
     def _best_text(self) -> str:
-        return "no value yet" if self._best is None else f"best {_value(self._best)}"
+        none = "nothing feasible yet" if self._unmet else "no value yet"
+        return none if self._best is None else f"best {_value(self._best)}"
 
     def _show(self, done: int) -> None:
         self._bar.n = done
@@ -102,11 +106,21 @@ def summary(job: TuningFile, study: Study) -> str:
         if trial.reward is not None:
             answered.setdefault(trial.settings, []).append(trial)
     failed = sum(trial.state == "failed" for trial in study.trials)
+    feasible = [trials for trials in answered.values() if _feasible(trials)]
     end = (
         f"{len(study.trials)} trials, {failed} failed, {len(answered)} combinations tried; study {study.name!r} in "
         f"{job.storage}"
     )
-    return f"{_best_table(job, study, list(answered.values()))}\n{end}" if answered else end
+    if answered and not feasible:
+        rules = " and ".join(map(str, job.limits.each))
+        return f"\n{job.name}: no combination satisfied {rules}, so there is no best one\n\n{end}"
+    return f"{_best_table(job, study, feasible)}\n{end}" if answered else end
+
+
+def _feasible(trials: list[Trial]) -> bool:
+    """Whether the constraint values told of a combination are at most 0 on average."""
+    told = [trial.constraints for trial in trials if trial.constraints is not None]
+    return not told or bool(np.mean(told, axis=0).max() <= 0.0)
 
 
 def _best_table(job: TuningFile, study: Study, answered: list[list[Trial]]) -> str:
@@ -124,5 +138,6 @@ def _best_table(job: TuningFile, study: Study, answered: list[list[Trial]]) -> s
         ]
         rows.append([*(_value(shown[name]) if name in shown else "-" for name in job.space.parameters), *figures])
     headings = [*job.space.parameters, "tried", "average", "posterior mean", "std"]
+    of = ", of those that satisfied all constraints" if job.limits.count else ""
     listing = tabulate(rows, headings, tablefmt="simple", disable_numparse=True, stralign="right")
-    return f"\n{job.name}: best by posterior mean\n\n{listing}\n"
+    return f"\n{job.name}: best by posterior mean{of}\n\n{listing}\n"

@@ -42,7 +42,9 @@ def opened(job: TuningFile) -> Iterator[tuple[Study, Task]]:
         storage=job.storage,
         name=job.name,
         budget=job.trials,
-        about={"goal": job.goal},  # as files have it from before studies had a goal; those are continued, too
+        limits=job.limits,
+        # The goal, as files have it from before studies had one; those are continued, too.
+        about={"goal": job.goal, **job.limits.facts},
     )
     with ExitStack() as during:
         during.enter_context(alone(study, job.storage, trials=job.trials))

@@ -34,6 +34,7 @@ from ..kernels import (
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
 from ..slots.adaptive import DriftBank, EDetector
+from ..slots.constraints import EveryRound
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
 from ..slots.explore import (
     CoordinateSearch,
@@ -57,12 +58,12 @@ Lengths = float | list[float]  # one for all columns, or one for each
 LEFT_OUT = {
     "domain": "it is made of [parameters] and `grid`",
     "context": "contexts are for programs that ask and tell by themselves",
-    "constraints": "an objective gives one number, and constraint values are told from Python",
+    "constraints": "[objective] says what must be satisfied, as in constraints = ['latency <= 50']",
     "change_points": "of a real objective nobody knows them",
 }
 _CONSTRAINED = (
-    "needs constraint values with every reward, and what a file describes gives one number. Tell them from Python: "
-    "`study.tell(trial, reward, constraints=g)`."
+    "needs constraint values with every reward, told from Python: `study.tell(trial, reward, constraints=g)`. "
+    "Any other algorithm takes constraints = ['latency <= 50'] in [objective]."
 )
 ALGORITHMS_LEFT_OUT = {
     "gp_ucb_noiseless_constraints": _CONSTRAINED,
@@ -191,10 +192,11 @@ SEARCH = Section(PointSearch, {}, {
 
 
 class Place(NamedTuple):
-    """Where a file lies and what its parameters are, which some of its parts need."""
+    """Where a file lies, what its parameters are, and how many constraints there are, which some of its parts need."""
 
     space: Space
     folder: Path
+    constraints: int = 0
 
 
 Reader = Callable[[Mapping[str, Any], Place], Any]
@@ -214,6 +216,8 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     if "pending" in described.allowed:
         # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
         arguments.setdefault("pending", Ignored(failed="worst"))
+    if place.constraints:
+        arguments["constraints"] = place.constraints if name == "auto" else EveryRound(count=place.constraints)
     made: Policy = described.make(domain=domain, **arguments)
     return made
 

@@ -1,0 +1,1 @@
+"""Tuning under limits: problems, methods and what is said of runs (`benchmarks/limits.py`)."""

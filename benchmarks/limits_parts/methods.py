@@ -1,0 +1,116 @@
+"""Who is compared: objects with `suggest() -> parameters` and `tell(parameters, value, limits)`, values maximised.
+
+All are as a user would have them who sets nothing but how many limits there are. `best()` is what the method itself
+advises: the parameters, or None where it says that nothing feasible was told.
+"""
+
+import warnings
+
+import numpy as np
+from tuning_parts.methods import RandomSearch
+from tuning_parts.peers import Encoded, Optuna
+
+import noregret as nr
+
+
+class Random(RandomSearch):
+    """Uniform points, and the best of those that were feasible."""
+
+    def __init__(self, problem, seed):
+        super().__init__(problem.space, seed)
+        self.feasible = []
+
+    def tell(self, parameters, value, limits):
+        if max(limits) <= 0.0:
+            self.feasible.append((value, parameters))
+
+    def best(self):
+        return max(self.feasible, key=lambda pair: pair[0])[1] if self.feasible else None
+
+
+class Policy:
+    """A policy of this library, in a study: what `make(space, constraints=m)` gives."""
+
+    def __init__(self, problem, seed, make=nr.auto):
+        warnings.simplefilter("ignore", nr.NoRegretWarning)
+        self.study = nr.Study(make(problem.space, constraints=problem.count), seed=seed)
+
+    def suggest(self):
+        self.trial = self.study.ask()
+        return dict(self.trial.parameters)
+
+    def tell(self, parameters, value, limits):  # noqa: ARG002 - the trial knows
+        self.study.tell(self.trial, value, constraints=limits)
+
+    def best(self):
+        try:
+            return self.study.best().parameters
+        except nr.errors.TrialError:
+            return None
+
+
+class GPSampler(Optuna):
+    """Optuna's, with limits as it takes them."""
+
+    def __init__(self, problem, seed):
+        super().__init__(problem.space, seed, "GPSampler")
+
+    def tell(self, parameters, value, limits):
+        trial = self.open.close(parameters)
+        for j, limit in enumerate(limits):
+            trial.set_constraint(f"g{j}", limit)
+        self.study.tell(trial, value)
+
+    def best(self):
+        try:
+            return dict(self.study.best_trial.params)
+        except ValueError:
+            return None
+
+
+class BoTorch(Encoded):
+    """A thin loop: `SingleTaskGP` for each output, with its defaults, and constrained `qLogNoisyExpectedImprovement`.
+
+    First Sobol points, twice as many as parameters and at least five. Whole numbers and choices are relaxed and
+    rounded. Samples, starts and candidates are a quarter of the usual 512, 10 and 512, which take minutes a run.
+    """
+
+    SAMPLES, STARTS, CANDIDATES = 128, 3, 128
+
+    def __init__(self, problem, seed):
+        super().__init__(problem.space, seed, max(5, 2 * len(problem.space.parameters)))
+        self.G, self.feasible = [], []
+
+    def tell(self, parameters, value, limits):
+        super().tell(parameters, value)
+        self.G.append(limits)
+        if max(limits) <= 0.0:
+            self.feasible.append((value, parameters))
+
+    def chosen(self):
+        from botorch.acquisition.logei import qLogNoisyExpectedImprovement
+        from botorch.acquisition.objective import GenericMCObjective
+        from botorch.fit import fit_gpytorch_mll
+        from botorch.models import ModelListGP, SingleTaskGP
+        from botorch.optim import optimize_acqf
+        from botorch.sampling import SobolQMCNormalSampler
+        from gpytorch.mlls import SumMarginalLogLikelihood
+
+        X, Y = self.tensor(self.X), self.tensor(np.column_stack([self.y, self.G]))
+        model = ModelListGP(*(SingleTaskGP(X, Y[:, [j]]) for j in range(Y.shape[1])))
+        fit_gpytorch_mll(SumMarginalLogLikelihood(model.likelihood, model))
+        acquisition = qLogNoisyExpectedImprovement(
+            model,
+            X,
+            sampler=SobolQMCNormalSampler(self.torch.Size([self.SAMPLES])),
+            objective=GenericMCObjective(lambda Z, X=None: Z[..., 0]),  # noqa: ARG005 - it is called with X
+            constraints=[lambda Z, j=j: Z[..., j] for j in range(1, Y.shape[1])],
+        )
+        point, _ = optimize_acqf(acquisition, self.bounds, q=1, num_restarts=self.STARTS, raw_samples=self.CANDIDATES)
+        return point[0].detach().numpy()
+
+    def best(self):
+        return max(self.feasible, key=lambda pair: pair[0])[1] if self.feasible else None
+
+
+METHODS = {"auto": Policy, "random": Random, "gpsampler": GPSampler, "botorch": BoTorch}

@@ -1,0 +1,109 @@
+"""What runs under limits say."""
+
+import numpy as np
+
+DRAWS = 2000
+NONE = 2.0  # the regret of a run without a feasible trial, and the largest of any
+AT = (0.3, 0.6, 1.0)  # shares of the trials after which regrets are shown
+
+
+def text(cache, problems, methods, seeds, trials):
+    """Regrets by problem and method, then how the first method stands to the others."""
+    methods = [m for m in methods if any(cache.has(p.name, m, seed, trials) for p in problems for seed in seeds)]
+    after = [max(round(share * trials), 1) for share in AT]
+    regret = {count: regrets(cache, problems, methods, seeds, trials, count) for count in after}
+    last = regret[after[-1]]
+    lines = [f"normalised regret of the best feasible value after {' / '.join(map(str, after))} trials"]
+    lines.append(f"{'':18}" + "".join(f"{name:>24}" for name in methods))
+    for i, problem in enumerate(problems):
+        cells = [" / ".join(f"{_mean(regret[count][i, j]):.3f}" for count in after) for j in range(len(methods))]
+        lines.append(f"{problem.name:18}" + "".join(f"{cell:>24}" for cell in cells))
+    lines.append("")
+    for j, method in enumerate(methods):
+        said = f"{method:12} regret {_mean([_mean(row) for row in last[:, j]]):.4f}"
+        said += f", median of logarithms {_mean([_middle(row) for row in last[:, j]]):.2f}"
+        said += f", rank {_mean(ranks(last)[:, j]):.2f}, runs {int(np.isfinite(last[:, j]).sum())}"
+        lines.append(said + advice_text(cache, problems, method, seeds, trials))
+    for j, method in enumerate(methods[1:], start=1):
+        lines.append(f"{methods[0]} less {method}: {_against(last, j)}")
+    return "\n".join(lines)
+
+
+def regrets(cache, problems, methods, seeds, trials, count):
+    """`(problems, methods, seeds)`; nan where there is no run."""
+    found = np.full((len(problems), len(methods), len(seeds)), np.nan)
+    for i, problem in enumerate(problems):
+        best = max(
+            [problem.best, *(best_feasible(run, trials) for key, run in cache.runs.items() if key[0] == problem.name)]
+        )
+        for j, method in enumerate(methods):
+            for k, seed in enumerate(seeds):
+                if cache.has(problem.name, method, seed, trials):
+                    value = best_feasible(cache.runs[problem.name, method, seed], count)
+                    found[i, j, k] = min((best - value) / (best - problem.typical), NONE)
+    return found
+
+
+def best_feasible(run, count):
+    """The best feasible value; -inf without one."""
+    return max(
+        (value for value, worst in zip(run["values"][:count], run["worst"], strict=False) if worst <= 0.0),
+        default=-np.inf,
+    )
+
+
+def ranks(regret):
+    """`(problems, methods)`: mean ranks over the seeds that all methods have, ties shared."""
+    shared = np.isfinite(regret).all(axis=1)
+    found = np.full(regret.shape[:2], np.nan)
+    for i in range(len(regret)):
+        rows = np.round(regret[i][:, shared[i]], 6)  # a millionth of a range is no difference
+        if rows.shape[1]:
+            below = (rows[None] < rows[:, None]).sum(axis=1) + 0.5 * ((rows[None] == rows[:, None]).sum(axis=1) - 1)
+            found[i] = 1 + below.mean(axis=1)
+    return found
+
+
+def _against(regret, j):
+    """The first method less another: regret, logarithm of regret, and how often it is ahead; 95% intervals."""
+    rng, parts = np.random.default_rng(0), []
+    pairs = [row[[0, j]][:, np.isfinite(row[[0, j]]).all(axis=0)] for row in regret]
+    pairs = [pair for pair in pairs if pair.shape[1]]
+    for label, measure in (
+        ("regret", lambda a, b: a - b),
+        ("log10 regret", lambda a, b: np.log10(a + 1e-4) - np.log10(b + 1e-4)),
+        ("rank", lambda a, b: np.sign(np.round(a - b, 6)) / 2),
+    ):
+        apart = [measure(*pair) for pair in pairs]
+        draws = np.mean([rng.choice(row, (DRAWS, len(row))).mean(axis=1) for row in apart], axis=0)
+        low, high = np.percentile(draws, [2.5, 97.5])
+        parts.append(f"{label} {np.mean([row.mean() for row in apart]):+.4f} [{low:+.4f}, {high:+.4f}]")
+    return ", ".join(parts) + f" ({min(pair.shape[1] for pair in pairs)} or more seeds each)"
+
+
+def advice_text(cache, problems, method, seeds, trials):
+    """What the runs have found, and what the method called its best."""
+    without = wrong = 0
+    seconds = []
+    for problem in problems:
+        for seed in seeds:
+            if cache.has(problem.name, method, seed, trials):
+                run = cache.runs[problem.name, method, seed]
+                feasible = min(run["worst"]) <= 0.0
+                without += not feasible
+                wrong += run["advice"] is None if feasible else run["advice"] is not None
+                wrong += feasible and run["advice"] is not None and run["worst"][run["advice"]] > 0.0
+                seconds.append(run["cpu"])
+    return f", {without} without a feasible trial, {wrong} with a wrong best, {_mean(seconds):.1f} s CPU a run"
+
+
+def _mean(values):
+    values = np.asarray(values, dtype=float)
+    values = values[np.isfinite(values)]
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _middle(values):
+    values = np.asarray(values, dtype=float)
+    values = values[np.isfinite(values)]
+    return float(np.median(np.log10(values + 1e-4))) if len(values) else float("nan")
