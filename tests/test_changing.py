@@ -382,14 +382,14 @@ def test_time_as_a_context_is_the_same_drift():
     np.testing.assert_allclose(timed.predict(context=[20]), discounted.predict(), atol=1e-8)
 
 
-def test_a_late_answer_is_of_the_function_as_it_is_when_it_comes():
+def test_a_late_answer_is_of_the_function_as_it_was_when_it_was_asked_for():
     study = nr.Study(ucb(memory=nr.Discount(0.05)), seed=6)
     late, rest = study.ask(), [study.ask() for _ in range(4)]
     study.tell(rest[3], 0.5)
-    study.tell(late, -1.0)  # both are learned before the sixth question: by trial number, in rounds 4 and 4
+    study.tell(late, -1.0)
     study.ask()
     rows, told = [late.point, rest[3].point], [-1.0, 0.5]
-    expected = dense(rows, told, ARMS.points, NOISE**2, times=[4, 4], now=6, rate=0.05)
+    expected = dense(rows, told, ARMS.points, NOISE**2, times=[0, 4], now=6, rate=0.05)
     np.testing.assert_allclose(study.predict(), expected, atol=1e-8)
 
 

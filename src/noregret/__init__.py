@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .slots.refit import Refit
     from .slots.safe import Safe
+    from .slots.together import AllOf
     from .study.study import Study
     from .theory.constraint_bounds import least_slack, noiseless_constraints_bounds, noisy_constraints_bounds
     from .theory.delayed_bounds import (
@@ -175,6 +176,7 @@ _HOME = {
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
     "slots.refit": ["Refit"],
     "slots.safe": ["Safe"],
+    "slots.together": ["AllOf"],
     "search.boxes": ["PointSearch"],
     "widths.series": ["EvenSeries", "PowerSeries"],
     "policy": ["Policy"],
@@ -194,6 +196,7 @@ _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
 __all__ = [
     "Active",
+    "AllOf",
     "Arms",
     "Box",
     "Calibration",

@@ -93,6 +93,7 @@ class ChangeEvidence:
         clip: the most that one answer may add to a log e_s.
         since: the first round of the stretch.
         scaled: brings the values of an answer, `(c,)`, into the units of the covariance; None where they are in them.
+        rate: share of f that is new in each round, before a change and after it.
     """
 
     def __init__(
@@ -105,8 +106,10 @@ class ChangeEvidence:
         clip: float = 4.0,
         since: int = 0,
         scaled: Callable[[Array], Array] | None = None,
+        rate: float = 0.0,
     ) -> None:
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
+        self._rate = rate
         self.channels, self._weight, self._clip = channels, weight, clip
         self._answers: list[_Answer] = []
         self._gammas = np.zeros(0)
@@ -114,6 +117,7 @@ class ChangeEvidence:
 
     def _begin(self, since: int) -> None:
         self._now = since  # the latest round answered, and so the latest start
+        self._clock = since  # the round that beliefs are about, where f drifts
         # A place for each start, the stretch's own first and the others in no order.
         self._starts: list[int] = [since]
         self._last: list[int] = []  # `last_round` of all but the first
@@ -182,6 +186,9 @@ class ChangeEvidence:
     def _compare(self, answer: _Answer) -> None:
         """What an answer says of each start, and then it is learned."""
         at = self._asked_since(answer)
+        if self._rate and answer.number > self._clock:
+            self._drift(answer.number - self._clock)
+            self._clock = answer.number
         with one_thread if len(self._basis) >= LARGE else nullcontext():  # smaller products have one anyway
             predicted = self._learn(answer, at)
         gain = np.minimum(predicted - predicted[0], self._clip)
@@ -191,6 +198,14 @@ class ChangeEvidence:
         else:
             for place, more in zip(at[1:].tolist(), gain[1:].tolist(), strict=True):
                 self._stakes[place - 1] += more
+
+    def _drift(self, rounds: int) -> None:
+        """So many rounds pass; a late answer is taken for one of f as it has become."""
+        keep = (1.0 - self._rate) ** rounds
+        self._weights *= math.sqrt(keep)
+        self._covariances *= keep
+        diagonal = np.arange(self._covariances.shape[1])
+        self._covariances[:, diagonal, diagonal] += 1.0 - keep
 
     def _asked_since(self, answer: _Answer) -> slice | IndexArray:
         """The starts that an answer counts for: all of them, unless it is late."""

@@ -40,13 +40,13 @@ class AnswersAlone(Answers):
         gone = [number for number in self._told if number not in answers]
         for number in gone:
             trial, target = self._told.pop(number)
-            engine.drop(belief, engine.cell(trial), target)
+            engine.drop(belief, engine.entry(trial), target)
         fresh = [answer for number, answer in answers.items() if number not in self._told]
         for number, (trial, old) in self._told.items():
-            engine.revise(belief, engine.cell(trial), old, answers[number][1])
+            engine.revise(belief, engine.entry(trial), old, answers[number][1])
         self._told = dict(answers)
         if fresh:
-            engine.put(belief, [engine.cell(trial) for trial, _ in fresh], [target for _, target in fresh])
+            engine.put(belief, [engine.entry(trial) for trial, _ in fresh], [target for _, target in fresh])
         if gone:
             self._points, self._trials, self.rows = {}, [], self.rows[:0]
         for trial, _ in self._told.values() if gone else fresh:
@@ -74,6 +74,10 @@ class AnswersAlone(Answers):
         """Posterior means, reward units."""
         means = self._engine.means(self._belief, [self._trials[i] for i in which])
         return self._units.back(means)
+
+    def advance(self, round_: int) -> None:
+        """Means are those of this round, where f drifts."""
+        self._belief.advance(round_)
 
     def copy(self, engine: Engine[Any]) -> AnswersAlone:
         """An independent one in the same state."""

@@ -6,7 +6,6 @@ windows, what unanswered trials count as) it does for these.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Self, final
@@ -117,7 +116,7 @@ class Channels:
     def _at(self, trial: Trial, engine: Engine[Any], t: int, since: int) -> list[Envelope]:
         found = []
         for channel in self.each:
-            cell, units = np.array([engine.cell(trial)]), channel.ledger.units
+            cell, units = np.array([engine.here(trial)]), channel.ledger.units
             found.append(channel.bounds(t, since)(*units.rewards(*channel.ledger.belief.predict(cell)), cell))
         return found
 
@@ -128,10 +127,9 @@ class Channels:
         if news or (trial.state == "failed" and trial.constraints is None):
             self._waiting.append(trial)
 
-    def take(self, first: int, *, until: float = math.inf) -> None:
-        """Take in what waits, by number, of trials that count: those from one to another."""
-        waiting = sorted((trial for trial in self._waiting if trial.number <= until), key=_number)
-        self._waiting = [trial for trial in self._waiting if trial.number > until]
+    def take(self, first: int) -> None:
+        """Take in what waits, by number, of the trials that count: those from this one on."""
+        waiting, self._waiting = sorted(self._waiting, key=_number), []
         for trial in waiting:
             if trial.constraints is not None:
                 self.books.hear(trial)
@@ -168,10 +166,10 @@ class Channels:
                 channel.fits.forget_before(first, channel.ledger)
             channel.ledger.forget_before(first)
 
-    def tick(self) -> None:
-        """One round passes, where functions drift."""
+    def advance(self) -> None:
+        """Another round is asked about, where functions drift."""
         for channel in self.each:
-            channel.ledger.belief.tick()
+            channel.ledger.advance()
 
     def limits(self, t: int, since: int) -> Limits:
         """What is believed of them in round t since the last cut."""

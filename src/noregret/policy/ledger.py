@@ -74,6 +74,7 @@ class Ledger:
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
         self.belief: Belief[Any] = self.engine.fresh(kernel, regularization, apart=apart, drift=self._drift)
+        self.belief.advance(self.engine.now)
         if self._pending.moves:  # what stands in may look at the answers: these first
             self.entries = {number: entry for number, entry in self.entries.items() if number not in self.open}
         if self.entries:
@@ -83,7 +84,7 @@ class Ledger:
 
     def _learn_anew(self, apart: bool) -> None:
         self.entries = {number: Entry(trial, self._target_now(trial)) for number, (trial, _) in self.entries.items()}
-        cells = {number: self.engine.cell(trial) for number, (trial, _) in self.entries.items()}
+        cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
         targets = {number: target for number, (_, target) in self.entries.items()}
         if apart:  # questions in the order in which they were asked, then answers in the order in which they came
             self.engine.put(self.belief, [cells[number] for number in sorted(cells)], [None] * len(cells))
@@ -107,6 +108,12 @@ class Ledger:
             if number >= first:
                 self._set_aside(trial)
         self.begin_own(first)
+
+    def advance(self) -> None:
+        """Another round is asked about, where functions drift."""
+        self.belief.advance(self.engine.now)
+        if self._answers is not None:
+            self._answers.advance(self.engine.now)
 
     def copy(self, engine: Engine[Any], asked_since: AskedSince) -> Ledger:
         """An independent ledger in the same state."""
@@ -181,14 +188,14 @@ class Ledger:
         return None if pseudo is None else Entry(trial, self._of(pseudo))
 
     def _enter(self, taken: list[Entry]) -> None:
-        cell = self.engine.cell
-        self.engine.put(self.belief, [cell(trial) for trial, _ in taken], [target for _, target in taken])
+        entry_of = self.engine.entry
+        self.engine.put(self.belief, [entry_of(trial) for trial, _ in taken], [target for _, target in taken])
         entries = self.entries
         for entry in taken:
             entries[entry.trial.number] = entry
 
     def _revise(self, trial: Trial, target: float | None) -> None:
-        self.engine.revise(self.belief, self.engine.cell(trial), self.entries[trial.number].target, target)
+        self.engine.revise(self.belief, self.engine.entry(trial), self.entries[trial.number].target, target)
         self.entries[trial.number] = Entry(trial, target)
 
     def _hear(self, trials: list[Trial]) -> None:
@@ -205,7 +212,7 @@ class Ledger:
         """A trial that was pending teaches nothing after all."""
         entry = self.entries.pop(number, None)
         if entry is not None:
-            self.engine.drop(self.belief, self.engine.cell(entry.trial), entry.target)
+            self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
             if self._aside is not None and entry.trial.reward is not None:
                 self._aside.answer(entry.trial, self.engine, -1)
 
@@ -306,7 +313,8 @@ class Ledger:
 
     def _answers_alone(self) -> AnswersAlone:
         if self._answers is None:
-            belief = self.engine.fresh(self.in_use, self.ridge, apart=False, drift=None)
+            belief = self.engine.fresh(self.in_use, self.ridge, apart=False, drift=self._drift)
+            belief.advance(self.engine.now)
             self._answers = AnswersAlone(self.engine, belief, self.units, self.policy.sides)
             self._answers.take(self._answered())
         return self._answers
@@ -345,11 +353,11 @@ class Ledger:
 
     def predictions(self, trial: Trial) -> Prediction:
         """What is believed of f at a trial, reward units; what stands in for its answer is no part of it."""
-        belief, cell = self.belief, self.engine.cell(trial)
+        belief, engine = self.belief, self.engine
         if trial.number in self.entries:
             belief = belief.copy()
-            self.engine.drop(belief, cell, self.entries[trial.number].target)
-        mean, std = belief.predict(np.array([cell]))
+            engine.drop(belief, engine.entry(trial), self.entries[trial.number].target)
+        mean, std = belief.predict(np.array([engine.here(trial)]))
         units = self.units
         if units.warp is None:
             return Prediction(float(mean[0]) * units.unit + units.center, float(std[0]) * units.unit)

@@ -55,7 +55,6 @@ class State:
         self._asked: deque[Trial] = deque()  # the last trials asked for, where the width depends on them
         self._uniform: list[int] = []  # forced uniform rounds that count
         self._restarts: list[Restart] = []
-        self._ticked = 0  # rounds that have passed in a posterior that drifts
         self._fits = None if policy.refit is None else Fits(policy, policy.refit, seed=seed)
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
         self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
@@ -66,6 +65,7 @@ class State:
         self._design: GreedyDesign | None = None
         self._design_kernel: Kernel = policy.kernel
         self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, seed=seed)
+        self._engine.drifts = self._drifts
         self._channels: Channels | None = None
         if policy.constraints is not None:
             self._engine.channels += policy.constraints.count
@@ -85,7 +85,7 @@ class State:
             lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
             policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraint_count,
             lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
-            scaled, learned, () if self._channels is None else self._channels.scales(),
+            scaled, learned, () if self._channels is None else self._channels.scales(), policy.memory.drift(),
         )  # fmt: skip
 
     # -- what happens --------------------------------------------------------------------------------------------
@@ -143,6 +143,8 @@ class State:
     def _take_stock(self, waiting: list[Trial]) -> None:
         if self._forgets and (due := self.policy.memory.cut(self._since, self._rounds)) is not None:
             self._cut(due)
+        if self._drifts and not (self._watch is not None and self._watch.predicts):
+            self._advance(self._rounds)
         if waiting:
             self._take_in(waiting)
         elif self._ledger.fresh:
@@ -151,7 +153,7 @@ class State:
         if self._forgets and (first := self._first_counted()) > self._since:
             self._forget_before(first)
         if self._drifts:
-            self._tick(self._rounds)
+            self._advance(self._rounds)
         if self._weighs:
             self._weigh(waiting)
         if self._guess is not None and waiting:
@@ -168,10 +170,10 @@ class State:
         if self._watch is not None and self._ledger.belief is not before:
             self._watch.refitted(self._world(learned=True))
 
-    def _take_limits(self, until: float = math.inf) -> None:
-        """Take in the constraint values of trials up to this one."""
+    def _take_limits(self) -> None:
+        """Take in the constraint values that wait."""
         if self._channels is not None and self._channels.due:
-            self._channels.take(self._first_counted(), until=until)
+            self._channels.take(self._first_counted())
 
     def _first_counted(self) -> int:
         return (
@@ -195,14 +197,7 @@ class State:
             if self._ledger.fresh:  # none of the answers counted any more
                 self._ledger.take([])
             return
-        if self._drifts:  # each in its own round, or as if it were of this one
-            for trial in counted:
-                self._take_limits(until=trial.number - 1)
-                self._tick(trial.number)  # no tick where the answer is late: then f is taken as it has become
-                self._ledger.take([trial])
-                self._take_limits(until=trial.number)
-        else:
-            self._ledger.take(counted)
+        self._ledger.take(counted)
         if self._watch is not None:
             for trial in waiting:
                 if trial.number >= self._since:
@@ -212,9 +207,9 @@ class State:
         """Prediction, learning, and then a look: an e-value needs what was believed before."""
         if trial.number < self._since or self._watch is None:  # a cut on the way
             return
-        before = self._ledger.predictions(trial)
         if self._drifts:
-            self._tick(trial.number)
+            self._advance(trial.number)
+        before = self._ledger.predictions(trial)
         self._ledger.take([trial])
         if trial.reward is not None:
             self._show(self._watch, trial, before)
@@ -270,13 +265,13 @@ class State:
             self._channels.forget_before(first)
         self._uniform = [number for number in self._uniform if number >= first]
 
-    def _tick(self, round_: int) -> None:
+    def _advance(self, round_: int) -> None:
         """Let time pass until a round."""
-        for _ in range(round_ - self._ticked):
-            self._ledger.belief.tick()
+        if round_ > self._engine.now:
+            self._engine.now = round_
+            self._ledger.advance()
             if self._channels is not None:
-                self._channels.tick()
-        self._ticked = max(round_, self._ticked)
+                self._channels.advance()
 
     # -- objective -----------------------------------------------------------------------------------------------
 

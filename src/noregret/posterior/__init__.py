@@ -15,6 +15,7 @@ from .paths import Path, sample_path
 from .played import PlayedPosterior
 from .points import Gradients, PointPosterior
 from .protocol import Posterior, RevisablePosterior
+from .retraced import Retraced
 from .standing import Standing
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "PointBelief",
     "PointPosterior",
     "Posterior",
+    "Retraced",
     "RevisablePosterior",
     "Standing",
     "TableBelief",

@@ -53,6 +53,7 @@ class BankPosterior(Posterior):
         self._features = pivoted_cholesky(kernel, domain.points, tol=tol, max_rank=len(domain)).features
         many, arms, rank = len(self.rates), len(domain), self._features.shape[1]
         self.count = 0
+        self.weighs = True  # whether answers say which rates are likely
         self.plays = np.zeros(arms, dtype=np.int64)
         self._covariances = np.tile(np.eye(rank), (many, 1, 1))
         self._weights = np.zeros((many, rank))
@@ -91,7 +92,8 @@ class BankPosterior(Posterior):
         variances = np.maximum(self._variances[:, arm], 0.0)
         totals = self.regularization + variances
         errors = target - self._means[:, arm]
-        self._weigh(errors, totals)
+        if self.weighs:
+            self._weigh(errors, totals)
         scaled = directions / totals[:, None]
         g = directions @ self._features.T  # (J, N)
         self._weights += errors[:, None] * scaled
@@ -143,6 +145,16 @@ class BankPosterior(Posterior):
         root = covariance_root(0.5 * (covariance + covariance.T))
         normal = rng.standard_normal((size, root.shape[1]))
         return np.asarray((weights + normal @ root.T) @ rows.T)
+
+    def spread_as(self, believed: BankPosterior) -> BankPosterior:
+        """What is believed of f less the mean of another one, whose shares and means they are, with this variance."""
+        other = BankPosterior.__new__(BankPosterior)
+        other.__dict__.update(self.__dict__)
+        shares = believed.shares
+        other._log_shares = believed._log_shares
+        other._means = believed._means - shares @ believed._means
+        other._weights = believed._weights - shares @ believed._weights
+        return other
 
     def _mixed(self) -> tuple[Array, Array]:
         """Mean and covariance of the weights over all rates, `(r,)` and `(r, r)`."""

@@ -20,13 +20,16 @@ import numpy as np
 
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior
-from .bank import BankPosterior
-from .drifting import DriftingPosterior
 from .paths import Path, sample_path
 from .points import Gradients, PointPosterior
 from .protocol import Posterior, RevisablePosterior
+from .retraced import Chain, Retraced
 
 P = TypeVar("P", bound=Posterior)
+
+
+def _of_questions(posterior: P) -> P:
+    return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced) else posterior.copy()
 
 
 class Belief(ABC, Generic[P]):
@@ -39,7 +42,7 @@ class Belief(ABC, Generic[P]):
 
     def __init__(self, posterior: P, *, apart: bool = False) -> None:
         self.answered = posterior
-        self.asked = posterior.copy() if apart else posterior
+        self.asked = _of_questions(posterior) if apart else posterior
         self.apart = apart
 
     @final
@@ -78,7 +81,11 @@ class Belief(ABC, Generic[P]):
     def spread(self) -> P:
         """The posterior that the variance is taken from."""
         # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
-        return self.answered if self.asked.count == self.answered.count else self.asked
+        if self.asked.count == self.answered.count:
+            return self.answered
+        if isinstance(self.asked, Retraced) and isinstance(self.answered, Retraced):
+            return cast(P, self.asked.beside(self.answered))
+        return self.asked
 
     @final
     def copy(self) -> Self:
@@ -89,8 +96,8 @@ class Belief(ABC, Generic[P]):
         other.asked = self.asked.copy() if self.apart else other.answered
         return other
 
-    def tick(self) -> None:
-        """One round passes."""
+    def advance(self, round_: int) -> None:  # noqa: B027 - mostly what was true stays true
+        """What is asked from now on is asked in this round."""
 
     @abstractmethod
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
@@ -102,7 +109,7 @@ class Belief(ABC, Generic[P]):
 
 
 @final
-class TableBelief(Belief[ArmPosterior | DriftingPosterior | BankPosterior]):
+class TableBelief(Belief[ArmPosterior | Retraced | Chain]):
     """Over finitely many cells, given by index."""
 
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
@@ -125,11 +132,11 @@ class TableBelief(Belief[ArmPosterior | DriftingPosterior | BankPosterior]):
             deviation -= mean
         return np.asarray(mean + width * deviation)
 
-    def tick(self) -> None:
-        """One round passes, where f drifts."""
+    def advance(self, round_: int) -> None:
+        """What is asked from now on is asked in this round, where f drifts."""
         for posterior in (self.answered, self.asked) if self.apart else (self.answered,):
-            if isinstance(posterior, DriftingPosterior | BankPosterior):
-                posterior.tick()
+            if isinstance(posterior, Retraced):
+                posterior.advance(round_)
 
 
 @final

@@ -74,7 +74,7 @@ class EvidenceWatch(Watch):
         self._values: list[float] = []
         self._evidence = ChangeEvidence(
             world.between, _noise_of(world), channels=world.channels, weight=memory.weight, clip=memory.clip,
-            scaled=_scale_of(world),
+            scaled=_scale_of(world), rate=_rate_of(world),
         )  # fmt: skip
 
     def see(self, seen: Seen) -> Restart | None:
@@ -137,6 +137,11 @@ class EvidenceWatch(Watch):
         for name in ("_unwatched", "_trials", "_values"):
             setattr(other, name, getattr(self, name).copy())
         return other
+
+
+def _rate_of(world: World) -> float:
+    """Of several rates the fastest: what it explains is no change."""
+    return 0.0 if world.drift is None else float(np.max(world.drift))
 
 
 def _noise_of(world: World) -> float:

@@ -17,8 +17,8 @@ from ..randomness import Randomness
 from ..search.designs import coordinates, design, one_changed
 from ..serialize import described
 from .base import Combination, Part
-from .memory import FAR, RestartEvery
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
+from .together import most_held
 
 MOST_ROUNDS = 10_000  # of a design, and whatever else is counted here
 COUNTED = "It counts rounds."
@@ -47,15 +47,9 @@ class Situation(NamedTuple):
     tried: Callable[[], Array]
 
 
-def _held(policy: Combination) -> int:
-    """Most rounds that a memory ever holds, as far as its description says."""
-    memory = policy.memory
-    return memory.rounds if isinstance(memory, RestartEvery) else FAR - memory.first_counted(0, FAR)
-
-
 def _beyond(policy: Combination, rounds: int, what: str) -> None:
     """An error where a memory never gets beyond so many forced rounds at its beginning."""
-    if (held := _held(policy)) <= rounds:
+    if (held := most_held(policy.memory)) <= rounds:
         raise InvalidInput(
             f"A window or period of {held} rounds never gets beyond {rounds} initial ones, so that every round would "
             f"be {what}: take a longer window or period, or fewer of them."
@@ -257,9 +251,9 @@ class CoordinateSearch(Explore):
 
     def check(self, policy: Combination) -> None:
         """A memory that ever holds so many rounds."""
-        if _held(policy) < self.after:
+        if (held := most_held(policy.memory)) < self.after:
             raise InvalidInput(
-                f"The memory never holds more than {_held(policy)} rounds, and the search of single parameters begins "
+                f"The memory never holds more than {held} rounds, and the search of single parameters begins "
                 f"after {self.after}, so it never would: take a longer window or period, or a smaller `after`."
             )
 

@@ -11,9 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self, final
 
+import numpy as np
+
 from ..change import ChangeDetector, PowerLaw, checked_schedule
 from ..checks import Array, IndexArray, flag, integer, listed, number, one_of, settle, shown
-from ..domain import Arms, Domain
+from ..domain import Arms, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..posterior import Belief
@@ -69,6 +71,7 @@ class World(NamedTuple):
         largest_variance: gives the largest prior variance in the domain.
         scaled: brings a reward into the units of the belief.
         learned: whether kernel and noise are what they will be; False before the first fit of a policy that fits them.
+        drift: the share of f that is new in each round, or several, where f drifts.
         limits: brings the value of each constraint into the units of its belief; none where it has none of its own.
     """
 
@@ -85,6 +88,7 @@ class World(NamedTuple):
     scaled: Callable[[float], float]
     learned: bool
     limits: tuple[Callable[[float], float], ...] = ()
+    drift: Drift = None
 
 
 class Evidence(NamedTuple):
@@ -104,7 +108,7 @@ class Evidence(NamedTuple):
 class Watch(ABC):
     """Looks at answers, and says when what was learned before is no longer true. A function of what it has seen."""
 
-    predicts: ClassVar[bool] = False  # whether it wants the prediction before each answer; then they are learned singly
+    predicts: bool = False  # whether it wants the prediction before each answer; then they are learned singly
 
     @abstractmethod
     def see(self, seen: Seen) -> Restart | None:
@@ -137,19 +141,21 @@ class Memory(Part):
     keeps_all: ClassVar[bool] = False  # whether every answer counts for good: the theorems are for that
 
     def check(self, policy: Combination) -> None:
-        """Where f drifts, an observation cannot be taken back: finitely many arms, and nothing that would have to."""
-        if self.drift() is None:
+        """Where f drifts, no fit, which is to one function; several rates on finitely many arms."""
+        drift, name = self.drift(), type(self).__name__
+        if drift is None:
             return
-        name = type(self).__name__
-        if not isinstance(policy.domain, Arms) or not isinstance(policy.context, Arms | None):
+        finite = isinstance(policy.domain, Arms) and isinstance(policy.context, Arms | None)
+        if isinstance(drift, tuple) and not finite:
             raise InvalidInput(
-                f"`{name}` forgets exactly on finitely many arms (and contexts). Elsewhere give the time as a context "
-                "and multiply the kernel by `Matern(0.5, ...)` on it; see `noregret.slots.memory.Discount`."
+                f"`{name}` keeps a posterior for each rate, of the values of f at finitely many arms (and contexts); on "
+                "a continuous domain the values are infinitely many. Take `Discount` with the likeliest rate, or arms."
             )
-        if policy.pending.revises or policy.objective.revises or policy.refit or self.first_counted(0, FAR) > 0:
+        if policy.refit is not None:
             raise InvalidInput(
-                f"`{name}` keeps no single observations, so nothing can be revised: use `SlidingWindow` or restarts "
-                "where answers are censored or hallucinated, constraints weighed anew or kernels refitted."
+                f"A fit takes all answers for those of one function, and under `{name}` f is another one in each round: "
+                "what has drifted would be taken for noise. Leave `refit` out, or take `SlidingWindow`, under which "
+                "fits see the answers of the window."
             )
 
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round
@@ -265,6 +271,9 @@ class RestartDoubling(Memory):
 class RestartOnChange(Memory):
     """Those since a change was detected on the forced uniform rounds (Avanesov, Algorithms 1 and 2).
 
+    Under contexts pairs of (context, point) are compared. The points of these rounds are drawn uniformly, the contexts
+    come as they come; the paper has none, and another stream of contexts may look like another function.
+
     Attributes:
         threshold: theta_n, a number or a `PowerLaw`; None for the default (see `detect_change`).
         ridge: n rho_n, likewise.
@@ -284,24 +293,34 @@ class RestartOnChange(Memory):
         )
 
     def check(self, policy: Combination) -> None:
-        """No contexts, and forced uniform rounds."""
+        """Forced uniform rounds."""
         super().check(policy)
-        if policy.context is not None:
-            raise InvalidInput("Changes are detected without contexts: the paper has none, and neither has the test.")
         if not policy.explore.uniform:
             raise InvalidInput(
                 "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both; to "
                 "any other policy `policy.detecting_changes()` adds both.)"
             )
-        self.detector(policy.domain, policy.kernel)  # has it all that it needs?
+        self.detector(policy.domain, policy.context, policy.kernel)  # has it all that it needs?
 
-    def detector(self, domain: Domain, kernel: Kernel) -> ChangeDetector:
-        """A fresh detector."""
-        return ChangeDetector(kernel, domain=domain, threshold=self.threshold, ridge=self.ridge, distance=self.distance)
+    def detector(self, domain: Domain, context: Domain | None, kernel: Kernel) -> ChangeDetector:
+        """A fresh detector; under contexts functions of (context, point) are compared, over all there may be."""
+        return ChangeDetector(
+            kernel, domain=_pairs(domain, context), threshold=self.threshold, ridge=self.ridge, distance=self.distance
+        )
 
     def watch(self, world: World) -> UniformRounds:
         """The detector, on forced uniform rounds."""
-        return UniformRounds(self.detector(world.domain, world.kernel))
+        return UniformRounds(self.detector(world.domain, world.context, world.kernel))
+
+
+def _pairs(domain: Domain, context: Domain | None) -> Domain:
+    """All (context, point); where either is continuous, the box around them."""
+    if context is None:
+        return domain
+    if not isinstance(domain, Arms) or not isinstance(context, Arms):
+        return enclosing_box(domain, context)
+    rows = [np.hstack([np.tile(each, (len(domain), 1)), domain.points]) for each in context.points]
+    return Arms(np.concatenate(rows))
 
 
 @final
@@ -316,7 +335,8 @@ class UniformRounds(Watch):
         trial = seen.trial
         if not trial.explored or trial.reward is None:
             return None
-        found = self._detector.add(trial.point, seen.value)
+        row = trial.point if trial.context is None else np.concatenate([trial.context, trial.point])
+        found = self._detector.add(row, seen.value)
         self._latest = max(trial.number, self._latest)
         # After the latest round of the test, which is not this one where this answer came late.
         return (

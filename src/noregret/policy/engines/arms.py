@@ -11,7 +11,7 @@ from ...checks import Array, IndexArray
 from ...domain import Arms
 from ...errors import InvalidInput
 from ...kernels import Kernel
-from ...posterior import ArmPosterior, BankPosterior, DriftingPosterior, TableBelief, posterior_on_arms
+from ...posterior import ArmPosterior, BankPosterior, DriftingPosterior, Retraced, TableBelief, posterior_on_arms
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, checked_scores
@@ -32,7 +32,7 @@ from .base import (
     table,
 )
 
-OnArms = ArmPosterior | DriftingPosterior | BankPosterior
+OnArms = ArmPosterior | Retraced
 
 
 @final
@@ -60,8 +60,8 @@ class ArmEngine(Engine[TableBelief]):
         if drift is None:
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):
-            return BankPosterior(self._table, kernel, regularization, rates=drift)
-        return DriftingPosterior(self._table, kernel, regularization, rate=drift)
+            return Retraced(BankPosterior(self._table, kernel, regularization, rates=drift))
+        return Retraced(DriftingPosterior(self._table, kernel, regularization, rate=drift))
 
     def cell(self, trial: Trial) -> int:
         """The index in the table."""
@@ -70,6 +70,14 @@ class ArmEngine(Engine[TableBelief]):
         if self.context is None:
             return trial.arm
         return self._row(trial.context) * len(self.domain) + trial.arm
+
+    def entry(self, trial: Trial) -> int:
+        """The index in the table, and the round where f drifts (`Retraced.entry`)."""
+        return self.cell(trial) + (trial.number * len(self._table) if self.drifts else 0)
+
+    def here(self, trial: Trial) -> int:
+        """The index in the table."""
+        return self.cell(trial)
 
     def _row(self, context: Array | None) -> int:
         if self.context is None or context is None:

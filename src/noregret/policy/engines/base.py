@@ -151,6 +151,8 @@ class Engine(ABC, Generic[B]):
     domain: Domain
     context: Domain | None
     channels: int = 1  # functions that are learned, the reward among them
+    drifts: bool = False  # whether these functions are others in each round
+    now: int = 0  # the round that is asked about, where they are
 
     @abstractmethod
     def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> B:
@@ -158,7 +160,15 @@ class Engine(ABC, Generic[B]):
 
     @abstractmethod
     def cell(self, trial: Trial) -> Any:
-        """Where a belief finds a trial."""
+        """Where a belief in one function finds a trial."""
+
+    @abstractmethod
+    def entry(self, trial: Trial) -> Any:
+        """Where a trial enters a belief: its cell, and its round where functions drift."""
+
+    @abstractmethod
+    def here(self, trial: Trial) -> Any:
+        """Where a belief finds the point of a trial as it is now."""
 
     @abstractmethod
     def between(self, kernel: Kernel, cells: list[Any], others: list[Any]) -> Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, final
 
@@ -12,7 +13,7 @@ from ...blas import with_one_thread
 from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Box, Domain, Space, enclosing_box
 from ...errors import InvalidInput
-from ...kernels import Kernel
+from ...kernels import Kernel, Matern
 from ...posterior import PointBelief, PointPosterior, Standing
 from ...randomness import Randomness
 from ...record import Trial
@@ -40,7 +41,14 @@ from .base import (
 
 MOST_DRAWS = 1000  # of a uniform point that has not failed
 NEARLY = 0.01  # share of the diagonal within which a point that has only failed is not tried again
+SHORT = 1e-3  # rounds: a function of which nothing is left in the next one
 STEP = 1e-5  # of differences that stand in for derivatives: of a standard deviation, or of a side of the domain
+
+
+def in_time(kernel: Kernel, rate: float, columns: int) -> Kernel:
+    """k(x, x') (1 - rate)^{|s - s'| / 2} on rows (s, x) (Bogunovic, Scarlett & Cevher 2016, section 3.2)."""
+    scale = -2.0 / math.log1p(-rate) if rate < 1.0 else SHORT
+    return Matern(0.5, max(scale, SHORT)).on(0) * kernel.on(*range(1, columns))
 
 
 @final
@@ -57,14 +65,35 @@ class PointEngine(Engine[PointBelief]):
 
     def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> PointBelief:
         """A belief over (context, point)."""
+        columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
+        if isinstance(drift, tuple):
+            raise InvalidInput("Several rates of drift are compared on finitely many arms: elsewhere take `Discount`.")
         if drift is not None:
-            raise InvalidInput("Forgetting in time (`Discount`) needs arms: elsewhere give the time as a context.")
-        width = 0 if self.context is None else self.context.dimension
-        return PointBelief(PointPosterior(kernel, width + self.domain.dimension, regularization), apart=apart)
+            columns += 1
+            kernel = in_time(kernel, drift, columns)
+        return PointBelief(PointPosterior(kernel, columns, regularization), apart=apart)
+
+    @property
+    def before(self) -> int:
+        """Columns of a row before those of the point: the round where f drifts, and the context."""
+        return int(self.drifts) + (0 if self.context is None else self.context.dimension)
+
+    def rows(self, context: Array | None, points: Array) -> Array:
+        """What a kernel sees of points `(n, d)` now: (context, point), after the round where f drifts."""
+        rows = rows_of(context, points)
+        return rows if not self.drifts else np.hstack([np.full((len(rows), 1), float(self.now)), rows])
 
     def cell(self, trial: Trial) -> Array:
         """The row."""
         return row_of(trial)
+
+    def entry(self, trial: Trial) -> Array:
+        """The row, after the round where f drifts."""
+        return row_of(trial) if not self.drifts else np.concatenate([[float(trial.number)], row_of(trial)])
+
+    def here(self, trial: Trial) -> Array:
+        """The row, after the round that is asked about where f drifts."""
+        return np.asarray(self.rows(trial.context, trial.point[None])[0])
 
     def between(self, kernel: Kernel, cells: list[Array], others: list[Array]) -> Array:
         """Prior covariance between rows, `(a, b)`."""
@@ -98,19 +127,19 @@ class PointEngine(Engine[PointBelief]):
     @with_one_thread
     def means(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Posterior mean at answered trials: O(n) for those that are data, once the weights are known."""
-        return belief.answered.means_of(np.array([row_of(trial) for trial in trials]))
+        return belief.answered.means_of(np.array([self.here(trial) for trial in trials]))
 
     @with_one_thread
     def deviations(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Posterior std of f at trials."""
-        return belief.spread.predict(np.array([row_of(trial) for trial in trials]))[1]
+        return belief.spread.predict(np.array([self.here(trial) for trial in trials]))[1]
 
     @with_one_thread
     def envelope(
         self, belief: PointBelief, bounds: Bounds, units: Units, points: Any, context: Array | None
     ) -> Envelope:
         """The bounds of f at points of the domain."""
-        rows = rows_of(context, self._inside(points))
+        rows = self.rows(context, self._inside(points))
         return bounds(*units.rewards(*belief.predict(rows)), rows)
 
     def _inside(self, points: Any) -> Array:
@@ -164,7 +193,8 @@ class PointEngine(Engine[PointBelief]):
             placed = limits.world.placed(placed, surface, view)
         if self.search.apart and self.context is None and (limits is None or limits.world.movable):
             placed = self.search.moved_apart(
-                placed, surface, domain, standing=points, tried=belief.asked.points, noisy=belief.answered.noisy,
+                placed, surface, domain, standing=points, tried=belief.asked.points[:, self.before :],
+                noisy=belief.answered.noisy,
                 rng=lambda: question.randomness.generator,
             )  # fmt: skip
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
@@ -179,7 +209,7 @@ class PointEngine(Engine[PointBelief]):
         scores = checked_scores(surface.values(points), len(points))
         if question.limits is not None:
             scores = checked_scores(question.limits.world.judged(scores, view), len(points))
-        prior = float(np.sqrt(belief.answered.kernel.diagonal(rows_of(question.context, points)).max()))
+        prior = float(np.sqrt(belief.answered.kernel.diagonal(self.rows(question.context, points)).max()))
         size = prior * question.units.unit if score.in_rewards else 1.0
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
@@ -229,14 +259,13 @@ class PointEngine(Engine[PointBelief]):
         cost O(n) and not O(n^2), will do.
         """
         posterior, domain = belief.answered, self.domain
-        width = 0 if question.context is None else len(question.context)
         points = [] if question.last is None else [question.last]
         if posterior.rank:
             dense = isinstance(domain, Box | Space) and self.search.dense(domain)
             means = posterior.average if dense else posterior.observed_means()
             count = self.search.incumbents
             best = [int(means.argmax())] if count == 1 else np.argsort(-means, kind="stable")[:count]
-            points.extend(posterior.points[best, width:])
+            points.extend(posterior.points[best, self.before :])
         return np.array(points).reshape(len(points), domain.dimension)
 
     def without_failed(self, points: Array, scores: Array) -> Array:
@@ -281,6 +310,8 @@ class _Round(PointView):
         self.domain, self.points, self.norm_growth = engine.domain, points, question.norm_growth
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self._known: tuple[Array, Array] | None = None
+        # Whether what is known of the candidates is kept up to date from round to round.
+        self._stands = not alone and question.context is None and not engine.drifts
         self._coarse = False
         self.sides = (
             np.maximum(np.ptp(engine.domain.points, axis=0), 1e-300)
@@ -292,7 +323,7 @@ class _Round(PointView):
             self._prepare(question.limits)
 
     def _prepare(self, limits: Limits) -> None:
-        rows = rows_of(self._question.context, self.points[:1])
+        rows = self._engine.rows(self._question.context, self.points[:1])
         priors = [float(each.belief.answered.kernel.diagonal(rows)[0]) for each in limits.each]
         units = [each.units.unit for each in limits.each]
         self.books, self.context = limits.books, self._question.context
@@ -305,8 +336,8 @@ class _Round(PointView):
 
     def limits(self, points: Array | None = None) -> list[Envelope]:
         points = self.points if points is None else points
-        rows = rows_of(self._question.context, points)
-        standing = self._coarse and points is self.points and not self._alone and self._question.context is None
+        rows = self._engine.rows(self._question.context, points)
+        standing = self._coarse and points is self.points and self._stands
         found = []
         for each in self._each():
             belief = each.belief
@@ -320,7 +351,7 @@ class _Round(PointView):
         return mean, std if spread is belief.answered else self._engine.standing(spread, self.points)[1]
 
     def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
-        rows, found = rows_of(self._question.context, points), []
+        rows, found = self._engine.rows(self._question.context, points), []
         for each in self._each():
             at, unit = each.belief.gradients(rows), each.units.unit
             envelope = each.bounds(*each.units.rewards(at.mean, at.std), rows)
@@ -329,14 +360,14 @@ class _Round(PointView):
         return found
 
     def informs(self, places: IndexArray, goals: IndexArray) -> Array:
-        rows = rows_of(self._question.context, self.points)
+        rows = self._engine.rows(self._question.context, self.points)
         each = zip(self._each(), self.limit_sizes, strict=True)
         return np.array([moved(one.belief, rows[places], rows[goals]) * one.units.unit / size for one, size in each])
 
     def tried(self) -> Array:
-        width = 0 if self._question.context is None else len(self._question.context)
-        points = self._belief.asked.points[:, width:]
-        return points.copy() if not width else np.unique(points, axis=0)
+        before = self._engine.before
+        points = self._belief.asked.points[:, before:]
+        return points.copy() if not before else np.unique(points, axis=0)
 
     def at(self, points: Array) -> _Round:
         return _Round(self._engine, self._belief, self._question, points, alone=True)
@@ -351,9 +382,8 @@ class _Round(PointView):
 
     def _moments(self, points: Array) -> tuple[Array, Array]:
         """Mean and std, in the belief's units, fresh arrays; those of the candidates are worked out once."""
-        context = self._question.context
-        if points is not self.points or self._alone or context is not None:
-            return self._belief.predict(rows_of(context, points))
+        if points is not self.points or not self._stands:
+            return self._belief.predict(self._engine.rows(self._question.context, points))
         if self._known is None:
             belief, spread = self._belief, self._belief.spread
             mean, std = self._engine.standing(belief.answered, points)
@@ -362,7 +392,7 @@ class _Round(PointView):
 
     def envelope(self, points: Array) -> Envelope:
         question = self._question
-        rows = rows_of(question.context, points)
+        rows = self._engine.rows(question.context, points)
         # What is kept up to date for the candidates rounds otherwise in a study that was opened again. Where a search
         # begins that makes no difference; what a score makes of it (a maximum, say) would carry it everywhere.
         moments = self._moments(points) if self._coarse else self._belief.predict(rows)
@@ -380,16 +410,16 @@ class _Round(PointView):
         if not posterior.rank or self._alone:
             return float(means.max())
         # The candidates' means may have been come by in several ways, which round differently: the best one anew.
-        best = float(posterior.mean(rows_of(context, self.points[int(coarse(means).argmax())][None]))[0])
-        if context is None:
+        best = float(posterior.mean(self._engine.rows(context, self.points[int(coarse(means).argmax())][None]))[0])
+        if context is None and not self._engine.drifts:
             return max(best, float(posterior.observed_means().max()))
-        observed = np.unique(posterior.points[:, len(context) :], axis=0)
-        return max(best, float(posterior.mean(rows_of(context, observed)).max()))
+        observed = np.unique(posterior.points[:, self._engine.before :], axis=0)
+        return max(best, float(posterior.mean(self._engine.rows(context, observed)).max()))
 
     def _best_mean_inside(self) -> float:
         """Likewise, of the points that satisfy the constraints in the mean; observed ones, where there are any."""
         observed = self.points if self._alone or not self._belief.answered.rank else self.tried()
-        means = self._belief.predict(rows_of(self._question.context, observed))[0]
+        means = self._belief.predict(self._engine.rows(self._question.context, observed))[0]
         return best_admitted(means, self.limits(observed))
 
     def best_reward(self) -> float:
@@ -402,7 +432,7 @@ class _Round(PointView):
 
         def slopes(points: Array) -> tuple[Array, Array]:
             question = self._question
-            at = self._belief.gradients(rows_of(question.context, points))
+            at = self._belief.gradients(self._engine.rows(question.context, points))
             mean, std = question.units.rewards(at.mean, at.std)
             envelope = question.bounds(mean, std)
             by_mean, by_std = score.partials(envelope, incumbent) or self._differences(score, mean, std, incumbent)
@@ -430,10 +460,10 @@ class _Round(PointView):
         drawn = self._belief.path(self.randomness.generator, width=multiple(self.width))
 
         def values(points: Array) -> Array:
-            return engine.without_failed(points, unit * drawn(rows_of(context, points)))
+            return engine.without_failed(points, unit * drawn(engine.rows(context, points)))
 
         def slopes(points: Array) -> tuple[Array, Array]:
-            heights, gradients = drawn.slopes(rows_of(context, points))
+            heights, gradients = drawn.slopes(engine.rows(context, points))
             return engine.without_failed(points, unit * heights), unit * gradients[:, -points.shape[1] :]
 
         return Surface(values, slopes)
