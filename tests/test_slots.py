@@ -249,8 +249,8 @@ def test_a_policy_using_several_parts_that_need_each_other():
         policy.using(memory=nr.RestartOnChange())
     with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
         changed.using(explore=NoExploration())
-    with pytest.raises(nr.InvalidInput, match="`Discount` keeps no single observations"):
-        policy.using(memory=nr.Discount(0.1), pending=nr.Hallucinated())
+    with pytest.raises(nr.InvalidInput, match="under `Discount` f is another one in each round"):
+        policy.using(memory=nr.Discount(0.1), refit=nr.Refit())
 
 
 @pytest.mark.parametrize(

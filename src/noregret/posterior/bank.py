@@ -73,6 +73,11 @@ class BankPosterior(Posterior):
         """Of the rates, `(J,)`, adding up to 1."""
         return np.asarray(np.exp(self._log_shares))
 
+    @property
+    def size(self) -> int:
+        """How many numbers a copy holds."""
+        return self._covariances.size + 2 * self._means.size
+
     def tick(self) -> None:
         """One round passes. O(J (N + r^2))."""
         keep, rates = 1.0 - self._rates, self._rates

@@ -48,6 +48,11 @@ class DriftingPosterior(Posterior):
         self._variance = self.prior.variance.copy()
         self._log_ratio = 0.0
 
+    @property
+    def size(self) -> int:
+        """How many numbers a copy holds."""
+        return self._covariance.size + 2 * len(self._mean)
+
     def tick(self) -> None:
         """One round passes. O(N + r^2)."""
         keep = 1.0 - self.rate

@@ -4,7 +4,7 @@
 |---|---|---|
 | s | | round that an observation belongs to, at most one each |
 | | `now` | round that predictions are for |
-| F_s | `_marks` | what was known of f before the observation of round s: from all those of earlier rounds |
+| F_s | `_live`, `_marks` | what was known of f before the observation of round s: from all those of earlier rounds |
 
 A drifting function is a Markov chain of weights, so F_{s+1} follows from F_s and the observation of round s. What
 changes at round s leaves F_s as it was: everything is worked out anew from there on, when it is next asked for. So the
@@ -12,12 +12,12 @@ posterior is a function of the observations alone, whatever became of them in wh
 Gaussian process with covariance k(x, x') (1 - rate)^{|s - s'| / 2} (Bogunovic, Scarlett & Cevher 2016, section 3.2).
 
 Of the F_s the last few are kept, and ever fewer of those further back, so that going back over n rounds costs about 2 n
-steps of a drifting posterior, and keeping them as much memory as log t of these.
+steps of a drifting posterior, and keeping them as much memory as log t of these. Large ones are kept less often, and
+going back to before the oldest one costs all rounds.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Any, final
 
 import numpy as np
@@ -29,7 +29,9 @@ from .bank import BankPosterior
 from .drifting import DriftingPosterior
 from .protocol import Posterior
 
-KEPT = 4  # rounds during which every F_s is kept
+KEPT = 4  # steps during which every F_s is kept
+EVERY = 20_000  # numbers in an F_s: so many more, and it is kept a round less often
+FEWEST, MOST = 4, 8_000_000  # F_s kept at most: so many, or so many numbers in all
 
 Chain = DriftingPosterior | BankPosterior
 
@@ -48,7 +50,12 @@ class Retraced(Posterior):
         self._arms = len(chain.prior.variance)
         self.now = 0
         self._told: dict[int, tuple[int, float]] = {}  # arm and target, by round
+        self._first = 0  # the first observation that what follows has begun with
+        self._round, self._owned = 0, False
+        self._live: Chain | None = None  # F_s for the latest s looked at; changed in place where it is owned
         self._marks: list[tuple[int, Chain]] = []  # ascending; what is in it is never changed
+        size = chain.size
+        self._apart, self._most = 1 + size // EVERY, max(FEWEST, MOST // size)
 
     def entry(self, arm: int, round_: int) -> int:
         """The observation of an arm in a round, as one number."""
@@ -82,7 +89,7 @@ class Retraced(Posterior):
         round_, _ = self._known(point)
         del self._told[round_]
         self.count -= 1
-        self._changed(round_ - (bool(self._marks) and self._marks[0][0] == round_))
+        self._changed(round_ if round_ > self._first else -1)
 
     def _known(self, point: Any) -> tuple[int, int]:
         round_, arm = divmod(int(point), self._arms)
@@ -91,6 +98,8 @@ class Retraced(Posterior):
         return round_, arm
 
     def _changed(self, round_: int) -> None:
+        if round_ < self._round:
+            self._live = None
         while self._marks and self._marks[-1][0] > round_:
             self._marks.pop()
 
@@ -101,29 +110,38 @@ class Retraced(Posterior):
         """The posterior of this round; not to be changed."""
         if not self._told:
             return self._start
-        if not self._marks:  # nothing is known before the first observation: f is a sample of the prior in any round
-            self._marks.append((min(self._told), self._start))
-        round_, chain = self._marks[-1]
-        while round_ < self.now:
-            chain = chain.copy()
-            if round_ in self._told:
-                chain.append(*self._told[round_])
+        chain = self._go_back() if self._live is None else self._live
+        while self._round < self.now:
+            if not self._owned:
+                chain, self._owned = chain.copy(), True
+            if self._round in self._told:
+                chain.append(*self._told[self._round])
             chain.tick()
-            round_ += 1
-            if round_ == self.now or _kept_until(round_) >= self.now:
-                self._marks.append((round_, chain))
-        self._thin()
-        # An observation of this very round, where the next one has not begun.
+            self._round += 1
+            if self._round % self._apart == 0 and self._kept_until(self._round) >= self.now:
+                self._marks.append((self._round, chain.copy()))
+        self._live = chain
+        self._marks = [mark for mark in self._marks if self._kept_until(mark[0]) >= self.now][-self._most :]
         return self._learned(chain) if self.now in self._told else chain
 
+    def _go_back(self) -> Chain:
+        """To the last F_s that is right; to the first observation, before which f is a sample of the prior."""
+        if not self._marks:
+            self._first = min(self._told)
+        self._round, chain = self._marks[-1] if self._marks else (self._first, self._start)
+        self._owned = False
+        return chain
+
     def _learned(self, chain: Chain) -> Chain:
+        """With the observation of this very round, before the next one has begun."""
         chain = chain.copy()
         chain.append(*self._told[self.now])
         return chain
 
-    def _thin(self) -> None:
-        ends = (self._marks[0][0], self.now)
-        self._marks = [mark for mark in self._marks if mark[0] in ends or _kept_until(mark[0]) >= self.now]
+    def _kept_until(self, round_: int) -> int:
+        """The round up to which F_s is kept: KEPT * 2^k on, 2^k the largest power that divides s, in steps."""
+        step = round_ // self._apart
+        return self._apart * (step + KEPT * (step & -step))
 
     def beside(self, answered: Retraced) -> Chain:
         """What this one says of the variance where `answered` has the mean: draws of f less that mean.
@@ -175,9 +193,5 @@ class Retraced(Posterior):
         other = Retraced.__new__(Retraced)
         other.__dict__.update(self.__dict__)
         other._told, other._marks = self._told.copy(), self._marks.copy()
+        self._owned = other._owned = False
         return other
-
-
-def _kept_until(round_: int) -> int:
-    """The round up to which F_s is kept: KEPT * 2^k on, 2^k the largest power that divides s."""
-    return round_ + KEPT * (round_ & -round_)
