@@ -11,6 +11,7 @@ import noregret as nr
 from noregret import environments as worlds
 from noregret import metrics
 from noregret.posterior import DriftingPosterior
+from noregret.slots.envelope import ConstantWidth
 from noregret.slots.explore import UniformExploration
 from tests.conformance.test_policies import POLICIES
 
@@ -529,13 +530,14 @@ def test_every_policy_takes_a_memory(name, memory):
 
 @pytest.mark.parametrize("name", ["expected_improvement", "gp_ts", "gp_ucb_sdf", "igp_ucb"])
 def test_every_policy_can_detect_changes(name):
-    policy = POLICIES[name]().detecting_changes(exploration=2.0)
+    plain = POLICIES[name]()
+    policy = plain.detecting_changes(exploration=2.0)
     study = play(nr.Study(policy, seed=0), 100, change=50)
     assert 50 < study.restarts[0] < 100
     assert policy.valid_for == "none"
     assert nr.Policy.from_json(policy.to_json()) == policy
     with pytest.raises(nr.InvalidInput, match="`exploration`"):
-        policy.detecting_changes(exploration=0.0)
+        plain.detecting_changes(exploration=0.0)
 
 
 def test_with_a_memory_nothing_is_proved_for_the_whole_run():
@@ -669,3 +671,91 @@ def test_the_cost_of_a_tick_is_of_fixed_size():
     after = {name: value.shape for name, value in vars(posterior.chain).items() if isinstance(value, np.ndarray)}
     assert arrays == after
     assert len(posterior._marks) < 45
+
+
+# -- several memories, and detectors under contexts --------------------------------------------------------------------
+
+
+def test_detecting_changes_drops_nothing():
+    policy = ucb(memory=nr.SlidingWindow(30), explore=nr.InitialDesign(4))
+    detecting = policy.detecting_changes(exploration=1.0, threshold=0.3, ridge=0.1)
+    detector = nr.RestartOnChange(threshold=0.3, ridge=0.1)
+    assert detecting.memory == nr.AllOf((nr.SlidingWindow(30), detector))
+    assert detecting.explore == nr.InTurn((nr.InitialDesign(4), UniformExploration(1.0)))
+    study = play(nr.Study(detecting, seed=0), 60, change=25)
+    assert study.restarts
+    assert min(study._look()._ledger.entries) >= max(study.restarts[-1], 31)
+    never = cpd(detector="never", exploration=2.0)
+    assert never.detecting_changes().explore == never.explore
+    assert never.detecting_changes(exploration=1.0).explore == nr.InTurn(
+        (UniformExploration(2.0), UniformExploration(1.0))
+    )
+    for again in (
+        detecting,
+        cpd(),
+        ucb(memory=nr.AllOf((detector, nr.AllOf((nr.SlidingWindow(9),)))), explore=UniformExploration()),
+    ):
+        with pytest.raises(nr.InvalidInput, match="detects changes on uniform rounds already"):
+            again.detecting_changes()
+
+
+def test_what_counts_for_all_of_several_memories_counts():
+    parts = (nr.SlidingWindow(12), nr.RestartAt((20, 45)), nr.RestartEvery(15))
+    study = play(nr.Study(ucb(memory=nr.AllOf(parts)), seed=5), 52)
+    assert study.restarts == [15, 20, 30, 45]
+    counted = study.trials[45:]
+    expected = dense([t.point for t in counted], [t.reward for t in counted], ARMS.points, NOISE**2)
+    np.testing.assert_allclose(study.predict(), expected, atol=1e-8)
+    earlier = study.trials[28:40]
+    again = nr.Study(study.policy, seed=5)
+    for trial in study.trials[:40]:
+        again.tell(again.ask(), trial.reward)
+    expected = dense([t.point for t in earlier if t.number >= 30], [t.reward for t in earlier if t.number >= 30],
+                     ARMS.points, NOISE**2)  # fmt: skip
+    np.testing.assert_allclose(again.predict(), expected, atol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("parts", "words"),
+    [
+        ((), "`parts` is"),
+        ((nr.SlidingWindow(5), "adaptive"), "`parts` is"),
+        ((nr.Discount(0.1), nr.DriftBank()), "drifts by one law"),
+    ],
+)
+def test_memories_that_do_not_go_together(parts, words):
+    with pytest.raises(nr.InvalidInput, match=words):
+        nr.AllOf(parts)
+
+
+def test_parts_of_several_memories_check_the_policy_too():
+    with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
+        ucb(memory=nr.AllOf((nr.SlidingWindow(5), nr.RestartOnChange())))
+    with pytest.raises(nr.InvalidInput, match="longer window"):
+        ucb(memory=nr.AllOf((nr.RestartEvery(50), nr.SlidingWindow(5))), explore=nr.InitialDesign(5))
+
+
+CONTEXTS = {"arms": (ARMS, nr.Arms.grid(0, 1, 4)), "box": (BOX, nr.Arms.grid(0, 1, 4)), "both": (BOX, nr.Box(0.0, 1.0))}
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_changes_are_detected_under_contexts(name):
+    """A context that shifts the rewards by 2 is no change, a shift by 3 of all of them is one."""
+    domain, context = CONTEXTS[name]
+    kernel = nr.Matern(2.5, [0.3, 0.3], scale=2.0)
+    policy = nr.gp_ucb(domain, kernel, noise=NOISE, context=context, width=ConstantWidth(value=2.0),
+                       search=nr.PointSearch(candidates=32)).detecting_changes(exploration=4.0)  # fmt: skip
+    assert policy.valid_for == "none"
+    study = nr.Study(policy, seed=0)
+    for t in range(70):
+        at = [(0.0, 1 / 3, 1.0)[t % 3]]
+        trial = study.ask(at)
+        noise = np.random.default_rng([7, t]).normal(scale=NOISE)
+        study.tell(trial, float(np.sin(5 * trial.point[0]) + 2.0 * at[0] + noise + (3.0 if t >= 45 else 0.0)))
+    study.ask([0.0])
+    assert len(study.restarts) == 1
+    assert 45 < study.restarts[0] < 70
+    again = nr.Study(policy, seed=0)
+    for trial in study.trials[:-1]:
+        again.tell(again.ask(trial.context), trial.reward)
+    assert again.ask([0.0]) == study.trials[-1]

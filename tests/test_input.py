@@ -206,6 +206,7 @@ DESCRIBED = [
     nr.EDetector(delta=F(0.05), clip=W(4), weight=W(10)),
     nr.Discount(F(0.1)),
     nr.DriftBank(np.array([0.0, 0.1])),
+    nr.AllOf([nr.SlidingWindow(W(5)), nr.Discount(F(0.1))]),
     NoExploration(),
     UniformExploration(W(1)),
     UncertaintySampling(W(3)),

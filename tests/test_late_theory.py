@@ -21,7 +21,7 @@ from noregret.environments.delays import (
 )
 from noregret.record import Trial
 from noregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
-from noregret.slots.explore import UncertaintySampling
+from noregret.slots.explore import UncertaintySampling, UniformExploration
 from noregret.theory.regret_bounds import ANTI_CONCENTRATION
 from noregret.widths.delayed import CensoredWidth, Inflated
 
@@ -311,7 +311,9 @@ def test_restarts_begin_with_uncertainty_again():
         nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=5, memory=nr.SlidingWindow(5))
     with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
         replace(policy, memory=nr.RestartOnChange())
-    assert isinstance(policy.detecting_changes().memory, nr.RestartOnChange)
+    detecting = policy.detecting_changes()
+    assert detecting.memory == nr.AllOf((nr.RestartEvery(10), nr.RestartOnChange()))
+    assert detecting.explore == nr.InTurn((UncertaintySampling(3), UniformExploration()))
 
 
 def test_descriptions_survive(tmp_path):

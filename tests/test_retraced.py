@@ -161,9 +161,8 @@ def test_a_window_over_a_discount_and_what_has_failed():
         else:
             study.tell(trial, reward(trial))
     last = study.trials[-6:]
-    targets = [
-        min(t.reward for t in study.trials if t.reward is not None) if t.reward is None else t.reward for t in last
-    ]
+    least = min(trial.reward for trial in study.trials if trial.reward is not None)
+    targets = [least if trial.reward is None else trial.reward for trial in last]
     expected = dense([t.point for t in last], targets, [t.number for t in last], 15)
     np.testing.assert_allclose(study.predict(), expected, atol=1e-7)
 

@@ -410,6 +410,7 @@ def parts():
     yield Target("RestartAt", nr.RestartAt, {"rounds": any_([3])}, with_slot("memory"))
     yield Target("DriftBank", nr.DriftBank, {"rates": any_([0.0, 0.1])}, with_slot("memory"))
     yield Target("Discount", nr.Discount, {"rate": n(0.1)}, with_slot("memory"))
+    yield Target("AllOf", nr.AllOf, {"parts": any_([nr.SlidingWindow(3)])}, with_slot("memory"))
     yield Target(
         "RestartOnChange",
         nr.RestartOnChange,

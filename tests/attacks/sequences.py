@@ -99,7 +99,8 @@ def some_memory(rng):
         RestartOnChange(threshold=float(rng.choice([0.01, 0.3])), ridge=0.1),
         RestartDoubling(int(rng.choice([2, 5])), ridge=bool(rng.random() < 0.5)),
         nr.EDetector(delta=float(rng.choice([0.05, 0.9])), clip=float(rng.choice([1.0, 20.0]))),
-    ][rng.integers(9)]
+        nr.AllOf((SlidingWindow(5), nr.EDetector(delta=0.9), Discount(float(rng.choice([0.0, 0.1]))))),
+    ][rng.integers(10)]
 
 
 def some_objective(rng):

@@ -17,12 +17,13 @@ from ..search.boxes import PointSearch
 from ..slots.check import SLOTS, check_part
 from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence, Window
-from ..slots.explore import Explore, NoExploration, UniformExploration
+from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
 from ..slots.memory import Forever, Memory, RestartOnChange
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score, UpperConfidenceBound
+from ..slots.together import detects_by_rounds, joined
 from .engines import Decision
 
 __all__ = ["Decision", "Policy"]
@@ -99,9 +100,9 @@ class Policy:
     def of_channel(self, j: int) -> Policy:
         """The policy whose reward is constraint j, from 1: what is learned of it, and by which bounds.
 
-        Where fits warp rewards, those of constraints keep the border at 0 in its place. What fails says nothing of a
-        constraint, and what stands in for answers is in the units of the reward, so that unanswered trials count for
-        the variance alone, if at all.
+        Memory and forced rounds are those of the whole. Where fits warp rewards, those of constraints keep the border
+        at 0 in its place. What fails says nothing of a constraint, and what stands in for answers is in the units of
+        the reward, so that unanswered trials count for the variance alone, if at all.
         """
         world = self.constraints
         if world is None:
@@ -111,7 +112,6 @@ class Policy:
             self,
             **world.of_channel(self, j - 1),
             pending=Ignored() if ignored else Hallucinated(),
-            explore=NoExploration() if not isinstance(self.memory, RestartOnChange) else self.explore,
             score=UpperConfidenceBound(),
             refit=None if self.refit is None else self._refit_of(world, self.refit),
             constraints=None,
@@ -177,22 +177,35 @@ class Policy:
     def detecting_changes(
         self,
         *,
-        exploration: float = 3**0.5,
+        exploration: float | None = None,
         threshold: float | PowerLaw | None = None,
         ridge: float | PowerLaw | None = None,
         distance: str = "average",
     ) -> Policy:
         """This policy with forced uniform rounds, a test for changes on them and a restart at each (Avanesov, Alg. 2).
 
+        Its own memory and forced rounds stay: both memories together are an `AllOf`, both kinds of rounds an `InTurn`.
+
         Args:
-            exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|).
+            exploration: xi: a round is uniform while |uniform| <= xi sqrt(|history|). Unless given sqrt(3), and where
+                the policy has uniform rounds already, these.
             threshold: of the detector, as of `detect_change`.
             ridge: likewise.
             distance: likewise.
+
+        Raises:
+            InvalidInput: where the policy has such a detector already, and where parts do not go together.
         """
-        explore = UniformExploration(number("exploration", exploration, low=0.0, open_low=True))
-        memory = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)
-        return replace(self, memory=memory, explore=explore)
+        if detects_by_rounds(self.memory):
+            raise InvalidInput(
+                "This policy detects changes on uniform rounds already. For another detector in its place say "
+                "`policy.using(memory=nr.RestartOnChange(...))`."
+            )
+        memory = joined(self.memory, RestartOnChange(threshold=threshold, ridge=ridge, distance=distance))
+        if exploration is None and self.explore.uniform:
+            return replace(self, memory=memory)
+        xi = 3**0.5 if exploration is None else number("exploration", exploration, low=0.0, open_low=True)
+        return replace(self, memory=memory, explore=forced_in_turn(self.explore, UniformExploration(xi)))
 
     @property
     def sides(self) -> Array:

@@ -143,12 +143,8 @@ class State:
     def _take_stock(self, waiting: list[Trial]) -> None:
         if self._forgets and (due := self.policy.memory.cut(self._since, self._rounds)) is not None:
             self._cut(due)
-        if self._drifts and not (self._watch is not None and self._watch.predicts):
-            self._advance(self._rounds)
-        if waiting:
+        if waiting or self._ledger.fresh:
             self._take_in(waiting)
-        elif self._ledger.fresh:
-            self._ledger.take([])
         self._take_limits()
         if self._forgets and (first := self._first_counted()) > self._since:
             self._forget_before(first)
@@ -197,6 +193,8 @@ class State:
             if self._ledger.fresh:  # none of the answers counted any more
                 self._ledger.take([])
             return
+        if self._drifts:
+            self._advance(self._rounds)
         self._ledger.take(counted)
         if self._watch is not None:
             for trial in waiting:

@@ -96,7 +96,7 @@ class Belief(ABC, Generic[P]):
         other.asked = self.asked.copy() if self.apart else other.answered
         return other
 
-    def advance(self, round_: int) -> None:  # noqa: B027 - mostly what was true stays true
+    def advance(self, round_: int) -> None:
         """What is asked from now on is asked in this round."""
 
     @abstractmethod

@@ -295,3 +295,9 @@ class InTurn(Explore):
         """Every part."""
         for part in self.parts:
             part.check(policy)
+
+
+def forced_in_turn(explore: Explore, other: Explore) -> Explore:
+    """Both kinds of forced rounds."""
+    parts = tuple(part for part in (explore, other) if part.ever)
+    return InTurn(parts) if len(parts) > 1 else next(iter(parts), explore)

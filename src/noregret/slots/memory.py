@@ -148,14 +148,14 @@ class Memory(Part):
         finite = isinstance(policy.domain, Arms) and isinstance(policy.context, Arms | None)
         if isinstance(drift, tuple) and not finite:
             raise InvalidInput(
-                f"`{name}` keeps a posterior for each rate, of the values of f at finitely many arms (and contexts); on "
-                "a continuous domain the values are infinitely many. Take `Discount` with the likeliest rate, or arms."
+                f"`{name}` keeps a posterior for each rate, of the values of f at finitely many arms (and contexts); "
+                "on a continuous domain they are infinitely many. Take `Discount` with the likeliest rate, or arms."
             )
         if policy.refit is not None:
             raise InvalidInput(
-                f"A fit takes all answers for those of one function, and under `{name}` f is another one in each round: "
-                "what has drifted would be taken for noise. Leave `refit` out, or take `SlidingWindow`, under which "
-                "fits see the answers of the window."
+                f"A fit takes all answers for those of one function, and under `{name}` f is another one in each "
+                "round: what has drifted would be taken for noise. Leave `refit` out, or take `SlidingWindow`, under "
+                "which fits see the answers of the window."
             )
 
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round

@@ -114,6 +114,13 @@ def parts_of(memory: Memory) -> list[Memory]:
     return [each for part in memory.parts for each in parts_of(part)] if isinstance(memory, AllOf) else [memory]
 
 
+def joined(memory: Memory, other: Memory) -> Memory:
+    """What counts for both."""
+    parts = (*parts_of(memory), *parts_of(other))
+    parts = tuple(part for part in parts if not part.keeps_all)
+    return AllOf(parts) if len(parts) > 1 else next(iter(parts), memory)
+
+
 def detects_by_rounds(memory: Memory) -> bool:
     """Whether it has Avanesov's detector, which wants uniform rounds."""
     return any(isinstance(part, RestartOnChange) for part in parts_of(memory))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -47,6 +48,7 @@ from ..slots.explore import (
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.refit import Refit
+from ..slots.together import AllOf
 from ..widths.series import EvenSeries, PowerSeries, Series
 from .outside import imported
 from .sections import Section, one_named, within
@@ -156,6 +158,7 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
         ),
         "discount": Section(Discount, {"rate": float}),
         "drift_bank": Section(DriftBank, {}, {"rates": list[float]}),
+        "all_of": Section(AllOf, {"parts": list[Inner]}),
         "e_detector": Section(EDetector, {}, {"delta": float, "clip": float, "weight": float}),
     }),
     "explore": (Explore, {
@@ -230,8 +233,6 @@ def read(table: Section, entries: Mapping[str, Any], place: Place, *, named: str
 def _read(name: str, value: Any, place: Place) -> Any:
     if name in READERS and isinstance(value, Mapping):
         return within(name, READERS[name], value, place)
-    if name == "parts":
-        return tuple(_read(name, part, place) for part in value)
     return value
 
 
@@ -260,6 +261,8 @@ def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], 
     name = entries.pop("type", None)
     described = _described(kind, tables, name, place)
     arguments = read(described, entries, place, named=f"{name!r}")
+    if "parts" in arguments:  # of the same kind as what is made of them
+        arguments["parts"] = tuple(_same_kind(kind, tables, part, place) for part in arguments["parts"])
     if described.make is Active:
         return Active(arguments["kernel"], _columns(arguments["parameters"], place.space))
     if described.make in (Rounded, kernel_for):
@@ -270,6 +273,11 @@ def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], 
         raise
     except (TypeError, ValueError) as error:  # of a class of the user's own
         raise InvalidInput(f"{name!r} does not take these values: {error}.") from error
+
+
+def _same_kind(kind: type, tables: Mapping[str, Section], part: Any, place: Place) -> Any:
+    reader: Reader = partial(_typed, kind, tables)
+    return within("parts", reader, part, place) if isinstance(part, Mapping) else part
 
 
 def _columns(names: list[str], space: Space) -> tuple[int, ...]:
@@ -301,7 +309,6 @@ READERS: dict[str, Reader] = {
     "right": _kernel,
     **{slot: _part(slot) for slot in PARTS},
     "pending": _pending,
-    "parts": _part("explore"),
     "refit": _plain(REFIT),
     "search": _plain(SEARCH),
     "v": _plain(POWER_LAW),
