@@ -244,7 +244,7 @@ class Unfinished(Explore):
             r"`OptimisticThompson` widens its draws by a multiple.*`Between` are none",
         ),
         ({"score": ThompsonSample(), "confidence": mine.Between(mine.RootWidth())}, r"`ThompsonSample` widens"),
-        ({"memory": mine.Drifting(0.1), "pending": mine.Liar()}, r"`Drifting` keeps no single observations"),
+        ({"memory": mine.Drifting(0.1), "refit": nr.Refit()}, r"under `Drifting` f is another one in each round"),
     ],
 )
 def test_what_does_not_fit_is_refused_when_the_policy_is_made(parts, message):
@@ -252,9 +252,9 @@ def test_what_does_not_fit_is_refused_when_the_policy_is_made(parts, message):
         ROOMS["arms"].using(**parts)
 
 
-def test_drift_of_ones_own_is_for_arms():
-    with pytest.raises(nr.InvalidInput, match="`Drifting` forgets exactly on finitely many arms"):
-        ROOMS["box"].using(memory=mine.Drifting(0.1))
+def test_drift_of_ones_own_goes_with_everything():
+    check_policy(ROOMS["arms"].using(memory=mine.Drifting(0.1), pending=mine.Liar()), rounds=10)
+    check_policy(ROOMS["box"].using(memory=mine.Drifting(0.1)), rounds=10)
 
     @described
     @dataclass(frozen=True)
@@ -262,8 +262,7 @@ def test_drift_of_ones_own_is_for_arms():
         def drift(self):
             return 0.1
 
-    with pytest.raises(nr.InvalidInput, match="`DriftingWindow` keeps no single observations"):
-        ROOMS["arms"].using(memory=DriftingWindow(4))
+    check_policy(ROOMS["arms"].using(memory=DriftingWindow(4)), rounds=12)
 
 
 @pytest.mark.parametrize(
