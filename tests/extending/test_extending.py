@@ -253,8 +253,8 @@ def test_what_does_not_fit_is_refused_when_the_policy_is_made(parts, message):
 
 
 def test_drift_of_ones_own_goes_with_everything():
-    check_policy(ROOMS["arms"].using(memory=mine.Drifting(0.1), pending=mine.Liar()), rounds=10)
-    check_policy(ROOMS["box"].using(memory=mine.Drifting(0.1)), rounds=10)
+    testing.check_policy(ROOMS["arms"].using(memory=mine.Drifting(0.1), pending=mine.Liar()), rounds=10)
+    testing.check_policy(ROOMS["box"].using(memory=mine.Drifting(0.1)), rounds=10)
 
     @described
     @dataclass(frozen=True)
@@ -262,7 +262,7 @@ def test_drift_of_ones_own_goes_with_everything():
         def drift(self):
             return 0.1
 
-    check_policy(ROOMS["arms"].using(memory=DriftingWindow(4)), rounds=12)
+    testing.check_policy(ROOMS["arms"].using(memory=DriftingWindow(4)), rounds=12)
 
 
 @pytest.mark.parametrize(
