@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from .slots.refit import Refit
     from .slots.safe import Safe
     from .slots.together import AllOf
+    from .study.explanation import Explanation
     from .study.study import Study
     from .theory.constraint_bounds import least_slack, noiseless_constraints_bounds, noisy_constraints_bounds
     from .theory.delayed_bounds import (
@@ -190,6 +191,7 @@ _HOME = {
         "gp_ucb_sdf_regret_bound",
     ],
     "simulation": ["Run", "replicate", "simulate"],
+    "study.explanation": ["Explanation"],
     "study": ["Study"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
@@ -212,6 +214,7 @@ __all__ = [
     "Environment",
     "EvenSeries",
     "EveryRound",
+    "Explanation",
     "ExponentialPenalty",
     "Fit",
     "Float",

@@ -13,6 +13,7 @@ from .errors import InvalidInput
 
 # Spawn keys of what a simulated environment draws, which no trial of a policy shares.
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}
+_PROPENSITY = 5  # spawn key of the draws that a propensity is estimated from
 _WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of what a simulated world is made of
 
 
@@ -34,6 +35,23 @@ class Randomness:
     def generator(self) -> np.random.Generator:
         """The trial's generator: the same for the same seed and trial number, whatever happened in between."""
         return np.random.default_rng(self._key)
+
+    @property
+    def used(self) -> bool:
+        """Whether anything has asked for the generator."""
+        return "generator" in self.__dict__
+
+    @classmethod
+    def again(cls, seed: int, number: int, generator: np.random.Generator) -> Randomness:
+        """That of a trial which is decided once more, by other random numbers."""
+        other = cls(seed, number)
+        other.__dict__["generator"] = generator
+        return other
+
+
+def propensity_generator(seed: int, number: int) -> np.random.Generator:
+    """What a trial's propensity is estimated with: the same for the same trial, and apart from its own draws."""
+    return np.random.default_rng(np.random.SeedSequence([seed, number], spawn_key=(_PROPENSITY,)))
 
 
 def simulation_generator(

@@ -259,7 +259,7 @@ class Record(Sequence[Trial]):
 
     def unlimited(self, trial_or_number: Trial | int) -> Trial:
         """The trial meant, whose constraint values are not known; errors if there is none, or they are."""
-        trial = self._found(trial_or_number)
+        trial = self.found(trial_or_number)
         if trial.state == "failed":
             raise TrialError(f"Trial {trial.number} was told to have failed: its constraint values teach nothing now.")
         if trial.constraints is not None:
@@ -271,7 +271,7 @@ class Record(Sequence[Trial]):
 
     def pending(self, trial_or_number: Trial | int) -> Trial:
         """The pending trial meant; errors if there is none of that number or its outcome is known already."""
-        trial = self._found(trial_or_number)
+        trial = self.found(trial_or_number)
         if trial.state != "pending":
             outcome = f"reward {trial.reward!r}" if trial.state == "observed" else f"failed: {shown(trial.reason)}"
             raise TrialError(
@@ -280,7 +280,7 @@ class Record(Sequence[Trial]):
             )
         return trial
 
-    def _found(self, trial_or_number: Trial | int) -> Trial:
+    def found(self, trial_or_number: Trial | int) -> Trial:
         """The trial meant; errors if there is none of that number."""
         given = trial_or_number if type(trial_or_number) is Trial else None
         number = trial_or_number if given is None else given.number

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, NamedTuple
 
@@ -27,6 +27,36 @@ class Available(NamedTuple):
 
     points: Array
     arms: IndexArray | None
+
+
+def without(available: Available, gone: npt.NDArray[np.bool_]) -> Available:
+    """The rest, where some `(n,)` are gone."""
+    arms = None if available.arms is None else available.arms[~gone]
+    return Available(available.points[~gone], arms)
+
+
+def places_left(
+    places: Array,
+    domain: Domain,
+    offered: Available | None,
+    failed: Callable[[Available], npt.NDArray[np.bool_]],
+) -> Available | None:
+    """Those of the places of a forced round that may be played and have not failed; None where none is left.
+
+    Args:
+        places: points of the domain, `(n, d)`.
+        domain: of the policy.
+        offered: what may be played this time; None for everything.
+        failed: says which points have failed.
+    """
+    if not len(places) or (offered is not None and offered.arms is None):
+        return None  # of what is offered in a box, none is likely to be one of the places
+    arms = np.unique(domain.index(places)) if isinstance(domain, Arms) else None
+    if arms is not None and offered is not None and offered.arms is not None:
+        arms = np.intersect1d(arms, offered.arms)
+    among = Available(places if arms is None else domain.points[arms], arms)  # type: ignore[union-attr]  # of arms
+    left = without(among, failed(among)) if len(among.points) else among
+    return left if len(left.points) else None
 
 
 def available(domain: Domain, among: Some | None, exclude: Some | None) -> Available:

@@ -27,7 +27,7 @@ from ..slots.explore import Explore, Situation, checked_places
 from ..slots.memory import Evidence, Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
 from ..theory.information import GreedyDesign
-from .availability import Available
+from .availability import Available, places_left
 from .channels import Channels
 from .engines import Decision, Engine, Question, make_engine, table
 from .fits import Fits
@@ -312,18 +312,33 @@ class State:
             available: what may be played this time; None for everything.
         """
         self._settle()
-        policy, ledger = self.policy, self._ledger
-        randomness, score, places = Randomness(self._seed, self._rounds), policy.score, None
+        randomness = Randomness(self._seed, self._rounds)
+        _, question, available = self.posed(context, randomness, now=now, available=available)
+        if question is None:
+            return self._engine.anywhere(randomness, available)
+        return self._engine.choose(self._ledger.belief, question, available)
+
+    def posed(
+        self, context: Array | None, randomness: Randomness, *, now: float, available: Available | None
+    ) -> tuple[Explore | None, Question | None, Available | None]:
+        """What forces the next round, what is asked of the engine (None: a uniform draw), and of which points."""
+        policy, ledger, score = self.policy, self._ledger, self.policy.score
+        forced, places = None, None
         if self._explores:
             history = self._rounds - self._first_counted()
             forcing = policy.explore.forcing(len(self._uniform), history, randomness)
             if forcing is not None:
                 places = forcing.places(self._situation(context, history, randomness))
                 if places is None and forcing.score is None:
-                    return self._engine.anywhere(randomness, available)
-                among = available if places is None else self._allowed(forcing, places, available)
+                    return forcing, None, available
+                if places is not None:
+                    places = checked_places(forcing, places, policy.domain)
+                    among = places_left(places, policy.domain, available, self._engine.failed_among)
+                else:
+                    among = available
                 if among is not None or places is None:  # otherwise it is not forced after all
                     available, score = among, score if forcing.score is None else forcing.score
+                    forced = forcing
         limits = None if self._channels is None else self._channels.limits(self._rounds - self._since + 1, self._since)
         if limits is not None and score is not policy.score:
             world = limits.world.beside(score)
@@ -337,7 +352,7 @@ class State:
             randomness, score, 1.0 if self._guess is None else self._guess.growth,
             limits,
         )  # fmt: skip
-        return self._engine.choose(ledger.belief, question, available)
+        return forced, question, available
 
     def _situation(self, context: Array | None, history: int, randomness: Randomness) -> Situation:
         return Situation(
@@ -360,21 +375,6 @@ class State:
             int(engine.envelope(ledger.belief, self.bounds(), ledger.units, points, context).mean.argmax())
         ]
         return at
-
-    def _allowed(self, part: Explore, places: Array, available: Available | None) -> Available | None:
-        """Those of a part's places that may be played and have not failed; None where none is left."""
-        domain = self.policy.domain
-        places = checked_places(part, places, domain)
-        if not len(places) or (available is not None and available.arms is None):
-            return None  # of what is offered in a box, none is likely to be one of the places
-        arms = np.unique(domain.index(places)) if isinstance(domain, Arms) else None
-        if arms is not None and available is not None and available.arms is not None:
-            arms = np.intersect1d(arms, available.arms)
-        among = Available(places if arms is None else domain.points[arms], arms)  # type: ignore[union-attr]  # of arms
-        failed = self._engine.failed_among(among) if len(among.points) else np.zeros(0, dtype=bool)
-        if failed.all():
-            return None
-        return Available(among.points[~failed], None if arms is None else arms[~failed])
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """The bounds of f in the next round."""
@@ -495,6 +495,16 @@ class State:
     def restarts(self) -> list[Restart]:
         """Every cut of the memory so far."""
         return list(self._restarts)
+
+    @property
+    def since(self) -> int:
+        """The round of the last cut."""
+        return self._since
+
+    @property
+    def first_counted(self) -> int:
+        """The first trial that counts in the next round."""
+        return self._first_counted()
 
     @property
     def evidence(self) -> Evidence | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import Array, shown
+from ..checks import Array, IndexArray, shown
 from ..errors import InvalidInput
 from ..randomness import Randomness
 
@@ -32,12 +32,22 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
             "standard deviation of 0, or takes the logarithm of a negative number, or a width of one's own is no "
             "finite number: see `noregret.testing.check_policy`."
         )
-    least = top - (TIE * size + ROUNDING * abs(top))
+    least = _least(top, size)
     scores[best] = -np.inf
     if scores.max(initial=-np.inf) < least:  # mostly: half the time of a comparison with every score
         return best
     scores[best] = top
     return int(randomness.generator.choice(np.flatnonzero(scores >= least)))
+
+
+def _least(top: float, size: float) -> float:
+    """The score from which on one ties with the best."""
+    return top - (TIE * size + ROUNDING * abs(top))
+
+
+def tied(scores: Array, size: float) -> IndexArray:
+    """Which arms share the draw among the best, ascending, `(k,)`; arguments of `best_arm`, left as they are."""
+    return np.flatnonzero(scores >= _least(float(scores.max()), size))
 
 
 def checked_scores(scores: object, count: int) -> Array:

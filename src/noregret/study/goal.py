@@ -168,6 +168,11 @@ class Turned:
 AnyState = State | ScriptedState | Turned
 
 
+def of_rewards(state: AnyState) -> State | ScriptedState:
+    """The state that decides, which sees rewards."""
+    return state._state if isinstance(state, Turned) else state
+
+
 def _rewarded(trial: Trial) -> Trial:
     """A trial of a study that minimises, as what decides sees it."""
     return trial if trial.reward is None else trial._replace(reward=turned(trial.reward))

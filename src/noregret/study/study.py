@@ -26,6 +26,8 @@ from ..slots.memory import Evidence, Restart
 from ..slots.objective import SATURATED
 from .best import best_trial
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
+from .explain import DRAWS, MOST_DRAWS, explanations
+from .explanation import Explanation
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, begun, check_goal, has_channels
 from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
@@ -455,6 +457,31 @@ class Study:
         """
         with self._lock:
             return self._look().norm_bounds
+
+    def explain(
+        self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS
+    ) -> Explanation:
+        """Why a trial was chosen: score, bounds, runner-up, what was pending and forgotten, how probable it was.
+
+        Recomputed from the record of what had happened before the trial was asked for, which costs a replay of it, and
+        nothing is stored. It is exact on the machine and with the libraries that decided (see the page on studies).
+
+        Args:
+            trial: as `ask` returned it, or its number.
+            among: what was passed to `ask` then; the record does not hold it.
+            exclude: likewise.
+            draws: from which the propensity is estimated where the policy draws (Thompson sampling): its random numbers
+                are keyed by (seed, trial number). 0 for none.
+        """
+        offered = None if among is None and exclude is None else available(self.policy.domain, among, exclude)
+        draws = integer("draws", draws, low=0, high=MOST_DRAWS)
+        with self._lock:
+            self._sync()
+            number, trials = self._record.found(trial).number, self._record[:]
+        (found,) = explanations(
+            self.policy, self.goal, trials, [number], seed=self.seed, available=offered, draws=draws
+        )
+        return found
 
     # -- inside --------------------------------------------------------------------------------------------------
 

@@ -7,12 +7,13 @@ from typing import Any
 from ...domain import Arms, Domain
 from ...search.boxes import PointSearch
 from .arms import ArmEngine
-from .base import BestReward, Decision, Engine, Limit, Limits, Question, Units, row_of, table
+from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Question, Units, row_of, table
 from .points import PointEngine
 
 __all__ = [
     "ArmEngine",
     "BestReward",
+    "Compared",
     "Decision",
     "Engine",
     "Limit",

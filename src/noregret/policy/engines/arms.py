@@ -160,13 +160,7 @@ class ArmEngine(Engine[TableBelief]):
     def choose(self, belief: TableBelief, question: Question, available: Available | None) -> Decision:
         """The best arm, ties broken at random."""
         question = question.centred()
-        arms = None if available is None else available.arms
-        count = len(self.domain) if arms is None else len(arms)
-        view = _Table(self, belief, question, arms)
-        scores = checked_scores(question.score.on_table(view), count)
-        if question.limits is not None:
-            scores = self._judged(scores, view, question.limits, available)
-        size = belief.answered.prior.size * question.units.unit if question.score.in_rewards else 1.0
+        scores, size = self.scores(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
         if self._failed:
@@ -174,6 +168,20 @@ class ArmEngine(Engine[TableBelief]):
             scores[list(self._failed)] = -np.inf
         arm = best_arm(scores, size, question.randomness)
         return Decision(self.domain.points[arm], arm, explored=False)
+
+    def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
+        """Of all that may be played, and what their differences are measured against."""
+        arms = None if available is None else available.arms
+        count = len(self.domain) if arms is None else len(arms)
+        view = _Table(self, belief, question, arms)
+        scores = checked_scores(question.score.on_table(view), count)
+        if question.limits is not None:
+            scores = self._judged(scores, view, question.limits, available)
+        return scores, belief.answered.prior.size * question.units.unit if question.score.in_rewards else 1.0
+
+    def searched(self, belief: TableBelief, question: Question, point: Array) -> tuple[Array, Array]:  # noqa: ARG002
+        """Nothing is."""
+        raise InvalidInput("Arms are compared all, not searched.")
 
     def _judged(self, scores: Array, view: _Table, limits: Limits, available: Available | None) -> Array:
         """What constraints make of scores; failed arms are out before that."""

@@ -13,14 +13,14 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from ...checks import Array, frozen
+from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Domain
 from ...errors import InvalidInput, NoRegretError
 from ...kernels import Kernel
 from ...posterior import Belief
 from ...randomness import Randomness
 from ...record import Trial
-from ...search.arms import best_arm
+from ...search.arms import best_arm, tied
 from ...slots.books import Books
 from ...slots.borders import admitted
 from ...slots.constraints import Constraints
@@ -28,7 +28,7 @@ from ...slots.envelope import Bounds, Envelope
 from ...slots.memory import Drift
 from ...slots.scores import Score
 from ...warping import AnyWarp
-from ..availability import Available
+from ..availability import Available, without
 
 
 class Decision(NamedTuple):
@@ -37,6 +37,22 @@ class Decision(NamedTuple):
     point: Array
     arm: int | None
     explored: bool
+
+
+class Compared(NamedTuple):
+    """What a decision was made from.
+
+    Attributes:
+        points: that were compared, `(n, d)`; of a continuous domain some of them, the one asked about first.
+        arms: which arms they are, `(n,)`; None on other domains.
+        scores: of each, as it decided, `(n,)`; -inf where it had failed or was ruled out.
+        tied: which of them share a draw among the best; None where a search went on from them.
+    """
+
+    points: Array
+    arms: IndexArray | None
+    scores: Array
+    tied: IndexArray | None
 
 
 class Units(NamedTuple):
@@ -225,6 +241,36 @@ class Engine(ABC, Generic[B]):
     @abstractmethod
     def choose(self, belief: B, question: Question, available: Available | None) -> Decision:
         """The point of the best score; of those available, ties broken at random, where only some are."""
+
+    @abstractmethod
+    def scores(self, belief: B, question: Question, available: Available | None) -> tuple[Array, float]:
+        """Of finitely many points, all or those available, `(n,)`; and what their differences are measured against."""
+
+    @abstractmethod
+    def searched(self, belief: B, question: Question, point: Array) -> tuple[Array, Array]:
+        """Of a continuous domain this point `(d,)` and what a search begins with, `(n, d)`, and their scores `(n,)`."""
+
+    @final
+    def compared(self, belief: B, question: Question, available: Available | None, point: Array) -> Compared:
+        """What `choose` compares, for whoever asks why; of a continuous domain this point `(d,)` among others."""
+        everything = self._everything(available)
+        if everything is None:
+            points, scores = self.searched(belief, question, point)
+            return Compared(points, None, scores, None)
+        scores, size = self.scores(belief, question, available)
+        scores = np.where(self.failed_among(everything), -np.inf, scores)
+        return Compared(everything.points, everything.arms, scores, tied(scores, size))
+
+    @final
+    def left(self, available: Available | None) -> Available | None:
+        """What a forced uniform round draws from; None on continuous domains."""
+        everything = self._everything(available)
+        return None if everything is None else without(everything, self.failed_among(everything))
+
+    def _everything(self, available: Available | None) -> Available | None:
+        if available is None and isinstance(self.domain, Arms):
+            return Available(self.domain.points, np.arange(len(self.domain)))
+        return available
 
     @abstractmethod
     def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:

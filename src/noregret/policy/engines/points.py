@@ -173,11 +173,8 @@ class PointEngine(Engine[PointBelief]):
         if isinstance(domain, Arms) or available is not None:
             return self._choose_one(belief, question, available)
         points = self._standing_points(domain)
-        view = _Round(self, belief, question, points)
-        surface = score.on_points(view)
+        view, surface = self._surface(belief, question, points)
         limits = question.limits
-        if limits is not None:
-            surface = limits.world.on_points(surface, view)
         scores = checked_scores(view.of_candidates(surface), len(points))
         none_left(bool(np.isneginf(scores).all()))
         self.found = self.search.maximize(
@@ -202,20 +199,38 @@ class PointEngine(Engine[PointBelief]):
 
     def _choose_one(self, belief: PointBelief, question: Question, available: Available | None) -> Decision:
         """The best of finitely many points, ties broken at random."""
-        domain, score = self.domain, question.score
-        points = available.points if available is not None else domain.points  # type: ignore[union-attr]  # of arms
-        view = _Round(self, belief, question, points, alone=True)
-        surface = score.on_points(view)
-        scores = checked_scores(surface.values(points), len(points))
-        if question.limits is not None:
-            scores = checked_scores(question.limits.world.judged(scores, view), len(points))
-        prior = float(np.sqrt(belief.answered.kernel.diagonal(self.rows(question.context, points)).max()))
-        size = prior * question.units.unit if score.in_rewards else 1.0
+        domain = self.domain
+        points = domain.points if available is None else available.points  # type: ignore[union-attr]  # of arms
+        scores, size = self.scores(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
         none_left(bool(np.isneginf(scores).all()))
         arm = best_arm(scores, size, question.randomness)
         return Decision(points[arm], arm, explored=False)
+
+    @with_one_thread
+    def scores(self, belief: PointBelief, question: Question, available: Available | None) -> tuple[Array, float]:
+        """Of the points that are all there is to choose from."""
+        points = self.candidates() if available is None else available.points
+        view, score = _Round(self, belief, question, points, alone=True), question.score
+        scores = checked_scores(score.on_points(view).values(points), len(points))
+        if question.limits is not None:
+            scores = checked_scores(question.limits.world.judged(scores, view), len(points))
+        prior = float(np.sqrt(belief.answered.kernel.diagonal(self.rows(question.context, points)).max()))
+        return scores, prior * question.units.unit if score.in_rewards else 1.0
+
+    def _surface(self, belief: PointBelief, question: Question, points: Array) -> tuple[_Round, Surface]:
+        """A round on a continuous domain, and what is maximised over it."""
+        view = _Round(self, belief, question, points)
+        surface = question.score.on_points(view)
+        return view, surface if question.limits is None else question.limits.world.on_points(surface, view)
+
+    @with_one_thread
+    def searched(self, belief: PointBelief, question: Question, point: Array) -> tuple[Array, Array]:
+        """This point, the candidates that stand ready, and the best so far."""
+        standing = self.candidates()
+        points = np.concatenate([point[None], standing, self._incumbents(belief, question)])
+        return points, self._surface(belief, question, standing)[1].values(points)
 
     def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
         """A uniformly drawn point, or arm, away from what has failed."""

@@ -1,0 +1,308 @@
+"""Why a trial was chosen is recomputed exactly, for every policy, early and late, from memory and from a storage."""
+
+import functools
+import json
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.slots.envelope import ConstantWidth
+from noregret.testing.driver import Driver
+from tests.conformance.test_policies import POLICIES
+
+STEPS = 14  # with a failure, an addition, late answers, and some that never come
+ARMS = nr.Arms.grid(0, 1, 25)
+BOX = nr.Box([0, 0], [1, 2])
+SPACE = nr.Space(x=nr.Float(1e-3, 1, log=True), n=nr.Int(1, 9), c=nr.Choice("a", "b"))
+K = nr.SquaredExponential(0.2)
+SMALL = nr.PointSearch(candidates=64)
+
+on_arms = functools.partial(nr.gp_ucb, ARMS, K, noise=0.1)
+on_box = functools.partial(nr.gp_ucb, BOX, K, noise=0.1, width=ConstantWidth(value=2.0), search=SMALL)
+
+OTHERS = {
+    "arms under contexts": lambda: on_arms(context=nr.Arms.grid(0, 1, 3)),
+    "arms under continuous contexts": lambda: nr.expected_improvement(ARMS, K, noise=0.1, context=nr.Box([0], [1])),
+    "detector": lambda: on_arms(memory="adaptive"),
+    "window": lambda: on_arms(memory=nr.SlidingWindow(7)),
+    "forgetting": lambda: on_arms(memory=nr.Discount(0.05)),
+    "every round": lambda: on_arms(constraints=nr.EveryRound()),
+    "on average": lambda: on_arms(constraints=nr.OnAverage(count=2)),
+    "safe": lambda: on_arms(constraints=nr.Safe(start=[[0.5]])),
+    "far from 0": lambda: on_arms(prior_mean=1e6),
+    "nearest": lambda: on_arms(pending=nr.NearestMeans()),
+    "box": on_box,
+    "box, drawn": lambda: nr.gp_ts(BOX, K, noise=0.1, norm_bound=1.0, information_gain=1.0, search=SMALL),
+    "box, every round": lambda: on_box(constraints=nr.EveryRound()),
+    "box, safe": lambda: on_box(constraints=nr.Safe(start=[[0.5, 0.5]])),
+    "box, uniform rounds": lambda: on_box().detecting_changes(threshold=3.0),
+    "space": lambda: nr.auto(SPACE),
+}
+ALL = {name: functools.partial(make, domain=ARMS) for name, make in POLICIES.items()} | OTHERS
+
+
+def played(policy, *, storage=None):
+    """A study with answers at once, late, and never, a failure, and a point that was added."""
+    driver = Driver(policy, seed=3, reward=None)
+    study = driver.study(storage=storage)
+    study.quiet = True
+    return driver.play(study, 0, STEPS)
+
+
+def asked(study):
+    return [trial for trial in study.trials if trial.asked_order != trial.told_order]
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_the_policy_decides_the_same_again(name):
+    study = played(ALL[name]())
+    for trial in asked(study):
+        said = study.explain(trial, draws=20)
+        assert said.repeated, trial
+        assert said.number == trial.number
+        assert said.explored == trial.explored
+        assert said.chosen.point == tuple(trial.point)
+        assert said.chosen.arm == trial.arm
+        assert said.chosen.parameters == trial.parameters
+        assert said.chosen.lower <= said.mean <= said.chosen.upper
+        if said.rule is None:
+            assert trial.explored
+            assert said.score is None
+            assert said.forced_by == "UniformExploration"
+        elif (
+            said.runner_up is not None and "safe" not in name
+        ):  # a step to learn what is safe has the best score of all
+            assert said.score >= said.runner_up.score - 1e-9  # less: two that tie
+        assert json.loads(json.dumps(said.to_dict()))["chosen"]["score"] == said.score
+        assert f"Trial {trial.number}: " in str(said)
+
+
+@pytest.mark.parametrize("name", ["gp_ucb_sdf", "gp_ts", "detector", "every round", "box", "space"])
+def test_it_stays_the_same_whatever_comes_later(name, tmp_path):
+    """Asked at once, at the end, and of a study opened again: every number is equal, to the last bit."""
+    url = f"sqlite:///{tmp_path}/studies.db"
+    driver = Driver(ALL[name](), seed=3, reward=None)
+    study, early = driver.study(storage=url), {}
+    for step in range(STEPS):
+        driver.play(study, step, step + 1)
+        last = asked(study)[-1]
+        early[last.number] = study.explain(last, draws=20)
+    late = nr.Study.open(storage=url)
+    assert {number: late.explain(number, draws=20) for number in early} == early
+
+
+@pytest.mark.parametrize("name", ["gp_ucb", "gp_bucb", "igp_ucb", "kernel_ucb", "window", "detector", "far from 0"])
+@pytest.mark.parametrize("goal", nr.study.goal.GOALS)
+def test_the_numbers_are_those_of_that_moment(name, goal):
+    """What a study says before it asks is what the explanation says afterwards."""
+    study = nr.Study(ALL[name](), seed=1, goal=goal)
+    for i in range(14):
+        mean, std = study.predict()
+        lower, upper = study.bounds()
+        width, restarts = study.width, study.restarts
+        waiting = tuple(trial.number for trial in study.trials if trial.state == "pending")
+        trial = study.ask()
+        said = study.explain(trial)
+        arm = trial.arm
+        assert (said.mean, said.chosen.std) == (mean[arm], std[arm])
+        assert said.bounds == (lower[arm], upper[arm])
+        assert said.width == width
+        assert said.pending == waiting
+        assert [cut.round for cut in said.restarts] == restarts
+        optimistic = upper if goal == "maximize" else -lower
+        np.testing.assert_allclose(said.score, optimistic[arm], rtol=1e-12, atol=1e-9)
+        np.testing.assert_allclose(said.score, optimistic.max(), rtol=1e-12, atol=1e-9)
+        others = np.delete(optimistic, arm)
+        np.testing.assert_allclose(said.runner_up.score, others.max(), rtol=1e-12, atol=1e-9)
+        if i % 4 != 2:
+            study.tell(trial, study.policy.prior_mean + float(np.sin(9 * trial.point[0])))
+
+
+def test_constraints_and_prices_are_those_of_that_moment():
+    study = nr.Study(on_arms(constraints=nr.OnAverage(count=2, step=0.5)), seed=1)
+    for _ in range(8):
+        bounds = [study.bounds(channel=j) for j in (1, 2)]
+        multipliers, feasible = study.multipliers, study.feasible()
+        trial = study.ask()
+        said = study.explain(trial)
+        for g, (lower, upper) in zip(said.constraints, bounds, strict=True):
+            np.testing.assert_allclose((g.lower, g.upper), (lower[trial.arm], upper[trial.arm]), rtol=1e-12)
+        assert said.multipliers == tuple(multipliers)
+        np.testing.assert_allclose(said.feasible, feasible[trial.arm], rtol=1e-12)
+        study.tell(trial, 1.0, constraints=[0.3, -0.2])
+    assert max(said.multipliers) > 0
+
+
+def test_restarts_and_what_was_forgotten():
+    study = nr.Study(on_arms(memory=nr.RestartEvery(5)), seed=0)
+    for _ in range(12):
+        study.tell(study.ask(), 0.0)
+    assert [study.explain(n).first_counted for n in (4, 5, 9, 10)] == [0, 5, 5, 10]
+    assert [cut.round for cut in study.explain(11).restarts] == [5, 10]
+    assert study.explain(11).round == 2
+    assert "restarts" in str(study.explain(11))
+    window = nr.Study(on_arms(memory=nr.SlidingWindow(4)), seed=0)
+    for _ in range(9):
+        window.tell(window.ask(), 0.0)
+    assert [window.explain(n).first_counted for n in (3, 4, 5, 8)] == [0, 0, 1, 4]
+
+
+def test_the_kernel_in_force():
+    study = nr.Study(on_arms(refit=nr.Refit(every=5)), seed=0)
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(trial, float(np.sin(6 * trial.point[0])))
+    assert not study.explain(4).fitted
+    assert study.explain(4).kernel == K
+    first, second = study.explain(6).kernel, study.explain(11).kernel
+    assert study.explain(6).fitted
+    assert len({K, first, second}) == 3
+    assert "fitted" in str(study.explain(6))
+
+
+def test_why_is_told_in_words():
+    study = nr.Study(on_arms(), seed=0)
+    study.ask()
+    study.tell(study.ask(), 0.5)
+    study.tell(study.ask(), 0.1)
+    study.ask()
+    text = str(study.explain(3))
+    assert "Round 4, chosen by gp_ucb: the highest UpperConfidenceBound of 25 points." in text
+    assert "2 answers; waiting for trials 0" in text
+    assert "proved for f" in text
+    assert "one of 25 that tie" in str(study.explain(0))
+
+
+# -- propensities ----------------------------------------------------------------------------------------------------
+
+
+def test_a_choice_without_chance_has_probability_1_and_a_tie_its_share():
+    study = nr.Study(on_arms(), seed=0)
+    for _ in range(6):
+        study.tell(study.ask(), 0.1)
+    first = study.explain(0)
+    assert (first.tied, first.propensity) == (25, nr.study.explanation.Propensity(1 / 25))
+    assert all(study.explain(n).propensity.value == 1 / study.explain(n).tied for n in range(6))
+    assert study.explain(5).propensity.value == 1.0
+
+
+def test_uniform_rounds_are_exact():
+    study = nr.Study(on_arms().detecting_changes(threshold=3.0), seed=0)
+    for n in range(12):
+        trial = study.ask()
+        study.fail(trial, "broken") if n == 0 else study.tell(trial, 0.1)
+    uniform = [trial.number for trial in study.trials if trial.explored]
+    assert uniform[0] == 0
+    assert len(uniform) > 3
+    assert [study.explain(n).propensity.value for n in uniform] == [1 / 25] + [1 / 24] * (len(uniform) - 1)
+    box = nr.Study(on_box().detecting_changes(threshold=3.0), seed=0)
+    said = box.explain(box.ask())
+    assert (said.propensity.value, said.propensity.density, said.propensity.draws) == (0.5, True, 0)
+
+
+def thompson(seed):
+    study = nr.Study(nr.gp_ts(nr.Arms.grid(0, 1, 4), K, noise=0.3, norm_bound=1.0), seed=seed)
+    for place, reward in ((0, 0.2), (1, 0.4), (2, 0.5), (3, -0.1)):
+        study.add([place / 3], reward)
+    return study, study.ask()
+
+
+def test_thompson_propensities_are_the_frequencies_of_other_seeds():
+    """Failure probability of each comparison below 1e-5 (4.5 standard errors), seeds fixed."""
+    arms = [thompson(seed)[1].arm for seed in range(1000)]
+    said = {}
+    for arm in range(4):
+        study, trial = thompson(arms.index(arm))
+        said[arm] = study.explain(trial, draws=2000).propensity
+    for arm, propensity in said.items():
+        share = arms.count(arm) / len(arms)
+        error = np.hypot(propensity.standard_error, np.sqrt(share * (1 - share) / len(arms)))
+        assert propensity.draws == 2000
+        assert abs(propensity.value - share) < 4.5 * error
+    assert 0.98 < sum(propensity.value for propensity in said.values()) < 1.02
+
+
+def test_propensities_are_keyed_by_seed_and_trial():
+    study, trial = thompson(0)
+    first = study.explain(trial)
+    assert study.explain(trial) == first
+    assert first.propensity.standard_error > 0
+    assert study.explain(trial, draws=0).propensity is None
+    again, other = thompson(0)
+    assert again.explain(other).propensity == first.propensity
+    assert "(1000 draws)" in str(first)
+
+
+def test_continuous_domains_have_none():
+    study = nr.Study(on_box(), seed=0)
+    study.tell(study.ask(), 0.3)
+    assert study.explain(study.ask()).propensity is None
+
+
+# -- what a record does not hold -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", [on_arms(), nr.gp_ts(ARMS, K, noise=0.1, norm_bound=1.0)])
+def test_what_could_be_played_is_passed_again(policy):
+    study = nr.Study(policy, seed=0)
+    for i in range(6):
+        trial = study.ask(among=[3, 11] if i == 4 else None)
+        study.tell(trial, float(np.sin(6 * trial.point[0])))
+    blind, told = study.explain(4), study.explain(4, among=[3, 11])
+    assert not blind.repeated
+    assert "among" in str(blind)
+    assert blind.runner_up.score > blind.score
+    assert told.repeated
+    assert told.compared == 2
+    assert "among" not in str(told)
+    assert {told.chosen.arm, told.runner_up.arm} == {3, 11}
+    assert told.propensity.value > blind.propensity.value
+    with pytest.raises(nr.InvalidInput, match="not among what you say"):
+        study.explain(4, exclude=[3, 11])
+    offered = nr.Study(on_box(), seed=0)
+    offered.tell(offered.ask(), 0.2)
+    trial = offered.ask(among=[[0.1, 0.1], [0.9, 1.9], [0.4, 0.6]])
+    told = offered.explain(trial, among=[[0.1, 0.1], [0.9, 1.9], [0.4, 0.6]])
+    assert told.repeated
+    assert (told.compared, told.propensity.value) == (3, 1.0)
+
+
+def test_scripts_name_their_points():
+    study = nr.Study(nr.bandit_oco(BOX, step=0.1), seed=0)
+    said = study.explain(study.ask())
+    assert said.repeated
+    assert (said.rule, said.score, said.mean, said.propensity) == (None, None, None, None)
+    assert "its script names" in str(said)
+
+
+@pytest.mark.parametrize("goal", nr.study.goal.GOALS)
+def test_contexts_and_names_are_said(goal):
+    space = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 3)).grid(3)
+    study = nr.Study(nr.gp_ucb(space, K, noise=0.1, context=nr.Space(day=nr.Int(0, 6))), seed=0, goal=goal)
+    trial = study.ask({"day": 3})
+    study.tell(trial, 1.0)
+    said = study.explain(trial)
+    assert said.to_dict()["context"] == {"day": 3}
+    assert said.chosen.parameters == trial.parameters
+    assert "day" in str(said)
+    assert said.trial.state == "pending"
+
+
+def test_what_cannot_be_explained():
+    study = nr.Study(on_arms(), seed=0)
+    with pytest.raises(nr.TrialError, match="no trial 0"):
+        study.explain(0)
+    study.add([0.5], 1.0)
+    study.ask()
+    with pytest.raises(nr.TrialError, match="was not asked for"):
+        study.explain(0)
+    for number in (-1, 2, True, "1", 1.0, None):
+        with pytest.raises(nr.TrialError, match="no trial"):
+            study.explain(number)
+    for draws in (-1, 0.5, "many", 10**12):
+        with pytest.raises(nr.InvalidInput, match="draws"):
+            study.explain(1, draws=draws)
+    foreign = nr.Study(on_arms(), seed=5).add([0.0], 1.0)
+    with pytest.raises(nr.TrialError, match="another study"):
+        study.explain(foreign)
