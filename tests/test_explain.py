@@ -33,6 +33,7 @@ OTHERS = {
     "far from 0": lambda: on_arms(prior_mean=1e6),
     "nearest": lambda: on_arms(pending=nr.NearestMeans()),
     "box": on_box,
+    "box, forgetting": lambda: on_box(memory=nr.Discount(0.05)),
     "box, drawn": lambda: nr.gp_ts(BOX, K, noise=0.1, norm_bound=1.0, information_gain=1.0, search=SMALL),
     "box, every round": lambda: on_box(constraints=nr.EveryRound()),
     "box, safe": lambda: on_box(constraints=nr.Safe(start=[[0.5, 0.5]])),
