@@ -37,6 +37,8 @@ PENDING = {
     "censored, late accepted": nr.Censored(minimum=-1.0, window=4, late="accept"),
     "censored, minimum unknown": nr.Censored(minimum=None, window=4),
     "nearest means": nr.NearestMeans(neighbours=2),
+    "imputed": nr.Imputed(minimum=-1.0),
+    "late or never": nr.LateOrNever(minimum=-1.0),
 }
 MAKERS = {"UCB": nr.gp_bucb, "Thompson": nr.gp_bts}
 

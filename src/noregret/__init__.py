@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .slots.refit import Refit
     from .slots.safe import Safe
+    from .slots.silence import Imputed, LateOrNever
     from .slots.together import AllOf
     from .study.explanation import Explanation
     from .study.study import Study
@@ -175,6 +176,7 @@ _HOME = {
     "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
+    "slots.silence": ["Imputed", "LateOrNever"],
     "slots.refit": ["Refit"],
     "slots.safe": ["Safe"],
     "slots.together": ["AllOf"],
@@ -221,11 +223,13 @@ __all__ = [
     "GreedyDesign",
     "Hallucinated",
     "Ignored",
+    "Imputed",
     "InTurn",
     "InitialDesign",
     "Int",
     "InvalidInput",
     "Kernel",
+    "LateOrNever",
     "Linear",
     "Matern",
     "MissingData",

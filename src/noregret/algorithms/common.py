@@ -27,6 +27,7 @@ from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score
+from ..slots.silence import LateOrNever
 from ..widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
 from ..widths.self_normalized import NO_GUESS_WITH_FITS
 from ..widths.series import PowerSeries, Series
@@ -62,7 +63,8 @@ class Slots(FreeSlots, total=False):
             (`nr.EDetector()`); or a part such as `nr.SlidingWindow(200)` or `nr.RestartEvery(100)`.
             The constrained ones take "kept" and "fresh" too.
         explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
-        pending: what unanswered trials count as: "ignore" (unless given), "hallucinate", or a part.
+        pending: what unanswered trials count as: "ignore" (unless given), "hallucinate", "auto", which hallucinates
+            until silence is seen to mean no (`nr.LateOrNever()`), or a part.
         search: how a continuous domain is searched.
         refit: learn the kernel from the record, on a schedule; then nothing is proved.
         constraints: what must hold, each constraint with a posterior of its own: `nr.EveryRound(count=1)`,
@@ -331,7 +333,7 @@ def chosen_pending(pending: str | Pending) -> Pending:
     """What unanswered trials count as, by name or as a part."""
     if isinstance(pending, Pending):
         return pending
-    named = {"ignore": Ignored(), "hallucinate": Hallucinated()}
+    named = {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()}
     return named[one_of("pending", pending, named, why="Or give a part, such as `nr.Censored.within(20, minimum=0)`.")]
 
 

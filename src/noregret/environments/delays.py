@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import inspect
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -20,104 +19,21 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import Array, integer, number
+from ..delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay, amount
 from ..errors import InvalidInput
 
-LONGEST = 1e15  # mean of delays that are drawn: of longer ones no answer is ever seen
-
-
-class Delay(ABC):
-    """A distribution of delays; `in_time` where they are seconds and not rounds."""
-
-    in_time: bool = False
-
-    @abstractmethod
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
-        """The delay of one trial, in rounds (or seconds); infinity for an answer that never comes."""
-
-    def within(self, window: float) -> float | None:  # noqa: ARG002 - most know none
-        """P(delay <= window), where it is known and the same for all points and rewards; None elsewhere."""
-        return None
-
-
-@final
-@dataclass(frozen=True)
-class FixedDelay(Delay):
-    """Always the same number of rounds; b - 1 makes batches of b, asked one by one."""
-
-    rounds: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", _amount("rounds", self.rounds))
-
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - always the same
-        """The number."""
-        return self.rounds
-
-    def within(self, window: float) -> float:
-        """0 or 1."""
-        return float(self.rounds <= window)
-
-
-@final
-@dataclass(frozen=True)
-class PoissonDelay(Delay):
-    """Poisson with this mean (Verma et al., section 6)."""
-
-    mean: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", number("mean", self.mean, low=0.0, high=LONGEST))
-
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
-        """A draw."""
-        return float(rng.poisson(self.mean))
-
-    def within(self, window: float) -> float:
-        """The distribution function."""
-        from scipy.special import pdtr  # slow to import, and no simulation needs it
-
-        return float(pdtr(math.floor(window), self.mean)) if window < math.inf else 1.0
-
-
-@final
-@dataclass(frozen=True)
-class GeometricDelay(Delay):
-    """Geometric on 0, 1, 2, ... with this mean."""
-
-    mean: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mean", number("mean", self.mean, low=0.0, high=LONGEST))
-
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
-        """A draw."""
-        return float(rng.geometric(1.0 / (1.0 + self.mean)) - 1)
-
-    def within(self, window: float) -> float:
-        """1 - (mean / (1 + mean))^{window + 1}, the window rounded down."""
-        return 1.0 - (self.mean / (1.0 + self.mean)) ** (math.floor(window) + 1) if window < math.inf else 1.0
-
-
-@final
-@dataclass(frozen=True)
-class HeavyTailedDelay(Delay):
-    """P(delay >= d) = (1 + d / scale)^{-tail}, rounded down: for tail <= 1 the mean is infinite (Pareto, Lomax)."""
-
-    scale: float
-    tail: float = 1.0
-
-    def __post_init__(self) -> None:
-        for name in ("scale", "tail"):
-            object.__setattr__(self, name, number(name, getattr(self, name), low=0.0, open_low=True))
-
-    def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - depends on neither
-        """A draw."""
-        wait = self.scale * float(rng.pareto(self.tail))
-        return math.floor(wait) if wait < math.inf else wait
-
-    def within(self, window: float) -> float:
-        """1 - P(delay >= window + 1), the window rounded down."""
-        return 1.0 - (1.0 + (math.floor(window) + 1) / self.scale) ** -self.tail if window < math.inf else 1.0
+__all__ = [
+    "Delay",
+    "FixedDelay",
+    "GeometricDelay",
+    "HeavyTailedDelay",
+    "NeverAnswered",
+    "PoissonDelay",
+    "SilentNo",
+    "TimeDelay",
+    "answer_probability",
+    "make_delay",
+]
 
 
 @final
@@ -175,7 +91,7 @@ class _Function(Delay):
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
         value = self._function(*(rng, point, reward)[: self._takes])
-        return _amount("delay(...)", value)
+        return amount("delay(...)", value)
 
     @property
     def sees_reward(self) -> bool:
@@ -189,7 +105,7 @@ class _Time(Delay):
     in_time = True
 
     def __init__(self, duration: timedelta) -> None:
-        self._seconds = _amount("delay", duration.total_seconds())
+        self._seconds = amount("delay", duration.total_seconds())
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:  # noqa: ARG002 - always the same
         return self._seconds
@@ -210,7 +126,7 @@ class TimeDelay(Delay):
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
         """Seconds."""
-        return _amount("seconds(...)", self.seconds(rng, point, reward))
+        return amount("seconds(...)", self.seconds(rng, point, reward))
 
 
 def make_delay(delay: Any) -> Delay:
@@ -259,14 +175,3 @@ def answer_probability(
         raise InvalidInput("This delay is a function of the point: say at which `points`, `(n, d)`, such as all arms.")
     rng, where = np.random.default_rng(seed), np.atleast_2d(np.asarray(points, dtype=float))
     return min(float(np.mean([part.draw(rng, x, math.nan) <= m for _ in range(draws)])) for x in where)
-
-
-def _amount(name: str, value: Any) -> float:
-    if isinstance(value, float | np.floating) and value == math.inf:
-        return math.inf
-    try:
-        return number(name, value, low=0.0)
-    except InvalidInput as error:
-        raise InvalidInput(
-            f"{error} A delay is a number of rounds >= 0; infinity for an answer that never comes."
-        ) from None

@@ -21,11 +21,15 @@ from ..posterior import Belief
 from ..record import Trial
 from ..slots.memory import Prediction
 from ..slots.pending import Known, Pseudo
+from ..slots.waits import Waits
 from ..warping import AnyWarp
 from .answers import AnswersAlone
 from .aside import Aside
+from .best import BestRewards, best_at
+from .charged import Charged
 from .engines import Engine, Units
 from .policy import Policy
+from .waiting import due, standing
 
 AskedSince = Callable[[Trial], int]
 
@@ -47,6 +51,8 @@ class Ledger:
         self._of_reward = of_reward  # whether it is this channel's business which points have failed
         self.policy, self.engine, self._asked_since = policy, engine, asked_since
         self._pending, self._objective = policy.pending, policy.objective
+        self._waits = policy.pending.waits()
+        self._charged = Charged(policy.sides) if policy.objective.constraints else None
         self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
         self._drift = policy.memory.drift()
         self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
@@ -58,7 +64,7 @@ class Ledger:
         self.failed: dict[int, Trial] = {}
         self._aside: Aside | None = None  # kept from the first failure on: most studies have none
         self.least: float | None = None  # the smallest reward told
-        self._best: dict[bytes, float] | None = None  # the best rewards, by context, once they are asked for
+        self._best: BestRewards | None = None  # once they are asked for
         self._answers: AnswersAlone | None = None  # once they are asked for
         self.begin_own(0)
 
@@ -70,20 +76,24 @@ class Ledger:
 
     def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None = None) -> None:
         """A new belief, which learns everything that counts."""
+        kept = {} if self._waits is None else standing(self)
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
         self.belief: Belief[Any] = self.engine.fresh(kernel, regularization, apart=apart, drift=self._drift)
         self.belief.advance(self.engine.now)
-        if self._pending.moves:  # what stands in may look at the answers: these first
+        if self._pending.moves and self._waits is None:  # what stands in may look at the answers: these first
             self.entries = {number: entry for number, entry in self.entries.items() if number not in self.open}
         if self.entries:
-            self._learn_anew(apart)
-        if self._pending.moves:
+            self._learn_anew(apart, kept)
+        if self._pending.moves and self._waits is None:
             self._reconsider()
 
-    def _learn_anew(self, apart: bool) -> None:
-        self.entries = {number: Entry(trial, self._target_now(trial)) for number, (trial, _) in self.entries.items()}
+    def _learn_anew(self, apart: bool, kept: dict[int, float | None]) -> None:
+        self.entries = {
+            number: Entry(trial, self._kept(kept[number]) if number in kept else self._target_now(trial))
+            for number, (trial, _) in self.entries.items()
+        }
         cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
         targets = {number: target for number, (_, target) in self.entries.items()}
         if apart:  # questions in the order in which they were asked, then answers in the order in which they came
@@ -93,6 +103,9 @@ class Ledger:
         else:
             self.engine.put(self.belief, list(cells.values()), list(targets.values()))
 
+    def _kept(self, value: float | None) -> float | None:
+        return None if value is None else self._scaled(value)
+
     def restart(self, first: int) -> None:
         """Only trials from this one on count, under the policy's own kernel."""
         self.open = {number: trial for number, trial in self.open.items() if number >= first}
@@ -101,6 +114,9 @@ class Ledger:
         rewards = (entry.trial.reward for entry in self.entries.values())
         self.least = min((reward for reward in rewards if reward is not None), default=None)
         self._best = None
+        if self._waits is not None:
+            self._waits.forget(first)
+        self._recharge()
         failed, self.failed, self._aside = self.failed, {}, None
         if self._of_reward:
             self.engine.forgive_all()
@@ -123,6 +139,8 @@ class Ledger:
         for name in ("open", "fresh", "entries", "dropped", "failed"):
             setattr(other, name, getattr(self, name).copy())
         other._aside = None if self._aside is None else self._aside.copy()
+        other._waits = None if self._waits is None else self._waits.copy()
+        other._charged = None if self._charged is None else self._charged.copy()
         other._best = None
         other._answers = None if self._answers is None else self._answers.copy(engine)
         return other
@@ -136,6 +154,8 @@ class Ledger:
             # never been anything else.
             self.open[trial.number] = trial
             self.fresh.append(trial)
+            if self._waits is not None:
+                self._waits.ask(trial)
 
     def take(self, trials: list[Trial]) -> None:
         """Outcomes of trials that count, by number, and what was asked for since they were last taken in."""
@@ -155,8 +175,14 @@ class Ledger:
         for trial in trials:
             if trial.reward is None and self._of_reward:
                 self._set_aside(trial)
-        if self._pending.moves or (least != self.least and (self.dropped or self.open)):
+        if self._waits is not None:
+            self._follow(self._waits)
+        elif self._pending.moves or (least != self.least and (self.dropped or self.open)):
             self.retarget()
+
+    def _follow(self, waits: Waits) -> None:
+        for trial, target in due(self, waits):
+            self._revise(trial, target)
 
     def _resolve(self, trial: Trial) -> Entry | None:
         """The trial and its target where it is still to be learned; what was pending of it is settled."""
@@ -164,11 +190,15 @@ class Ledger:
         if self._plain:
             return None if target is None else Entry(trial, target)  # the path of most rounds
         question = self.open.pop(trial.number, None)
+        if self._waits is not None:
+            self._waits.hear(trial)
+        if self._charged is not None:
+            self._charged.hear(trial)
         if question is not None and self.fresh:
             self.fresh = [other for other in self.fresh if other is not question]
         if trial.reward is None and self._pending.failed == "worst":
             self.dropped.add(trial.number)
-            target = self._scaled(self.lowest())
+            target = self._scaled(self._worst(trial))
         elif target is None:
             self._close(trial.number)
             return None
@@ -204,7 +234,8 @@ class Ledger:
             return
         for trial in trials:
             if trial.reward is not None:
-                self._compare(trial)
+                if self._best is not None:
+                    self._best.hear(trial)
                 if self._aside is not None:
                     self._aside.answer(trial, self.engine, +1)
 
@@ -233,42 +264,35 @@ class Ledger:
             self.open = {number: trial for number, trial in self.open.items() if number >= first}
             self.fresh = [trial for trial in self.fresh if trial.number >= first]
         self.dropped.difference_update(gone)
+        if self._waits is not None:
+            self._waits.forget(first)
         if gone:
             self._best = None
-            if self._pending.moves:
+            self._recharge()
+            if self._pending.moves and self._waits is None:
                 self.retarget()
         if self._aside is not None:
             for number in [number for number in self.failed if number < first]:
                 self._aside.failure(self.failed.pop(number), self.engine, -1)
+
+    def _recharge(self) -> None:
+        if self._charged is not None:
+            self._charged.forget(entry.trial for entry in self.entries.values())
 
     # -- the best reward -----------------------------------------------------------------------------------------
 
     def best_reward(self, context: Array | None) -> float | None:
         """The best (warped) reward that counts under this very context; None before the first."""
         if self._best is None:
-            self._best = {}
-            for trial, _ in self.entries.values():
-                self._compare(trial)
-        best = self._best.get(_key_of(context))
-        return None if best is None else self.units.warped(best)
+            self._best = BestRewards(entry.trial for entry in self.entries.values())
+        return self._warped(self._best.under(context))
 
     def best_reward_at(self, points: Array, context: Array | None) -> float | None:
         """The best (warped) reward that counts at some points `(n, d)` under this context; None before the first."""
-        known, under = {point.tobytes() for point in points}, _key_of(context)
-        rewards = (
-            entry.trial.reward
-            for entry in self.entries.values()
-            if entry.trial.reward is not None
-            and entry.trial.point.tobytes() in known
-            and _key_of(entry.trial.context) == under
-        )
-        best = max(rewards, default=None)
-        return None if best is None else self.units.warped(best)
+        return self._warped(best_at((entry.trial for entry in self.entries.values()), points, context))
 
-    def _compare(self, trial: Trial) -> None:
-        if self._best is not None and trial.reward is not None:
-            key = _key_of(trial.context)
-            self._best[key] = max(trial.reward, self._best.get(key, -np.inf))
+    def _warped(self, reward: float | None) -> float | None:
+        return None if reward is None else self.units.warped(reward)
 
     # -- what trials count as ------------------------------------------------------------------------------------
 
@@ -336,11 +360,19 @@ class Ledger:
         """The smallest reward there is, as far as is known: what a failed trial counts as, where it does."""
         return self._pending.lowest(self.least, self.policy.prior_mean)
 
+    def charge(self, trial: Trial) -> float:
+        """What multipliers charge at an unanswered trial, as far as is known, reward units."""
+        values = None if self._charged is None else self._charged.nearest(trial)
+        return 0.0 if values is None else self._objective.charge(values, self.multipliers)
+
+    def _worst(self, trial: Trial) -> float:
+        return self.lowest() - self.charge(trial)
+
     def value(self, trial: Trial) -> float:
         """What a trial counts as, reward units; where it counts for the variance alone, the posterior mean."""
         value = self._objective.target(trial, self.multipliers) if self.is_answer(trial.number) else None
         if value is None:
-            value = self.lowest() if trial.state == "failed" else self._stood_for(trial)
+            value = self._worst(trial) if trial.state == "failed" else self._stood_for(trial)
         return float(self.means([trial])[0]) if value is None else value
 
     def _stood_for(self, trial: Trial) -> float | None:
@@ -373,17 +405,19 @@ class Ledger:
         if self.is_answer(trial.number):
             return self._target(trial)
         if trial.state == "failed":
-            return self._scaled(self.lowest())
+            return self._scaled(self._worst(trial))
         pseudo = self._pseudo(trial)
         return None if pseudo is None else self._of(pseudo)
 
     def _pseudo(self, trial: Trial) -> Pseudo | None:
         known = Known(
-            self.lowest(),
+            self._worst(trial),
             float(self.units.back(np.zeros(()))),
             lambda: self._asked_since(trial),
             lambda: float(self.means([trial])[0]),
             self._answers_alone,
+            lambda: self.charge(trial),
+            self._waits,
         )
         return self._pending.count_as(trial, known)
 
@@ -405,7 +439,3 @@ class Ledger:
     def _scaled(self, value: float) -> float:
         center, unit, warp = self.units
         return (value - center) / unit if warp is None else self.units.scaled(value)
-
-
-def _key_of(context: Array | None) -> bytes:
-    return b"" if context is None else context.tobytes()

@@ -20,7 +20,7 @@ from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
 from ..slots.memory import Forever, Memory, RestartOnChange
 from ..slots.objective import Objective, RewardAlone
-from ..slots.pending import Hallucinated, Ignored, Pending
+from ..slots.pending import Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.together import detects_by_rounds, joined
@@ -101,17 +101,15 @@ class Policy:
         """The policy whose reward is constraint j, from 1: what is learned of it, and by which bounds.
 
         Memory and forced rounds are those of the whole. Where fits warp rewards, those of constraints keep the border
-        at 0 in its place. What fails says nothing of a constraint, and what stands in for answers is in the units of
-        the reward, so that unanswered trials count for the variance alone, if at all.
+        at 0 in its place. What unanswered trials count as is said by `Constraints.pending_of`.
         """
         world = self.constraints
         if world is None:
             raise InvalidInput("This policy has no constraints with posteriors of their own.")
-        ignored = isinstance(self.pending, Ignored) or not world.hallucinates
         return replace(
             self,
             **world.of_channel(self, j - 1),
-            pending=Ignored() if ignored else Hallucinated(),
+            pending=world.pending_of(self, j - 1),
             score=UpperConfidenceBound(),
             refit=None if self.refit is None else self._refit_of(world, self.refit),
             constraints=None,

@@ -40,6 +40,7 @@ from .books import Books
 from .borders import less, log_probability, moved_inside, penalised, violation, with_probability
 from .envelope import Confidence, ConstantWidth, Envelope
 from .objective import MOST_CONSTRAINTS
+from .pending import Hallucinated, Ignored, Pending
 from .view import PointView, Surface, TableView
 
 LEAST_RIDGE = 1e-6  # of the prior variance, where constraint values have no noise
@@ -60,6 +61,9 @@ class Constraints(Part):
             given.
         confidence: which bounds hold for each g_j, each with its own delta; None for the policy's. A number is a
             constant multiple of the standard deviation, for which nothing is proved.
+        pending: what a value of g_j counts as that has not been told, a part, or a tuple of m, in units of g. None: for
+            the variance alone, where unanswered trials count as anything in the policy. `nr.Imputed(minimum=-1.0)`
+            where nothing is ever told of those worth -1: a discount that is only given with a purchase.
     """
 
     count: int = 1
@@ -68,6 +72,7 @@ class Constraints(Part):
     regularization: float | tuple[float, ...] | None = None
     prior_mean: float | tuple[float, ...] = 0.0
     confidence: Confidence | None = None
+    pending: Pending | tuple[Pending | None, ...] | None = None
 
     by_sign: ClassVar[bool] = False  # whether it matters only where bounds lie above 0, and not how far
     hallucinates: ClassVar[bool] = True  # whether unanswered trials may count for the variance of a constraint
@@ -88,6 +93,7 @@ class Constraints(Part):
             for kernel in self._listed("kernel", self.kernel):
                 check_kernel("kernel", kernel)
             object.__setattr__(self, "kernel", self._each("kernel", self.kernel))
+        self._check_pending()
         given: Any = self.confidence
         if isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
             object.__setattr__(self, "confidence", ConstantWidth(value=float(given)))
@@ -96,6 +102,32 @@ class Constraints(Part):
                 f"`confidence` is {shown(given)}: it must be a part of `noregret.slots.envelope`, or a number, which "
                 "multiplies the standard deviation."
             )
+
+    def _check_pending(self) -> None:
+        if self.pending is None:
+            return
+        for part in self._listed("pending", self.pending):
+            if not isinstance(part, Pending | None) or (part is not None and part.in_time):
+                raise InvalidInput(
+                    f"`pending` is {shown(part)}: it must be a part that does not look at the clock, such as "
+                    "`nr.Imputed(minimum=-1.0)`, in units of the constraint."
+                )
+        if not self.hallucinates:
+            raise InvalidInput(
+                f"`{type(self).__name__}` certifies by answers alone: leave `pending` out, or take `nr.EveryRound`."
+            )
+        object.__setattr__(self, "pending", self._each("pending", self.pending))
+
+    def pending_of(self, policy: Combination, j: int) -> Pending:
+        """What a value of constraint j, counted from 0, counts as that has not been told.
+
+        What fails says nothing of a constraint, and what stands in for rewards is in other units: of a policy's own
+        rule only whether unanswered trials count for the variance is taken over.
+        """
+        part: Pending | None = _of(self.pending, j)
+        if part is not None:
+            return replace(part, failed="aside")
+        return Ignored() if isinstance(policy.pending, Ignored) or not self.hallucinates else Hallucinated()
 
     def _listed(self, name: str, value: Any) -> list[Any]:
         """One for each constraint, or the one for all."""

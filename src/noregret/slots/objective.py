@@ -130,6 +130,10 @@ class Objective(Part):
     def target(self, trial: Trial, charges: Array) -> float | None:
         """What an answered trial counts as under these charges `(m,)`, reward units; None where it teaches nothing."""
 
+    def charge(self, constraints: Array, charges: Array) -> float:  # noqa: ARG002 - mostly nothing
+        """What a trial of these constraint values `(m,)` counts as less than its reward."""
+        return 0.0
+
     def begin(self) -> Charges:
         """The charges of the first round; mostly nothing is charged, ever."""
         return NoCharges()
@@ -222,6 +226,10 @@ class Constrained(Objective):
     def saturates(self, constraints: Array) -> bool:  # noqa: ARG002 - a linear penalty does not
         """Whether the penalty of these values is cut off."""
         return False
+
+    def charge(self, constraints: Array, charges: Array) -> float:
+        """The penalty."""
+        return self.penalty_of(constraints, charges)
 
     def target(self, trial: Trial, charges: Array) -> float | None:
         """The reward less the penalty; None where either is missing."""

@@ -16,6 +16,7 @@ from ..errors import InvalidInput
 from ..record import Trial
 from ..serialize import described
 from .base import Combination, Part
+from .waits import Waits
 
 FAILED = ("aside", "worst")
 LATE = ("drop", "accept")
@@ -54,11 +55,14 @@ class Known(NamedTuple):
     """What may be known of an unanswered trial.
 
     Attributes:
-        lowest: the smallest reward there is, as far as is known (`Pending.lowest`), reward units.
+        lowest: the smallest reward there is, as far as is known (`Pending.lowest`), less `charge`.
         prior_mean: of f, reward units: the policy's, or the one that was fitted last.
         age: questions asked after this trial's own.
         mean: gives the posterior mean at the trial, reward units.
         answers: gives the answers alone (`Pending.moves`).
+        charge: gives what is charged for violations at the trial, as far as is known: under multipliers the penalty of
+            the constraint values at the answered point nearest to it, else 0. What is learned is the reward less that.
+        waits: what the part remembers of the run (`Pending.waits`).
     """
 
     lowest: float
@@ -66,6 +70,8 @@ class Known(NamedTuple):
     age: Callable[[], int]
     mean: Callable[[], float]
     answers: Callable[[], Answers]
+    charge: Callable[[], float] = float  # 0.0
+    waits: Waits | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +97,10 @@ class Pending(Part):
     @abstractmethod
     def count_as(self, trial: Trial, known: Known) -> Pseudo | None:
         """What a trial counts as that is not answered, or whose answer came too late; None for nothing."""
+
+    def waits(self) -> Waits | None:
+        """What is remembered of a run about how long answers take, afresh; None where nothing is."""
+        return None
 
     def stand_in(self, lowest: float) -> float | None:  # noqa: ARG002 - of most there is none
         """The one reward that all unanswered trials count as, where there is one."""
@@ -246,11 +256,11 @@ class Censored(Pending):
         return super().lowest(least, prior_mean) if self.minimum is None else self.minimum
 
     def stand_in(self, lowest: float) -> float:
-        """The lowest."""
+        """The lowest, before anything is charged."""
         return lowest
 
     def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all alike
-        """The minimum, eq. 1's ytilde = 0."""
+        """The minimum, eq. 1's ytilde = 0; under multipliers less what they charge there."""
         return Pseudo(known.lowest)
 
     def proves(self, proved: str, policy: Combination) -> str:

@@ -48,6 +48,7 @@ from ..slots.explore import (
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.refit import Refit
+from ..slots.silence import Imputed, LateOrNever
 from ..slots.together import AllOf
 from ..widths.series import EvenSeries, PowerSeries, Series
 from .outside import imported
@@ -74,7 +75,7 @@ ALGORITHMS_LEFT_OUT = {
 
 BY_NAME = {  # of the slots that take a name: the tables that names stand for
     "memory": {"adaptive": "e_detector"},
-    "pending": {"ignore": "ignored", "hallucinate": "hallucinated"},
+    "pending": {"ignore": "ignored", "hallucinate": "hallucinated", "auto": "late_or_never"},
 }
 
 
@@ -172,6 +173,8 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
         "ignored": Section(Ignored, {}, _FAILED),
         "hallucinated": Section(Hallucinated, {}, _FAILED),
         "nearest_means": Section(NearestMeans, {}, {"neighbours": int, **_FAILED}),
+        "imputed": Section(Imputed, {}, {"minimum": float, "answer": float, **_FAILED}),
+        "late_or_never": Section(LateOrNever, {}, {"minimum": float, "answer": float, **_FAILED}),
         "censored": Section(Censored.within, {"window": float, "minimum": float}, {"late": str}),
     }),
     "width": (Confidence, {

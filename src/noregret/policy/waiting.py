@@ -1,0 +1,63 @@
+"""What becomes of unanswered trials from round to round, where a part remembers how long answers take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..checks import Array
+from ..record import Trial
+from ..slots.waits import Waits
+from .engines.base import Units
+
+
+class Accounts(Protocol):
+    """A ledger, as far as it matters here."""
+
+    units: Units
+    open: dict[int, Trial]
+
+    @property
+    def entries(self) -> Mapping[int, Any]:
+        """What counts, by number of the trial, each with a `target`."""
+
+    def means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of what is learned, reward units, `(n,)`."""
+
+    def charge(self, trial: Trial) -> float:
+        """What multipliers charge there."""
+
+    def lowest(self) -> float:
+        """The smallest reward."""
+
+
+def due(ledger: Accounts, waits: Waits) -> list[tuple[Trial, float | None]]:
+    """The unanswered trials that count as something else from now on, and as what, in the belief's units.
+
+    All means are taken before any of them moves: which trial comes first makes no difference, and a posterior at points
+    is solved once.
+    """
+    trials = [ledger.open[number] for number in waits.moving() if number in ledger.entries]
+    if not trials:
+        return []
+    ages = waits.ages([trial.number for trial in trials])
+    charges = np.array([ledger.charge(trial) for trial in trials])
+    values = waits.values(ages, ledger.means(trials), charges, ledger.lowest())
+    scaled = ledger.units.scaled
+    targets = [None if value is None else scaled(value) for value in values]
+    return [
+        (trial, target)
+        for trial, target in zip(trials, targets, strict=True)
+        if target != ledger.entries[trial.number].target
+    ]
+
+
+def standing(ledger: Accounts) -> dict[int, float | None]:
+    """What unanswered trials count as now, reward units: a belief that is made anew goes on from there."""
+    entries = {number: ledger.entries[number].target for number in ledger.open if number in ledger.entries}
+    return {
+        number: None if target is None else float(ledger.units.back(np.array(target)))
+        for number, target in entries.items()
+    }

@@ -1,0 +1,240 @@
+"""Unanswered trials where silence may mean no: what has not been answered by now is worth less, and at last nothing.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| s | `minimum` | what a trial is worth that is never answered, reward units | scalar |
+| v | `answer` | what an answer is worth on average, reward units | scalar |
+| mu | `means` | posterior mean of what a trial is worth | (n,) |
+| q | | probability that it is ever answered: mu = s + q (v - s) | (n,) |
+| F | `law` | P(delay <= age) of the answers that come | |
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar, Self, final
+
+import numpy as np
+
+from ..checks import LARGEST_REWARD, Array, IndexArray, number, settle, shown
+from ..delays import Delay
+from ..errors import InvalidInput
+from ..record import Trial
+from ..serialize import described
+from .pending import Known, Pending, Pseudo
+from .waits import Arrivals, Waits
+
+LEAST, MOST = 0.02, 0.98  # between which q is taken: no point is given up, or believed in, for good
+FEWEST = 5  # answers without which nothing is said of silence
+OLD = 0.95  # share of the answers that have come by the age from which on a trial is old
+EVENTUALLY = 0.8  # share of old trials that are answered, at least, where delays have nothing to do with rewards
+EVIDENCE = math.log(100.0)  # nats of evidence against that, from which on silence means no
+LOW = 0.25  # of the way from s to v: an answer worth no more is a no that was told
+FEW = 0.05  # share of the answers that may be
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Silent(Pending):
+    """What the two parts share.
+
+    Attributes:
+        minimum: s, what a trial is worth that is never answered, reward units; None for the smallest reward told so
+            far (the prior mean before the first).
+        answer: v, what an answer is worth, reward units; None for the average of those that came.
+        delay: the law of the delays of the answers that come, where it is known, a part of
+            `noregret.environments.delays`; None to estimate it from the record.
+    """
+
+    minimum: float | None = 0.0
+    answer: float | None = None
+    delay: Delay | None = None
+
+    moves: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("minimum", "answer"):
+            if getattr(self, name) is not None:
+                value = number(name, getattr(self, name), low=-LARGEST_REWARD, high=LARGEST_REWARD)
+                settle(self, **{name: value})
+        if self.delay is not None and (not isinstance(self.delay, Delay) or self.delay.within(0.0) is None):
+            raise InvalidInput(
+                f"`delay` is {shown(self.delay)}: it must be a law of delays in questions, such as "
+                "`noregret.environments.delays.GeometricDelay(10.0)`, or None to have it learned from the record."
+            )
+
+    def lowest(self, least: float | None, prior_mean: float) -> float:
+        """What silence is worth."""
+        return super().lowest(least, prior_mean) if self.minimum is None else self.minimum
+
+    def turned(self) -> Self:
+        """Both values with the other sign."""
+        return replace(self, minimum=_turned(self.minimum), answer=_turned(self.answer))
+
+    @abstractmethod
+    def waits(self) -> Silence:
+        """What is remembered of a run."""
+
+    def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all that counts is known of it
+        """What is expected of it now."""
+        if known.waits is None:
+            raise InvalidInput(f"`{type(self).__name__}` counts trials by what it remembers of the run (`waits`).")
+        ages, means, charges = np.array([known.age()]), np.array([known.mean()]), np.array([known.charge()])
+        return Pseudo(known.waits.values(ages, means, charges, known.lowest)[0])
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Imputed(_Silent):
+    """An observation of what it is expected to be worth by now, where silence means no: conversions, clicks, buys.
+
+    A trial is answered with probability q, after a delay with the law F, and is worth v then; otherwise it is worth s
+    and nobody ever says so. Of one that has been silent for `a` questions it is expected that it is worth
+
+        E[y | no answer by age a] = s + (v - s) q (1 - F(a)) / (1 - q F(a)),    q = (mu - s) / (v - s),
+
+    with mu the posterior mean of the round before, these values included (v = 1 and s = 0 for conversions). It begins
+    as the posterior mean and ends as s, once all answers have come that will. No window is needed. F is estimated from
+    the record; before the first answer comes, a trial counts as the posterior mean. Nothing is proved.
+
+    Attributes:
+        minimum, answer, delay: s, v and the law of F.
+    """
+
+    def waits(self) -> Silence:
+        """How long answers took."""
+        return Silence(self, always=True)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class LateOrNever(_Silent):
+    """`Hallucinated` until it is evident that some answers never come and that these are the bad ones; then `Imputed`.
+
+    Where delays have nothing to do with rewards every trial is answered that is old enough. A trial is old once 95% of
+    the answers that come would have come, by the estimated law of delays. Silence means no as long as both hold:
+
+    - of n old trials too few, k, are answered: the likelihood of k under a uniform probability of an answer is at
+      least 100 times that under 0.8. Were it 0.8 or more, this would ever happen with probability at most about
+      0.01 (Ville's inequality; about, since the law is estimated).
+    - hardly any answers, at most 5%, are themselves a no: worth less than a quarter of the way from s to v. Where a no
+      is told as a yes is, missing answers are merely lost.
+
+    Not before five answers have come. A function of the record alone. Nothing is proved.
+
+    Attributes:
+        minimum, answer, delay: as of `Imputed`.
+    """
+
+    hallucinates: ClassVar[bool] = True
+
+    def waits(self) -> Silence:
+        """How long answers took, and whether they come."""
+        return Silence(self, always=False)
+
+
+@final
+class Silence(Waits):
+    """What is made of the answers that came, in one run.
+
+    Attributes:
+        evident: whether silence means no, as far as is known.
+    """
+
+    def __init__(self, part: _Silent, *, always: bool) -> None:
+        self._part, self._always = part, always
+        self._arrivals = Arrivals(part.delay)
+        self._sum = 0.0  # of the rewards told
+        self._least = math.inf
+        self._reach: float = 0  # the age from which on trials counted as final, when it was last asked
+        self._last = 0  # how many questions there were then
+        self.evident = always
+
+    def ask(self, trial: Trial) -> None:
+        """One more."""
+        self._arrivals.ask(trial)
+
+    def hear(self, trial: Trial) -> None:
+        """One answered, or failed."""
+        before = len(self._arrivals.told)
+        self._arrivals.hear(trial)
+        for reward in self._arrivals.told[before:]:
+            self._sum += reward
+            if reward < self._least:
+                self._least = reward
+                if self._part.minimum is None:
+                    self._reach = math.inf  # all trials move, final or not
+
+    def forget(self, first: int) -> None:
+        """Of those before nothing is heard any more."""
+        self._arrivals.forget(first)
+
+    def moving(self) -> list[int]:
+        """All that are not final, and those that were not when this was last called."""
+        arrivals = self._arrivals
+        if arrivals.refresh() and not self._always and (evident := self._is_evident()) is not self.evident:
+            self.evident, self._reach = evident, math.inf
+        reach = max(self._reach, arrivals.law.settled) + arrivals.asked - self._last
+        self._last, self._reach = arrivals.asked, arrivals.law.settled if self.evident else 0
+        found = []
+        for trial, place in reversed(arrivals.open.items()):
+            if arrivals.asked - 1 - place > reach:
+                break
+            found.append(trial)
+        return found[::-1]
+
+    def ages(self, numbers: list[int]) -> IndexArray:
+        """Of unanswered trials."""
+        return self._arrivals.asked - 1 - np.array([self._arrivals.open[number] for number in numbers], dtype=np.intp)
+
+    def values(self, ages: IndexArray, means: Array, charges: Array, lowest: float) -> list[float | None]:
+        """E[y | no answer by this age]."""
+        if not self.evident:
+            return [None] * len(ages)
+        count = len(self._arrivals.told)
+        if self._part.answer is None and not count:
+            return means.tolist()  # type: ignore[no-any-return]  # an array of floats
+        low = lowest - charges
+        rise = (self._sum / count if self._part.answer is None else self._part.answer) - lowest
+        if rise == 0.0:
+            return low.tolist()  # type: ignore[no-any-return]  # likewise
+        q = np.clip((means - low) / rise, LEAST, MOST)
+        later = self._arrivals.law.later(ages)
+        silent = low + rise * q * later / (1.0 - q * (1.0 - later))
+        return np.where(ages >= self._arrivals.law.settled, low, silent).tolist()  # type: ignore[no-any-return]
+
+    def _is_evident(self) -> bool:
+        """Whether too few old trials are answered, and hardly any of the answers is a no."""
+        arrivals = self._arrivals
+        told = len(arrivals.told)
+        if told < FEWEST:
+            return False
+        n, k = arrivals.by_age(arrivals.law.reaches(OLD))
+        if k >= EVENTUALLY * n or _evidence(n, k) < EVIDENCE:
+            return False
+        low = self._least if self._part.minimum is None else self._part.minimum
+        high = self._sum / told if self._part.answer is None else self._part.answer
+        is_no: Callable[[float], bool] = lambda reward: (reward - low) * (high - low) <= LOW * (high - low) ** 2  # noqa: E731
+        return sum(map(is_no, arrivals.told)) <= FEW * told
+
+    def copy(self) -> Silence:
+        """An independent one in the same state."""
+        other = Silence.__new__(Silence)
+        other.__dict__.update(self.__dict__)
+        other._arrivals = self._arrivals.copy()
+        return other
+
+
+def _turned(value: float | None) -> float | None:
+    return None if value is None else 0.0 - value
+
+
+def _evidence(n: int, k: int) -> float:
+    """Log of the likelihood of k answers of n, averaged over a uniform probability, over that of `EVENTUALLY`."""
+    mixture = math.lgamma(k + 1) + math.lgamma(n - k + 1) - math.lgamma(n + 2)  # log B(k + 1, n - k + 1)
+    return mixture - k * math.log(EVENTUALLY) - (n - k) * math.log1p(-EVENTUALLY)
