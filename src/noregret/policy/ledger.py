@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import Array, shown
-from ..errors import InvalidInput
+from ..checks import Array
 from ..fitting import Standardization
 from ..kernels import Kernel
 from ..posterior import Belief
@@ -29,7 +28,7 @@ from .best import BestRewards, best_at
 from .charged import Charged
 from .engines import Engine, Units
 from .policy import Policy
-from .waiting import due, standing
+from .waiting import checked_value, due, standing
 
 AskedSince = Callable[[Trial], int]
 
@@ -422,19 +421,8 @@ class Ledger:
         return self._pending.count_as(trial, known)
 
     def _of(self, pseudo: Pseudo) -> float | None:
-        if not isinstance(pseudo, Pseudo):
-            raise InvalidInput(
-                f"`{type(self._pending).__name__}.count_as` returned {shown(pseudo)}: it must be a `Pseudo(value)`, "
-                "`Pseudo(None)` for the variance alone, or None for nothing."
-            )
-        if pseudo.value is None and not self._pending.hallucinates:
-            name = type(self._pending).__name__
-            raise InvalidInput(
-                f"`{name}` counts a trial for the variance alone (`Pseudo(None)`) and does not say that it ever "
-                "does: set "
-                f"`hallucinates = True` in the class, or return None where a trial is to count as nothing."
-            )
-        return None if pseudo.value is None else self._scaled(pseudo.value)
+        value = checked_value(pseudo, self._pending)
+        return None if value is None else self._scaled(value)
 
     def _scaled(self, value: float) -> float:
         center, unit, warp = self.units

@@ -1,4 +1,4 @@
-"""What becomes of unanswered trials from round to round, where a part remembers how long answers take."""
+"""What becomes of unanswered trials from round to round, and what parts may say of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..checks import Array
+from ..checks import Array, shown
+from ..errors import InvalidInput
 from ..record import Trial
+from ..slots.pending import Pending, Pseudo
 from ..slots.waits import Waits
 from .engines.base import Units
 
@@ -61,3 +63,20 @@ def standing(ledger: Accounts) -> dict[int, float | None]:
         number: None if target is None else float(ledger.units.back(np.array(target)))
         for number, target in entries.items()
     }
+
+
+def checked_value(pseudo: Pseudo, part: Pending) -> float | None:
+    """The value that a part gives an unanswered trial, reward units; None for the variance alone; errors otherwise."""
+    if not isinstance(pseudo, Pseudo):
+        raise InvalidInput(
+            f"`{type(part).__name__}.count_as` returned {shown(pseudo)}: it must be a `Pseudo(value)`, "
+            "`Pseudo(None)` for the variance alone, or None for nothing."
+        )
+    if pseudo.value is None and not part.hallucinates:
+        name = type(part).__name__
+        raise InvalidInput(
+            f"`{name}` counts a trial for the variance alone (`Pseudo(None)`) and does not say that it ever "
+            "does: set "
+            f"`hallucinates = True` in the class, or return None where a trial is to count as nothing."
+        )
+    return pseudo.value

@@ -60,10 +60,11 @@ class _Silent(Pending):
             if getattr(self, name) is not None:
                 value = number(name, getattr(self, name), low=-LARGEST_REWARD, high=LARGEST_REWARD)
                 settle(self, **{name: value})
-        if self.delay is not None and (not isinstance(self.delay, Delay) or self.delay.within(0.0) is None):
+        if self.delay is not None and (not isinstance(self.delay, Delay) or self.delay.within(math.inf) != 1.0):
             raise InvalidInput(
-                f"`delay` is {shown(self.delay)}: it must be a law of delays in questions, such as "
-                "`noregret.environments.delays.GeometricDelay(10.0)`, or None to have it learned from the record."
+                f"`delay` is {shown(self.delay)}: it must be the law of the delays, in questions, of the answers that "
+                "do come, such as `noregret.environments.delays.GeometricDelay(10.0)`, or None to have it learned from "
+                "the record."
             )
 
     def lowest(self, least: float | None, prior_mean: float) -> float:
