@@ -12,7 +12,7 @@ import pytest
 import noregret as nr
 from noregret import checks, metrics, serialize
 from noregret.baselines import Admmbo, BanditOco
-from noregret.environments import even_changes
+from noregret.environments import delays, even_changes
 from noregret.kernels.wrapped import Multiplied, Stretched
 from noregret.policy import Policy
 from noregret.slots.envelope import (
@@ -216,6 +216,12 @@ DESCRIBED = [
     nr.Ignored(failed=S("worst")),
     nr.Hallucinated(),
     nr.NearestMeans(neighbours=W(2)),
+    nr.Imputed(minimum=W(0), answer=W(1), delay=delays.FixedDelay(W(2))),
+    delays.FixedDelay(W(2)),
+    delays.GeometricDelay(W(2)),
+    delays.PoissonDelay(W(2)),
+    delays.HeavyTailedDelay(scale=W(2), tail=W(1)),
+    nr.LateOrNever(minimum=F(0), failed=S("worst")),
     nr.Censored(minimum=W(0), window=W(5), in_time=B(False), late=S("drop")),
     nr.Censored.within(W(5), minimum=F(0)),
     RewardAlone(),

@@ -83,6 +83,7 @@ def test_every_field_of_a_part_is_an_entry(name, table):
     own = {  # what the file knows is left out
         "scaled": ["factor", "kernel"], "active": ["parameters", "kernel"], "rounded": ["kernel"],
         "for_parameters": ["kernel", "lengthscale", "choices"],
+        "imputed": ["minimum", "answer", "failed"], "late_or_never": ["minimum", "answer", "failed"],  # law: learned
     }  # fmt: skip
     if name in own:
         assert table.entries == own[name]
@@ -192,6 +193,12 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
             'pending = { type = "nearest_means", neighbours = 2 }',
             "pending",
             nr.NearestMeans(neighbours=2, failed="worst"),
+        ),
+        ('pending = "auto"', "pending", nr.LateOrNever(failed="worst")),
+        (
+            'pending = { type = "imputed", minimum = -1.0, answer = 2.0 }',
+            "pending",
+            nr.Imputed(minimum=-1.0, answer=2.0, failed="worst"),
         ),
         (
             'pending = { type = "censored", window = 2.0, minimum = -1.0 }',
@@ -307,7 +314,7 @@ def test_kernels_from_a_file(folder, table, kernel):
             "[policy] [memory] Expected `int`, got `str` - at `rounds`",
         ),
         (["memory = { type = 'sliding_window', rounds = 0 }"], "[policy] [memory] `rounds` is 0"),
-        (["pending = 'halucinate'"], "'ignore', 'hallucinate'. Did you mean 'hallucinate'?"),
+        (["pending = 'halucinate'"], "'ignore', 'hallucinate', 'auto'. Did you mean 'hallucinate'?"),
         (["pending = { type = 'ignored', failed = 'best' }"], "[policy] [pending] `failed` is 'best'"),
         (["width = 'finit'"], "[policy] `width` is 'finit': it must be one of 'finite', 'compact', 'rkhs'"),
         (["scale = 'big'"], "Expected `float`, got `str` - at `scale`"),

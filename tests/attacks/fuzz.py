@@ -442,6 +442,13 @@ def parts():
     yield Target(
         "NearestMeans", nr.NearestMeans, {"neighbours": w(2), "failed": o("aside", "text")}, with_slot("pending")
     )
+    for part in (nr.Imputed, nr.LateOrNever):
+        yield Target(
+            part.__name__,
+            part,
+            {"minimum": n(0.0, optional=True), "answer": n(1.0, optional=True), "failed": o("aside", "text")},
+            with_slot("pending"),
+        )
     yield Target("PowerLaw", nr.PowerLaw, {"constant": n(), "exponent": n(-0.5)}, lambda law: [law(1), law(10**6)])
     yield Target("PowerSeries", nr.PowerSeries, {"power": n(2.0)}, with_slot("series"))
     yield Target("EvenSeries", nr.EvenSeries, {"rounds": w(2)}, with_slot("series"))

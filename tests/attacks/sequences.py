@@ -37,6 +37,7 @@ from noregret.slots.memory import (
 )
 from noregret.slots.objective import AdditivePenalty, Constrained, MultiplicativePenalty, RewardAlone
 from noregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
+from noregret.slots.silence import Imputed, LateOrNever
 
 OPERATIONS = 30
 LOWEST = -1.5
@@ -85,7 +86,9 @@ def some_pending(rng):
         dataclasses.replace(censored, failed=failed),
         dataclasses.replace(censored, failed=failed),
         NearestMeans(failed=failed, neighbours=int(rng.integers(1, 4))),
-    ][rng.integers(5)]
+        Imputed(failed=failed, minimum=minimum),
+        LateOrNever(failed=failed, minimum=minimum),
+    ][rng.integers(7)]
 
 
 def some_memory(rng):
@@ -290,17 +293,31 @@ class Reference:
                 if isinstance(pending, Hallucinated):
                     found.append((trial, None))
                 elif isinstance(pending, Censored):
-                    found.append((trial, self.lowest))
-                elif isinstance(pending, NearestMeans):
+                    found.append((trial, self.lowest - self.charge(trial)))
+                elif isinstance(pending, NearestMeans | Imputed | LateOrNever):
                     found.append((trial, 0.0))  # filled in later
             elif trial.state == "failed":
                 if pending.failed == "worst":
-                    found.append((trial, self.lowest))
+                    found.append((trial, self.lowest - self.charge(trial)))
             elif self.answered(trial):
                 found.append((trial, self.target(trial)))
             elif self.target(trial) is not None:
-                found.append((trial, self.lowest))
+                found.append((trial, self.lowest - self.charge(trial)))
         return found
+
+    def charge(self, trial):
+        """What a trial without an answer of its own is charged under multipliers: as the nearest ones with one."""
+        known = [t for t in self.trials[self.first :] if self.answered(t) and t.constraints is not None]
+        if not known or not isinstance(self.policy.objective, Constrained):
+            return 0.0
+        sides = np.where(self.policy.sides > 0.0, self.policy.sides, 1.0)
+        rows = np.array([row_of(t) for t in known]) / sides
+        distances = np.linalg.norm(rows - row_of(trial) / sides, axis=1)
+        places = {}
+        for i in np.flatnonzero(distances <= distances.min() + 1e-12):
+            places.setdefault(rows[i].tobytes(), []).append(known[i].constraints)
+        values = np.mean([np.mean(told, axis=0) for told in places.values()], axis=0)
+        return -self.target(trial._replace(reward=0.0, constraints=values))
 
     def limit(self, study, rows, j):
         """Bounds of constraint j by dense solves, under the kernel that is in use."""
@@ -340,7 +357,12 @@ class Reference:
             return (float(to(reward)) - center) / unit
 
         data = self.data()
-        known = [(t, scaled(y)) for t, y in data if y is not None]
+        if isinstance(self.policy.pending, Imputed | LateOrNever):  # by what is remembered of the whole run
+            counted = {t.number: ledger.entries[t.number].target for t, _ in data if t.state == "pending"}
+            data = [(t, counted.get(t.number, y)) for t, y in data]
+            known = [(t, y if t.number in counted else scaled(y)) for t, y in data if y is not None]
+        else:
+            known = [(t, scaled(y)) for t, y in data if y is not None]
         mean, std = self._solve(setting, known, rows)
         if isinstance(self.policy.pending, NearestMeans):
             filled = [

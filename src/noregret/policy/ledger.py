@@ -20,7 +20,6 @@ from ..posterior import Belief
 from ..record import Trial
 from ..slots.memory import Prediction
 from ..slots.pending import Known, Pseudo
-from ..slots.waits import Waits
 from ..warping import AnyWarp
 from .answers import AnswersAlone
 from .aside import Aside
@@ -174,14 +173,18 @@ class Ledger:
         for trial in trials:
             if trial.reward is None and self._of_reward:
                 self._set_aside(trial)
-        if self._waits is not None:
-            self._follow(self._waits)
-        elif self._pending.moves or (least != self.least and (self.dropped or self.open)):
-            self.retarget()
+        self._follow(lowered=least != self.least)
 
-    def _follow(self, waits: Waits) -> None:
-        for trial, target in due(self, waits):
-            self._revise(trial, target)
+    def _follow(self, *, lowered: bool) -> None:
+        """What unanswered trials count as by now."""
+        recharged = self._charged is not None and self._charged.is_news()
+        if self._waits is not None:
+            for trial, target in due(self, self._waits, everything=recharged):
+                self._revise(trial, target)
+        elif self._pending.moves or (lowered and (self.dropped or self.open)):
+            self.retarget()
+        elif recharged:
+            self._revalue([number for number in (*self.open, *self.dropped) if number in self.entries])
 
     def _resolve(self, trial: Trial) -> Entry | None:
         """The trial and its target where it is still to be learned; what was pending of it is settled."""
@@ -191,8 +194,6 @@ class Ledger:
         question = self.open.pop(trial.number, None)
         if self._waits is not None:
             self._waits.hear(trial)
-        if self._charged is not None:
-            self._charged.hear(trial)
         if question is not None and self.fresh:
             self.fresh = [other for other in self.fresh if other is not question]
         if trial.reward is None and self._pending.failed == "worst":
@@ -204,6 +205,8 @@ class Ledger:
         elif question is not None and not self._pending.counts(trial, lambda: self._asked_since(trial)):
             self.dropped.add(trial.number)  # too late: what stood in for it stays
             return None if trial.number in self.entries else self._stands_in(question)
+        if self._charged is not None:
+            self._charged.hear(trial)
         if trial.number not in self.entries:
             return Entry(trial, target)
         if self.entries[trial.number].target is None:  # it comes in only now
@@ -270,6 +273,8 @@ class Ledger:
             self._recharge()
             if self._pending.moves and self._waits is None:
                 self.retarget()
+            elif self._charged is not None:
+                self._follow(lowered=False)
         if self._aside is not None:
             for number in [number for number in self.failed if number < first]:
                 self._aside.failure(self.failed.pop(number), self.engine, -1)

@@ -35,13 +35,15 @@ class Accounts(Protocol):
         """The smallest reward."""
 
 
-def due(ledger: Accounts, waits: Waits) -> list[tuple[Trial, float | None]]:
+def due(ledger: Accounts, waits: Waits, *, everything: bool) -> list[tuple[Trial, float | None]]:
     """The unanswered trials that count as something else from now on, and as what, in the belief's units.
 
-    All means are taken before any of them moves: which trial comes first makes no difference, and a posterior at points
-    is solved once.
+    Only those that may have moved are looked at, unless `everything` may. All means are taken before any of them moves:
+    which trial comes first makes no difference, and a posterior at points is solved once.
     """
-    trials = [ledger.open[number] for number in waits.moving() if number in ledger.entries]
+    moving = waits.moving()
+    numbers = list(ledger.open) if everything else moving
+    trials = [ledger.open[number] for number in numbers if number in ledger.entries]
     if not trials:
         return []
     ages = waits.ages([trial.number for trial in trials])

@@ -11,15 +11,16 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | | `Watch` | `see`, `reset`, `copy` | `predicts`, `cut`, `refitted`, `evidence` |
 | `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `uniform`, `ever` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
-| | | | `check_reward`, `proves` |
-| `objective` | `Objective` | `target` | `begin`, `constraints`, `kernels`, `revises`, `proved`, `looks_back` |
+| | | | `check_reward`, `proves`, `waits` |
+| | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | |
+| `objective` | `Objective` | `target` | `begin`, `charge`, `constraints`, `kernels`, `revises`, `proved`, `looks_back` |
 | | `Charges` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
 | | `Confidence` | `bounds` | likewise |
 | | `Bounds` | `__call__` | `width`, `pointwise`, `moves` |
 | | `Guess` | `check`, `copy` | |
 | `constraints` | `Constraints` | `judged`, `on_points` | `begin`, `placed`, `beside`, `certain`, `of_channel` |
-| | | | `hallucinates` |
+| | | | `hallucinates`, `pending_of` |
 | | `Books` | - | `hear`, `asked`, `forget_before`, `copy`, `prices` |
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
 | | `Score` | `on_table`, `on_points` | `draws`, `in_rewards`, `placed` |
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from .pending import Answers, Known, Pending, Pseudo
     from .scores import PointwiseScore, Score
     from .view import PointView, Surface, TableView, View
+    from .waits import Waits
 
 _HOME = {
     "base": "Part",
@@ -61,6 +63,7 @@ _HOME = {
     "pending": "Answers Known Pending Pseudo",
     "scores": "PointwiseScore Score",
     "view": "PointView Surface TableView View",
+    "waits": "Waits",
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names.split()}
 
@@ -94,6 +97,7 @@ __all__ = [
     "Symmetric",
     "TableView",
     "View",
+    "Waits",
     "Watch",
     "Width",
     "Window",

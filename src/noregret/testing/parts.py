@@ -238,7 +238,7 @@ def check_pending(study: Study) -> None:
             )
         alone = pending.stand_in(ledger.lowest())
         promise(
-            alone is None or (pseudo is not None and pseudo.value == alone),
+            alone is None or (pseudo is not None and pseudo.value == alone - ledger.charge(trial)),
             f"`{name}.stand_in` says that all unanswered trials count as {alone}, and trial {trial.number} counts as "
             f"{pseudo}.",
         )
