@@ -169,6 +169,7 @@ WORLDS = {
     "restarts": (ARMS, None, {"memory": nr.RestartEvery(30)}),
     "box, window": (BOX, None, {"memory": nr.SlidingWindow(20)}),
     "fits": (ARMS, None, {"refit": nr.Refit(every=10)}),
+    "drift": (ARMS, None, {"memory": nr.Discount(0.02)}),
 }
 
 

@@ -13,7 +13,8 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |
 | | | | `check_reward`, `proves`, `waits` |
 | | `Waits` | `ask`, `hear`, `forget`, `moving`, `ages`, `values`, `copy` | |
-| `objective` | `Objective` | `target` | `begin`, `charge`, `constraints`, `kernels`, `revises`, `proved`, `looks_back` |
+| `objective` | `Objective` | `target` | `begin`, `charge`, `constraints`, `kernels`, `revises`, `proved` |
+| | | | `looks_back` |
 | | `Charges` | `hear`, `advance`, `put_back`, `copy` | `values`, `saturated`, `kernel`, `noise_factor`, `began` |
 | `confidence` | `Width` | `width` | `valid_for`, `suits`, `for_all_at_once`, `guess`, `recent`, `hallucinated` |
 | | `Confidence` | `bounds` | likewise |
