@@ -137,6 +137,11 @@ class UniformExploration(Explore):
         """Line 6."""
         return self.xi > 0.0 and uniform <= self.xi * math.sqrt(history)
 
+    @property
+    def uniform(self) -> bool:
+        """Unless xi = 0."""
+        return self.xi > 0.0
+
 
 @final
 @described

@@ -1,0 +1,298 @@
+"""Representative fillings of every slot, and which pairs of them are refused for which reason.
+
+The one list behind the tests of all pairs and the table in docs/composition.md, which `python -m
+tests.composition.write` writes.
+"""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import NamedTuple
+
+import noregret as nr
+from noregret.policy.policy import Policy
+from noregret.slots.envelope import CompactBayes, ConstantWidth, DriftBayes, FiniteBayes, PointwiseBayes, ScheduledWidth
+from noregret.slots.explore import UncertaintySampling, UniformExploration
+from noregret.slots.objective import AdditivePenalty, MultiplicativePenalty
+from noregret.slots.scores import (
+    ExpectedImprovement,
+    PosteriorDeviation,
+    PosteriorMean,
+    ProbabilityOfImprovement,
+    ThompsonSample,
+)
+from noregret.testing.driver import Driver
+from noregret.widths.delayed import CensoredWidth, Inflated
+from noregret.widths.gains import RealisedGain
+from noregret.widths.periods import PeriodRkhs
+from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+
+NOISE = 0.1
+ARMS, BOX = nr.Arms.grid(0, 1, 9), nr.Box(0.0, 1.0)
+SPACE = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 3), kind=nr.Choice("a", "b"))
+SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
+DOMAINS = {
+    "arms": (ARMS, None),
+    "arms under a table of contexts": (ARMS, nr.Arms.grid(0, 1, 3)),
+    "arms under contexts of a box": (ARMS, nr.Box(0.0, 1.0)),
+    "box": (BOX, None),
+    "box under contexts of a box": (BOX, nr.Box(0.0, 1.0)),
+    "space": (SPACE, None),
+}
+
+
+def base(where: str = "arms") -> Policy:
+    """GP-UCB of a constant width, on one of the domains."""
+    domain, context = DOMAINS[where]
+    columns = domain.dimension + (0 if context is None else context.dimension)
+    kernel = nr.Matern(2.5, [0.3] * columns)
+    return nr.gp_ucb(domain, kernel, noise=NOISE, context=context, width=ConstantWidth(value=2.0), search=SEARCH)
+
+
+class Filling(NamedTuple):
+    """One way to fill a slot.
+
+    Attributes:
+        slot: that it fills.
+        name: of the row in the table, a code or a few words.
+        put: gives a policy with it; the second argument is the slot that the other one of a pair fills.
+    """
+
+    slot: str
+    name: str
+    put: Callable[[Policy, str], Policy]
+
+
+def _using(slot: str, name: str, part: object) -> Filling:
+    return Filling(slot, name, lambda policy, other: policy.using(**{slot: part}))
+
+
+def _by_log_probability(policy: Policy, other: str) -> Policy:
+    score = {} if other == "score" else {"score": ExpectedImprovement()}  # which it is for
+    return policy.using(constraints=nr.EveryRound(rule="probability", noise=NOISE), **score)
+
+
+def _safe(policy: Policy, other: str) -> Policy:
+    domain = policy.domain
+    start = domain.points[:2] if isinstance(domain, nr.Arms) else domain.inside("start", [domain.lower, domain.upper])
+    return policy.using(constraints=nr.Safe(start=start, noise=NOISE))
+
+
+def _compact(policy: Policy, other: str) -> Policy:
+    columns = policy.domain.dimension + (0 if policy.context is None else policy.context.dimension)
+    return policy.using(confidence=CompactBayes(dimension=columns, side=1.0, log_a=1.0, b=5.0))
+
+
+def _penalty(penalty: Callable[..., object]) -> Callable[[Policy, str], Policy]:
+    return lambda policy, other: policy.using(objective=penalty(epoch=3, epochs=4))
+
+
+OWN = nr.Refit(every=5, restarts=0, outputs="own", standardize=False, prior="none")
+CENSORED_WIDTH = CensoredWidth(window=2, reward_bound=1.0, norm_bound=1.0, noise=NOISE, ridge_large=False, ridge=0.01)
+FILLINGS = [
+    _using("memory", "`RestartAt`", nr.RestartAt((4,))),
+    _using("memory", "`RestartEvery`", nr.RestartEvery(6)),
+    _using("memory", "`RestartDoubling`", nr.RestartDoubling(5, ridge=True)),
+    _using("memory", "`SlidingWindow`", nr.SlidingWindow(6)),
+    Filling("memory", "`RestartOnChange`", lambda policy, other: policy.detecting_changes(threshold=0.1, ridge=0.1)),
+    _using("memory", "`EDetector`", nr.EDetector(delta=0.9)),
+    _using("memory", "`Discount`", nr.Discount(0.05)),
+    _using("memory", "`DriftBank`", nr.DriftBank((0.0, 0.1))),
+    _using("memory", "`AllOf` window, detector, discount",
+           nr.AllOf((nr.SlidingWindow(6), nr.EDetector(delta=0.9), nr.Discount(0.05)))),
+    _using("explore", "`UniformExploration`", UniformExploration(0.8)),
+    _using("explore", "`UncertaintySampling`", UncertaintySampling(3)),
+    _using("explore", "`InitialDesign`", nr.InitialDesign(3)),
+    _using("explore", "`CoordinateSearch`", nr.CoordinateSearch(every=3, after=3, steps=8)),
+    _using("explore", "`InTurn`", nr.InTurn((nr.InitialDesign(2), UniformExploration(0.5)))),
+    _using("pending", "`Ignored(failed='worst')`", nr.Ignored(failed="worst")),
+    _using("pending", "`Hallucinated`", nr.Hallucinated()),
+    _using("pending", "`NearestMeans`", nr.NearestMeans()),
+    _using("pending", "`Censored`", nr.Censored(minimum=None, window=2.0)),
+    Filling("objective", "`MultiplicativePenalty`", _penalty(MultiplicativePenalty)),
+    Filling("objective", "`AdditivePenalty`", _penalty(lambda **more: AdditivePenalty(step=0.5, **more))),
+    _using("confidence", "`FiniteBayes`", FiniteBayes(size=27)),
+    Filling("confidence", "`CompactBayes`", _compact),
+    _using("confidence", "`PointwiseBayes`", PointwiseBayes()),
+    _using("confidence", "`ScheduledWidth`", ScheduledWidth(schedule=nr.PowerLaw(1.0, 0.1))),
+    _using("confidence", "`DriftBayes`", DriftBayes(horizon=50, alpha=2.5, dimension=1)),
+    _using("confidence", "`PeriodRkhs`", PeriodRkhs(horizon=50, norm_bound=1.0, gain=RealisedGain())),
+    _using("confidence", "`SelfNormalized`", SelfNormalized(norm_bound=1.0, noise=NOISE)),
+    _using("confidence", "`SelfNormalized`, norm guessed", SelfNormalized(norm_bound=0.1, noise=NOISE, guessed=True)),
+    _using("confidence", "`BoundedNoise`", BoundedNoise(norm_bound=1.0, gain=RealisedGain())),
+    _using("confidence", "`KernelUcb`", KernelUcb(eta=1.0, regularization=NOISE**2)),
+    _using("confidence", "`CensoredWidth`", CENSORED_WIDTH),
+    _using("confidence", "`Inflated`", Inflated(base=ConstantWidth(value=2.0))),
+    _using("score", "`PosteriorMean`", PosteriorMean()),
+    _using("score", "`PosteriorDeviation`", PosteriorDeviation()),
+    _using("score", "`ExpectedImprovement`", ExpectedImprovement()),
+    _using("score", "`ProbabilityOfImprovement`", ProbabilityOfImprovement()),
+    _using("score", "`ThompsonSample`", ThompsonSample()),
+    _using("score", "`ThompsonSample` on a grid", ThompsonSample(grid=3)),
+    *[Filling("domain", name, lambda policy, other: policy) for name in DOMAINS if name != "arms"],
+    _using("refit", "`Refit`", nr.Refit(every=5, restarts=0)),
+    _using("refit", "`Refit(outputs='own')`", OWN),
+    _using("constraints", "`EveryRound`", nr.EveryRound(noise=NOISE)),
+    Filling("constraints", "`EveryRound(rule='probability')`", _by_log_probability),
+    _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
+    Filling("constraints", "`Safe`", _safe),
+]  # fmt: skip
+SLOTS = list(dict.fromkeys(filling.slot for filling in FILLINGS))
+ORDER = {"domain": 0, "explore": 1}  # the others after these: detectors are added to the forced rounds there are
+
+
+def made(one: Filling, other: Filling) -> Policy:
+    """A policy with two fillings."""
+    where = next((filling.name for filling in (one, other) if filling.slot == "domain"), "arms")
+    policy = base(where)
+    first, second = sorted((one, other), key=lambda filling: ORDER.get(filling.slot, 2))
+    return second.put(first.put(policy, second.slot), first.slot)
+
+
+class Reason(NamedTuple):
+    """Why some fillings do not go together.
+
+    Attributes:
+        one: fillings, by the beginning of their names.
+        other: that they do not go with, likewise.
+        error: what the error says, a regular expression.
+        reason: for the table.
+    """
+
+    one: tuple[str, ...]
+    other: tuple[str, ...]
+    error: str
+    reason: str
+
+
+REASONS = [
+    Reason(
+        ("`Discount`", "`DriftBank`", "`AllOf`"),
+        ("`Refit",),
+        "would be taken for noise",
+        "A fit takes all answers for those of one function, and under a drift f is another one in each round: what "
+        "has drifted would be taken for noise. Windows are the drift that fits go with.",
+    ),
+    Reason(
+        ("`DriftBank`",),
+        ("arms under contexts of a box", "box", "space"),
+        "finitely many arms",
+        "The bank keeps, for each rate, a posterior of the values of f at finitely many arms; a posterior over a "
+        "continuum grows with the rounds, for each rate.",
+    ),
+    Reason(
+        ("`MultiplicativePenalty`", "`AdditivePenalty`"),
+        ("`EveryRound", "`OnAverage`", "`Safe`"),
+        "one of the two, not both",
+        "A penalty charges for violations in the one function that is learned (Shi and Eryilmaz), the three worlds "
+        "learn each constraint by itself: what violates would be charged twice.",
+    ),
+    Reason(
+        ("`EveryRound(rule='probability')`",),
+        ("`PosteriorMean`", "`PosteriorDeviation`", "`ProbabilityOfImprovement`", "`ThompsonSample`"),
+        "is no logarithm",
+        "log(EI x probability) = log EI + log probability (Schonlau et al. 1998): the score must be a logarithm of "
+        "an expectation.",
+    ),
+    Reason(
+        ("`OnAverage`",),
+        ("`ExpectedImprovement`", "`ProbabilityOfImprovement`"),
+        "pure number",
+        "The Lagrangian f - sum_j phi_j g_j is in units of the reward (Shi and Eryilmaz, Algorithm 3), and these "
+        "scores are pure numbers.",
+    ),
+    Reason(
+        ("`Safe`",),
+        (
+            "`UniformExploration`",
+            "`UncertaintySampling`",
+            "`InitialDesign`",
+            "`CoordinateSearch`",
+            "`InTurn`",
+            "`RestartOnChange`",
+        ),
+        "nothing has certified",
+        "A forced round is played whether it is certified or not, so that P(any violation) <= delta would be lost; "
+        "`RestartOnChange` lives on forced rounds.",
+    ),
+    Reason(
+        ("`Safe`",),
+        ("`Refit",),
+        "certifies by a kernel that is given",
+        "Certificates are probabilities under the kernel that is given; under one that was learned nothing.",
+    ),
+    Reason(
+        ("`Safe`",),
+        ("`Discount`", "`DriftBank`", "`AllOf`"),
+        "may have drifted by the next round",
+        "What was certified may have drifted by the next round: every round would be a risk anew, and no delta "
+        "would do for a whole run.",
+    ),
+    Reason(
+        ("`SelfNormalized`, norm guessed",),
+        ("`Refit",),
+        "A norm can be guessed",
+        "What contradicts a guessed norm hangs on the kernel, and so on which fits came before: a record that is "
+        "replayed makes the last fit alone.",
+    ),
+    Reason(
+        ("`CensoredWidth`",),
+        ("`EveryRound", "`OnAverage`", "`Safe`"),
+        "not censored",
+        "Its bounds are for rho_m f, the mean of censored rewards (Verma, Dai and Low, Theorem 1), and constraint "
+        "values are not censored: `confidence=` of the constraints says which bounds are theirs, and then they go "
+        "together.",
+    ),
+]
+
+
+def reason_for(one: Filling, other: Filling) -> Reason | None:
+    """Why two fillings are refused; None for those that go together."""
+    for reason in REASONS:
+        for first, second in ((one, other), (other, one)):
+            if first.name.startswith(reason.one) and second.name.startswith(reason.other):
+                return reason
+    return None
+
+
+LAGS = (0, 2, 0, 1, None, 0, 1, None)  # questions until a trial is answered; None for never
+FAILS = 4  # this one is not waited for: it fails
+
+
+def play(driver: Driver, rounds: int) -> nr.Study:
+    """A study, with answers that come late, out of order, or never, and a failure."""
+    study, due = driver.study(), {}
+    for step in range(rounds):
+        driver._now = float(step)
+        trial = study.ask(driver.context(step))
+        if step == FAILS:
+            study.fail(trial, "the machine burnt down")
+        elif (lag := LAGS[step % len(LAGS)]) is not None:
+            due.setdefault(step + lag, []).append(trial)
+        for late in reversed(due.pop(step, [])):
+            driver.answer(study, late)
+    return study
+
+
+PAIRS = [pair for pair in combinations(FILLINGS, 2) if pair[0].slot != pair[1].slot]
+
+
+def table() -> str:
+    """The table of docs/composition.md."""
+    used = list(dict.fromkeys(reason for pair in PAIRS if (reason := reason_for(*pair)) is not None))
+    refused = sum(reason_for(*pair) is not None for pair in PAIRS)
+    lines = [
+        f"{len(PAIRS)} pairs: {len(PAIRS) - refused} work, {refused} are refused.",
+        "",
+        "| slot | filling | does not go with |",
+        "|---|---|---|",
+    ]
+    for filling in FILLINGS:
+        others = [
+            (other.name, used.index(reason) + 1)
+            for other in FILLINGS
+            if other.slot != filling.slot and (reason := reason_for(filling, other)) is not None
+        ]
+        text = ", ".join(f"{name} ({number})" for name, number in others)
+        lines.append(f"| {filling.slot} | {filling.name} | {text or '-'} |")
+    lines += ["", *(f"{number}. {reason.reason}" for number, reason in enumerate(used, start=1))]
+    return "\n".join(lines)

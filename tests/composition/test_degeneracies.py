@@ -1,0 +1,194 @@
+"""A part that has nothing to do does nothing, whatever fills the other slots: what is played is the same to the bit."""
+
+import warnings
+from collections.abc import Callable
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.slots.explore import UniformExploration
+from noregret.testing.driver import Driver
+
+from .fillings import FILLINGS, NOISE, ORDER, base, play, reason_for
+from .test_pairs import FEW, ROUNDS, where_of
+
+FAR = 1000
+BELOW = -1e3  # of a constraint that is nowhere near its border
+
+
+class Run(NamedTuple):
+    """What a policy played, and what it believes of the reward in the end."""
+
+    points: list[tuple[float, ...]]
+    bounds: np.ndarray  # (2, n)
+
+
+def run(policy, *, late=True, below=False, ask: Callable = lambda study, context: study.ask(context)):
+    """Some rounds, with late answers and a failure or each answered at once; constraint values are waves or far below."""
+    driver = Driver(policy, seed=0, reward=None)
+    if below:
+        driver._constraints = lambda trial: [BELOW] * policy.constraint_count or None
+    searched = isinstance(policy.domain, nr.Arms) and isinstance(policy.context, nr.Arms | None)
+    rounds = ROUNDS if searched else FEW
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nr.NoRegretWarning)
+        study = play(driver, rounds) if late else driver.study()
+        for step in range(0 if late else rounds):
+            driver._now = float(step)
+            driver.answer(study, ask(study, driver.context(step)))
+        driver._now = float(rounds)
+        state = study._look()  # before bounds of the next round are asked for
+        points = [tuple(trial.point.tolist()) for trial in study.trials]
+        points.append(tuple(state.decide(driver.context(rounds), now=float(rounds)).point.tolist()))
+        return Run(points, np.array(study.bounds(driver.probes, context=driver.context(rounds))))
+
+
+def same(one, other):
+    return one.points == other.points and np.allclose(one.bounds, other.bounds, rtol=1e-9, atol=1e-9)
+
+
+class Neutral(NamedTuple):
+    """A part that does nothing.
+
+    Attributes:
+        slot: that it fills.
+        plain: what it is compared with; by slot.
+        part: likewise.
+        conditions: of `run`.
+        but: fillings that it does do something with, by the beginnings of their names.
+        everywhere: whether it is tried on continuous domains too, where a round costs more.
+    """
+
+    slot: str
+    plain: dict
+    part: dict
+    conditions: dict = MappingProxyType({})
+    but: tuple[str, ...] = ()
+    everywhere: bool = False
+
+
+def memory(part, **more):
+    return Neutral("memory", {}, {"memory": part}, **more)
+
+
+def pending(part, **more):
+    return Neutral("pending", {}, {"pending": part}, conditions={"late": False}, **more)
+
+
+UNIFORM = {"explore": UniformExploration(0.8)}
+NEVER = {"memory": nr.RestartOnChange(threshold=np.inf, ridge=0.1)}
+BELOW_ZERO = {"noise": NOISE, "prior_mean": BELOW, "confidence": 2.0}
+NO_FIT = ("`EDetector`", "`AllOf`")  # which wait for the first fit
+NEUTRAL = {
+    "a window larger than the run": memory(nr.SlidingWindow(FAR), everywhere=True),
+    "restarts after the run": memory(nr.RestartAt((FAR,))),
+    "a period longer than the run": memory(nr.RestartEvery(FAR)),
+    "a drift of rate 0": memory(nr.Discount(0.0), everywhere=True),
+    "all of these": memory(nr.AllOf((nr.SlidingWindow(FAR), nr.RestartAt((FAR,)), nr.Discount(0.0)))),
+    "a detector that finds nothing": memory(nr.EDetector(delta=1e-300)),
+    "a test that finds nothing": Neutral("memory", UNIFORM, {**NEVER, **UNIFORM}, but=("`Safe`",)),
+    "hallucinated, without delays": pending(nr.Hallucinated(), everywhere=True),
+    "nearest means, without delays": pending(nr.NearestMeans()),
+    "censored, without delays": pending(nr.Censored(minimum=None, window=0.0)),
+    "a share of no uniform rounds": Neutral("explore", {}, {"explore": UniformExploration(0.0)}, but=("`Safe`",)),
+    "a design in turn": Neutral(
+        "explore", {"explore": nr.InitialDesign(3)}, {"explore": nr.InTurn((nr.InitialDesign(3),))}, but=("`Safe`",)
+    ),
+    "fits after the run": Neutral("refit", {}, {"refit": nr.Refit(every=FAR)}, but=NO_FIT),
+    "every round, far from the border": Neutral(
+        "constraints", {}, {"constraints": nr.EveryRound(**BELOW_ZERO)}, conditions={"below": True}
+    ),
+    "on average, never violated": Neutral(
+        "constraints", {}, {"constraints": nr.OnAverage(**BELOW_ZERO)}, conditions={"below": True}
+    ),
+    "safe, far from the border": Neutral(
+        "constraints", {}, {"constraints": nr.Safe(start=[[0.0]], **BELOW_ZERO)}, conditions={"below": True}
+    ),
+}  # fmt: skip
+
+
+def together(filling, parts):
+    """A policy with a filling and these parts; None where that is refused."""
+    policy = base(where_of(filling))
+    try:
+        if ORDER.get(filling.slot, 2) == 2:
+            return filling.put(policy.using(**parts), "")
+        return filling.put(policy, "").using(**parts)
+    except nr.InvalidInput:
+        return None
+
+
+@pytest.mark.parametrize("name", NEUTRAL)
+def test_what_has_nothing_to_do_does_nothing(name):
+    neutral = NEUTRAL[name]
+    different, tried = [], 0
+    for filling in FILLINGS:
+        if filling.slot in (neutral.slot, *neutral.plain) or filling.name.startswith(neutral.but or "?"):
+            continue
+        if filling.slot == "domain" and not (neutral.everywhere or "table" in filling.name):
+            continue
+        plain, other = together(filling, neutral.plain), together(filling, neutral.part)
+        if other is None:
+            refused = {nr.Refit: "`Safe`"}
+            assert any(reason_for(filling, each) for each in FILLINGS if each.slot == neutral.slot), (
+                f"{filling.name} is refused {refused}"
+            )
+            continue
+        tried += 1
+        if not same(run(plain, **neutral.conditions), run(other, **neutral.conditions)):
+            different.append(filling.name)
+    assert different == []
+    assert tried > 20
+
+
+def test_one_context_is_none():
+    different = []
+    for filling in FILLINGS:
+        if filling.slot == "domain" or filling.name == "`Refit`":  # whose prior of lengthscales looks at the dimension
+            continue
+        plain = filling.put(base(), "")
+        other = plain.using(context=nr.Arms([[0.5]]), kernel=nr.Matern(2.5, [0.3, 0.3]))
+        if not same(run(plain), run(other)):
+            different.append(filling.name)
+    assert different == []
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_a_memory_alone_among_all_of_them_is_itself(late):
+    for filling in FILLINGS:
+        if filling.slot == "memory":
+            plain = filling.put(base(), "")
+            assert same(run(plain, late=late), run(plain.using(memory=nr.AllOf((plain.memory,))), late=late)), (
+                filling.name
+            )
+
+
+def test_a_batch_of_one_is_one_question():
+    for filling in FILLINGS:
+        policy = filling.put(base(where_of(filling)), "")
+        one = run(policy, late=False)
+        assert same(one, run(policy, late=False, ask=lambda study, context: study.ask(context, count=1)[0])), (
+            filling.name
+        )
+
+
+def test_a_batch_is_as_many_questions():
+    for filling in FILLINGS:
+        if filling.slot == "domain":
+            continue
+        policy = filling.put(base(), "")
+        studies = [Driver(policy, seed=0, reward=None).study() for _ in range(2)]
+        batch = studies[0].ask(count=4)
+        singly = [studies[1].ask() for _ in range(4)]
+        assert [trial.arm for trial in batch] == [trial.arm for trial in singly], filling.name
+
+
+def test_restarts_at_the_same_rounds_are_the_same_memory():
+    for filling in FILLINGS:
+        if filling.slot not in ("memory", "domain"):
+            at, every = (together(filling, {"memory": part}) for part in (nr.RestartAt((3, 6, 9)), nr.RestartEvery(3)))
+            if at is not None and every is not None:
+                assert same(run(at), run(every)), filling.name

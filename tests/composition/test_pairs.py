@@ -1,0 +1,120 @@
+"""Every pair of fillings of different slots plays, and is opened again as it was; or is refused for its reason."""
+
+import re
+import warnings
+from functools import reduce
+from itertools import combinations, groupby
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.policy.policy import Policy
+from noregret.slots.check import SLOTS as CLASSES
+from noregret.slots.envelope import ConstantWidth
+from noregret.slots.explore import NoExploration
+from noregret.slots.memory import Forever
+from noregret.slots.objective import RewardAlone
+from noregret.slots.scores import UpperConfidenceBound
+from noregret.testing.base import same
+from noregret.testing.driver import Driver
+
+from .fillings import DOMAINS, FILLINGS, ORDER, PAIRS, REASONS, SLOTS, base, made, play, reason_for
+from .write import PAGE, written
+
+PLAIN = {Forever, NoExploration, RewardAlone, UpperConfidenceBound, ConstantWidth}  # of the policy all pairs begin with
+SEVERAL = (nr.AllOf, nr.InTurn)
+ROUNDS, FEW = 9, 6  # few where a search costs more
+
+
+def problem(policy, where):
+    """What is wrong with a policy; None where it plays, and is what it was when it is opened again from its record."""
+    if Policy.from_json(policy.to_json()) != policy:
+        return "another policy comes back from JSON"
+    rounds, driver = ROUNDS if where == "arms" else FEW, Driver(policy, seed=0, reward=None)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", nr.NoRegretWarning)
+        study = play(driver, rounds)
+        seen = driver.seen(study, rounds)
+        study._rebuild()
+        return None if same(seen, driver.seen(study, rounds)) else "it decides otherwise after it was opened again"
+
+
+def where_of(*fillings):
+    return next((filling.name for filling in fillings if filling.slot == "domain"), "arms")
+
+
+@pytest.mark.parametrize(("first", "second"), list(combinations(SLOTS, 2)))
+def test_every_pair_plays_or_is_refused_for_its_reason(first, second):
+    problems = []
+    for one, other in PAIRS:
+        if (one.slot, other.slot) != (first, second):
+            continue
+        reason, name = reason_for(one, other), f"{one.name} with {other.name}"
+        try:
+            found = problem(made(one, other), where_of(one, other))
+        except nr.InvalidInput as error:
+            said = str(error)
+            if reason is None or not re.search(reason.error, said) or not re.fullmatch(r"(?s)[`A-Z].*\.", said):
+                problems.append(f"{name}: {said}")
+            continue
+        if reason is not None or found is not None:
+            problems.append(f"{name}: {'it is not refused' if found is None else found}")
+    assert problems == []
+
+
+def test_what_is_refused_is_explained_by_a_pair():
+    """A filling of every slot, or of all but some, at random: refused only where two of them are."""
+    rng, problems, played = np.random.default_rng(5), [], 0
+    each = [list(group) for _, group in groupby(FILLINGS, key=lambda filling: filling.slot)]
+    for _ in range(120):
+        some = rng.permutation(len(each))[: rng.integers(3, len(each) + 1)]
+        fillings = [each[i][rng.integers(len(each[i]))] for i in sorted(some)]
+        fillings.sort(key=lambda filling: ORDER.get(filling.slot, 2))
+        reasons = [reason for pair in combinations(fillings, 2) if (reason := reason_for(*pair)) is not None]
+        where = where_of(*fillings)
+        others = {filling.slot for filling in fillings}
+        try:
+            policy = reduce(
+                lambda policy, each: each.put(policy, next(iter({"score"} & others), "")), fillings, base(where)
+            )
+        except nr.InvalidInput as error:
+            if not any(re.search(reason.error, str(error)) for reason in reasons):
+                problems.append(f"{[filling.name for filling in fillings]}: {error}")
+            continue
+        found = problem(policy, where) if where in ("arms", "arms under a table of contexts") else None
+        played += 1
+        if reasons or found is not None:
+            problems.append(f"{[filling.name for filling in fillings]}: {found or 'it is not refused'}")
+    assert problems == []
+    assert played > 30
+
+
+def test_every_class_is_among_the_fillings():
+    def final(cls):
+        return [cls] if not cls.__subclasses__() else [leaf for child in cls.__subclasses__() for leaf in final(child)]
+
+    def inside(part):
+        return [part, *(each for inner in (part.parts if isinstance(part, SEVERAL) else ()) for each in inside(inner))]
+
+    found = set(PLAIN)
+    for filling in FILLINGS:
+        policy = filling.put(base(where_of(filling)), "")
+        found |= {type(each) for slot in CLASSES for each in inside(getattr(policy, slot))}
+    classes = {leaf for kind, _ in CLASSES.values() for leaf in final(kind)}
+    ours = {cls for cls in classes if re.match(r"noregret\.(?!testing)", cls.__module__)}
+    assert {cls.__name__ for cls in ours - found} == set()
+    assert len({filling.name for filling in FILLINGS}) == len(FILLINGS)
+    assert {filling.name for filling in FILLINGS if filling.slot == "domain"} | {"arms"} == set(DOMAINS)
+
+
+def test_every_reason_is_one():
+    for reason in REASONS:
+        assert any(reason_for(*pair) is reason for pair in PAIRS), reason
+        assert re.fullmatch(r"(?s)[`A-Zl].*\.", reason.reason)
+
+
+def test_the_page_shows_the_table():
+    """`python -m tests.composition.write` writes it."""
+    page = PAGE.read_text()
+    assert page == written(page)
