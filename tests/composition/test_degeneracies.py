@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
 
 def run(policy, *, late=True, below=False, ask: Callable = lambda study, context: study.ask(context)):
-    """Some rounds, with late answers and a failure or each answered at once; constraint values are waves or far below."""
+    """Some rounds, with late answers and a failure or each answered at once; constraint values wave or are far below."""
     driver = Driver(policy, seed=0, reward=None)
     if below:
         driver._constraints = lambda trial: [BELOW] * policy.constraint_count or None

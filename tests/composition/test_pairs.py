@@ -24,7 +24,7 @@ from .write import PAGE, written
 
 PLAIN = {Forever, NoExploration, RewardAlone, UpperConfidenceBound, ConstantWidth}  # of the policy all pairs begin with
 SEVERAL = (nr.AllOf, nr.InTurn)
-ROUNDS, FEW = 9, 6  # few where a search costs more
+ROUNDS, FEW = 9, 5  # few where a search costs more
 
 
 def problem(policy, where):

@@ -31,10 +31,11 @@ class EDetector(Memory):
     predicted the answers since than the belief that has all of them (`noregret.change.evidence`, after Shin, Ramdas &
     Rinaldo 2023). Where it reaches 1 / delta the memory is cut at the most likely round of the change; what was asked
     for from there on is kept. No round is forced; contexts, boxes, late answers (by the round of the question),
-    constraint values (all channels together) and fits are all taken as they come.
+    constraint values (all channels together) and fits are all taken as they come. Beside a `Discount` or `DriftBank`
+    (`AllOf`) f drifts before a change and after it, of several rates by the fastest, so that a drift is none.
 
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
-    delta; noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. Where the
+    delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate); noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. Where the
     kernel is fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew,
     and none before the first. A change that cannot be seen where the policy plays is not seen.
 

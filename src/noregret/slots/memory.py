@@ -171,7 +171,7 @@ class Memory(Part):
         return since
 
     def drift(self) -> Drift:
-        """The share of f that is new in each round, where f drifts, or several to learn from; on finitely many arms."""
+        """The share of f that is new in each round, where f drifts; or several to learn from, on finitely many arms."""
         return None
 
     def watch(self, world: World) -> Watch | None:  # noqa: ARG002 - most look at no answer
@@ -377,8 +377,9 @@ class Discount(Memory):
     """All of them, the older the less (TV-GP-UCB, Bogunovic, Scarlett & Cevher 2016, section 4).
 
     f changes at every round: f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g_t independent samples of the
-    same Gaussian process. On arms whose kernel has low rank this is exact at a cost that does not grow with t. On
-    other domains give the time as a context and multiply the kernel with `Matern(0.5, -2 / log(1 - rate))` on it.
+    same Gaussian process. On arms whose kernel has low rank this is exact at a cost that does not grow with t; on other
+    domains too, at one that does, with the round as another column and `Matern(0.5, -2 / log(1 - rate))` on it. A late
+    answer is one of f as it was when it was asked for.
     """
 
     rate: float
