@@ -108,6 +108,8 @@ FILLINGS = [
     _using("pending", "`Hallucinated`", nr.Hallucinated()),
     _using("pending", "`NearestMeans`", nr.NearestMeans()),
     _using("pending", "`Censored`", nr.Censored(minimum=None, window=2.0)),
+    _using("pending", "`Imputed`", nr.Imputed()),
+    _using("pending", "`LateOrNever`", nr.LateOrNever()),
     Filling("objective", "`MultiplicativePenalty`", _penalty(MultiplicativePenalty)),
     Filling("objective", "`AdditivePenalty`", _penalty(lambda **more: AdditivePenalty(step=0.5, **more))),
     _using("confidence", "`FiniteBayes`", FiniteBayes(size=27)),

@@ -27,7 +27,7 @@ class Run(NamedTuple):
 
 
 def run(policy, *, late=True, below=False, ask: Callable = lambda study, context: study.ask(context)):
-    """Some rounds, with late answers and a failure or each answered at once; constraint values wave or are far below."""
+    """Some rounds, answered late and with a failure or each at once; constraint values wave or are far below."""
     driver = Driver(policy, seed=0, reward=None)
     if below:
         driver._constraints = lambda trial: [BELOW] * policy.constraint_count or None
@@ -92,6 +92,8 @@ NEUTRAL = {
     "a test that finds nothing": Neutral("memory", UNIFORM, {**NEVER, **UNIFORM}, but=("`Safe`",)),
     "hallucinated, without delays": pending(nr.Hallucinated(), everywhere=True),
     "nearest means, without delays": pending(nr.NearestMeans()),
+    "imputed, without delays": pending(nr.Imputed()),
+    "late or never, without delays": pending(nr.LateOrNever()),
     "censored, without delays": pending(nr.Censored(minimum=None, window=0.0)),
     "a share of no uniform rounds": Neutral("explore", {}, {"explore": UniformExploration(0.0)}, but=("`Safe`",)),
     "a design in turn": Neutral(

@@ -35,8 +35,9 @@ class EDetector(Memory):
     (`AllOf`) f drifts before a change and after it, of several rates by the fastest, so that a drift is none.
 
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
-    delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate); noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. Where the
-    kernel is fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew,
+    delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate).
+    Noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. Where the kernel
+    is fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew,
     and none before the first. A change that cannot be seen where the policy plays is not seen.
 
     Attributes:
