@@ -213,6 +213,12 @@ ORDER = [
     "tuning.evaluation",
     "tuning.run",
     "tuning.report",
+    "tuning.studies",
+    "operate",
+    "operate.words",
+    "operate.refusals",
+    "operate.overview",
+    "operate.commands",
     "cli",
     "__main__",
 ]

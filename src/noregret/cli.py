@@ -1,4 +1,4 @@
-"""The command line: thin, what it does lives in `noregret.tuning` and `noregret.papers`."""
+"""The command line: thin, what it does lives in `noregret.operate`, `noregret.tuning` and `noregret.papers`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 
 from . import __version__
 from .errors import InvalidInput, MissingExtra, NoRegretError
+from .operate.commands import COMMANDS
 
 if TYPE_CHECKING:
     from .study.study import Study
@@ -113,6 +114,10 @@ def papers(
         raise SystemExit(130) from None
     except NoRegretError as error:
         raise click.ClickException(str(error)) from error
+
+
+for _command in COMMANDS:
+    main.add_command(_command)
 
 
 def _stop_on_sigterm() -> None:

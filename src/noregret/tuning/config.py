@@ -120,11 +120,20 @@ class TuningFile:
 
 def load(path: Path) -> TuningFile:
     """Read and check a tuning file; every error names the file and the field."""
+    data = read_toml(path, "A tuning file has `trials`, [parameters.NAME], [objective].")
+    try:
+        return _job(convert(data, _File, ""), path)
+    except NoRegretError as error:
+        raise InvalidInput(f"{path}: {error}") from error
+
+
+def read_toml(path: Path, wanted: str) -> dict[str, Any]:
+    """The tables of a file; what it should have is said where it is empty."""
     try:
         text = path.read_text(encoding="utf-8")
         if not text.strip():
-            raise InvalidInput(f"{path} is empty. A tuning file has `trials`, [parameters.NAME], [objective].")
-        data = tomllib.loads(text)
+            raise InvalidInput(f"{path} is empty. {wanted}")
+        return tomllib.loads(text)
     except FileNotFoundError:
         raise InvalidInput(f"There is no file {str(path)!r}.") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -133,10 +142,6 @@ def load(path: Path) -> TuningFile:
         raise InvalidInput(
             f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word lacks its quotes."
         ) from error
-    try:
-        return _job(convert(data, _File, ""), path)
-    except NoRegretError as error:
-        raise InvalidInput(f"{path}: {error}") from error
 
 
 def check_picture(path: Path) -> Path:
@@ -158,7 +163,7 @@ def _job(file: _File, path: Path) -> TuningFile:
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
-    space = Space(**{name: within(f"parameters.{name}", _parameter, table) for name, table in file.parameters.items()})
+    space = Space(**{name: within(f"parameters.{name}", parameter, table) for name, table in file.parameters.items()})
     domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
     place = Place(space, folder, limits.count)
     name = path.stem if file.name is None else file.name
@@ -202,7 +207,8 @@ def _check_objective(objective: Evaluation) -> None:
         )
 
 
-def _parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
+def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
+    """What the table of a parameter describes."""
     kind = table.get("type")
     if kind not in ("float", "int", "choice"):
         raise InvalidInput(f"`type` is {kind!r}: it must be 'float', 'int' or 'choice'.")

@@ -198,11 +198,12 @@ SEARCH = Section(PointSearch, {}, {
 
 
 class Place(NamedTuple):
-    """Where a file lies, what its parameters are, and how many constraints there are, which some of its parts need."""
+    """Where a file lies, and what its parameters are, its contexts and how many constraints, which some parts need."""
 
     space: Space
     folder: Path
     constraints: int = 0
+    context: Space | None = None
 
 
 Reader = Callable[[Mapping[str, Any], Place], Any]
@@ -224,6 +225,8 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
         arguments.setdefault("pending", Ignored(failed="worst"))
     if place.constraints:
         arguments["constraints"] = place.constraints if name == "auto" else EveryRound(count=place.constraints)
+    if place.context is not None:
+        arguments["context"] = place.context
     made: Policy = described.make(domain=domain, **arguments)
     return made
 
@@ -267,9 +270,11 @@ def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], 
     if "parts" in arguments:  # of the same kind as what is made of them
         arguments["parts"] = tuple(_same_kind(kind, tables, part, place) for part in arguments["parts"])
     if described.make is Active:
-        return Active(arguments["kernel"], _columns(arguments["parameters"], place.space))
+        return Active(arguments["kernel"], _columns(arguments["parameters"], place))
     if described.make in (Rounded, kernel_for):
         arguments["space" if described.make is Rounded else "domain"] = place.space
+    if described.make is kernel_for and place.context is not None:
+        arguments["context"] = place.context
     try:
         return described.make(**arguments)
     except InvalidInput:
@@ -283,11 +288,15 @@ def _same_kind(kind: type, tables: Mapping[str, Section], part: Any, place: Plac
     return within("parts", reader, part, place) if isinstance(part, Mapping) else part
 
 
-def _columns(names: list[str], space: Space) -> tuple[int, ...]:
-    """The columns of these parameters in an encoded point."""
-    where = {name: columns for name, (_, columns) in zip(space.parameters, space.columns(), strict=True)}
-    found = [one_named("parameters", name, where) for name in names]
-    return tuple(column for columns in found for column in range(columns.start, columns.stop))
+def _columns(names: list[str], place: Place) -> tuple[int, ...]:
+    """The columns of these parameters in an encoded row: (context, point)."""
+    where: dict[str, range] = {}
+    before = 0
+    for space in (place.context, place.space) if place.context is not None else (place.space,):
+        for name, (_, columns) in zip(space.parameters, space.columns(), strict=True):
+            where[name] = range(before + columns.start, before + columns.stop)
+        before += space.dimension
+    return tuple(column for name in names for column in one_named("parameters", name, where))
 
 
 def _described(kind: type, tables: Mapping[str, Section], name: object, place: Place) -> Section:

@@ -1,0 +1,369 @@
+"""Studies looked at and driven from the command line."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import noregret as nr
+from noregret.cli import main
+
+FILE = """
+goal = "minimize"
+seed = 3
+grid = 5
+[parameters.heat]
+type = "float"
+low = 120.0
+high = 250.0
+[parameters.kind]
+type = "choice"
+options = ["rye", "wheat"]
+[policy]
+algorithm = "gp_ucb"
+noise = 0.1
+kernel = { type = "for_parameters" }
+"""
+K = nr.SquaredExponential(0.2)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "oven.toml").write_text(FILE)
+    return tmp_path
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    assert result.exit_code == code, result.output
+    assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
+    if code:
+        assert result.stdout == ""
+        assert result.stderr.strip()
+        assert "Traceback" not in result.stderr
+        return result.stderr
+    return result.stdout
+
+
+def data(*args):
+    return json.loads(run(*args, "--json"))
+
+
+def stored(policy, **more):
+    study = nr.Study(policy, storage="sqlite:///studies.db", **more)
+    study.quiet = True
+    return study
+
+
+@pytest.fixture
+def oven(folder):
+    run("create", "studies.db", "oven", "oven.toml")
+    return "studies.db", "oven"
+
+
+def test_a_study_from_beginning_to_end(folder):
+    made = data("create", "studies.db", "oven", "oven.toml")
+    assert made == {"name": "oven", "algorithm": "gp_ucb", "goal": "minimize", "seed": 3, "trials": 0}
+    for i in range(6):
+        trial = data("ask", "studies.db")
+        assert trial["number"] == i
+        assert trial["state"] == "pending"
+        assert set(trial["parameters"]) == {"heat", "kind"}
+        told = data("tell", "studies.db", "oven", i, -abs(trial["parameters"]["heat"] - 200) / 100)
+        assert told["state"] == "observed"
+        assert told["reward"] <= 0
+    study = nr.Study.open(storage="sqlite:///studies.db", name="oven")
+    assert [trial.number for trial in study.trials] == list(range(6))
+    alone = nr.Study(study.policy, goal="minimize", seed=3)
+    for trial in study.trials:
+        asked = alone.ask()
+        assert asked.arm == trial.arm
+        alone.tell(asked, trial.reward)
+    shown = data("show", "studies.db")
+    assert shown["best"]["number"] == study.best().number
+    assert "oven" in run("studies", "studies.db")
+    assert data("studies", "sqlite:///studies.db")[0]["observed"] == 6
+    assert run("create", "studies.db", "oven", "oven.toml").endswith("6 trials.\n")
+    assert "another seed" in run("create", "studies.db", "oven", "oven.toml", "--seed", 4, code=1)
+
+
+def test_what_a_trial_is_in_json(oven):
+    run("ask", *oven)
+    run("ask", *oven)
+    run("fail", *oven, 0, "it burnt")
+    run("tell", *oven, 1, 0.5)
+    first, second = data("trials", *oven)
+    study = nr.Study.open(storage="sqlite:///studies.db", name="oven")
+    for found, trial in zip((first, second), study.trials, strict=True):
+        assert found == {
+            "number": trial.number, "state": trial.state, "parameters": trial.parameters,
+            "point": trial.point.tolist(), "arm": trial.arm, "context": None, "explored": False,
+            "reward": trial.reward, "constraints": None, "reason": trial.reason, "asked_at": trial.asked_at,
+            "told_at": trial.told_at,
+        }  # fmt: skip
+    assert first["reason"] == "it burnt"
+    assert data("trials", *oven, "--state", "failed") == [first]
+    assert data("trials", *oven, "--last", 1) == [second]
+    assert data("trials", *oven, "--state", "pending") == []
+    text = run("trials", *oven)
+    assert "it burnt" in text
+    assert "loss" in text
+    assert "no such trials" in run("trials", *oven, "--state", "pending")
+
+
+def test_several_at_once_and_what_may_be_played(oven):
+    asked = data("ask", *oven, "--count", 3)
+    assert [trial["number"] for trial in asked] == [0, 1, 2]
+    assert data("ask", *oven, "--count", 1)[0]["number"] == 3
+    only = data("ask", *oven, "--among", '[{"heat": 120, "kind": "rye"}]')
+    assert only["parameters"] == {"heat": 120, "kind": "rye"}
+    rest = data("ask", *oven, "--exclude", json.dumps(list(range(9))))
+    assert rest["arm"] == 9
+    said = data("explain", *oven, 5, "--exclude", json.dumps(list(range(9))))
+    assert said["repeated"]
+    assert said["compared"] == 1
+
+
+def test_contexts_are_json(folder):
+    (folder / "shop.toml").write_text(
+        FILE.replace("grid = 5\n", "") + "[context.day]\ntype = 'int'\nlow = 0\nhigh = 6\n"
+    )
+    run("create", "studies.db", "shop", "shop.toml")
+    trial = data("ask", "studies.db", "--context", '{"day": 2}')
+    assert trial["context"] == {"day": 2}
+    study = nr.Study.open(storage="sqlite:///studies.db", name="shop")
+    assert study.policy.context == nr.Space(day=nr.Int(0, 6))
+    assert study.policy.kernel == nr.kernel_for(study.policy.domain, context=study.policy.context)
+    assert "day=2" in run("trials", "studies.db")
+    run("tell", "studies.db", "shop", 0, 1)
+    assert "day=2" in run("show", "studies.db")
+    assert "context" in run("ask", "studies.db", code=1)
+    assert "no JSON" in run("ask", "studies.db", "--context", "monday", code=1)
+    assert "day" in run("ask", "studies.db", "--context", '{"hour": 2}', code=1)
+    assert len(data("trials", "studies.db")) == 1
+
+
+def test_columns_of_contexts_come_first(folder):
+    """A kernel of some parameters sees their columns, whose place depends on the contexts."""
+    text = FILE.replace("grid = 5\n", "").replace(
+        '{ type = "for_parameters" }', '{ type = "active", parameters = ["heat", "day"], kernel = { type = "linear" } }'
+    )
+    (folder / "shop.toml").write_text(text + "[context.day]\ntype = 'int'\nlow = 0\nhigh = 6\n")
+    run("create", "studies.db", "shop", "shop.toml")
+    assert nr.Study.open(storage="sqlite:///studies.db", name="shop").policy.kernel.dimensions == (1, 0)
+
+
+def test_constraints_go_with_the_reward_or_alone(folder):
+    (folder / "job.toml").write_text(FILE.replace("seed = 3\n", "constraints = 2\n"))
+    run("create", "studies.db", "job", "job.toml")
+    run("ask", "studies.db", "--count", 2)
+    told = data("tell", "studies.db", "job", 0, "-1e-3", "--constraint", "-0.5", "--constraint", 1)
+    assert (told["reward"], told["constraints"]) == (-1e-3, [-0.5, 1.0])
+    alone = data("tell", "studies.db", "job", 1, "--constraint", 1, "--constraint", 2)
+    assert (alone["state"], alone["constraints"]) == ("pending", [1.0, 2.0])
+    assert data("tell", "studies.db", "job", 1, 3)["constraints"] == [1.0, 2.0]
+    shown = data("show", "studies.db")
+    assert shown["best"] is None
+    assert "satisfied" in shown["why_no_best"]
+    assert len(data("explain", "studies.db", "job", 0)["constraints"]) == 2
+
+
+def test_show_says_where_a_study_stands(folder):
+    clock = iter(range(1000, 2000, 10))
+    policy = nr.gp_ucb_sdf(nr.Arms.grid(0, 1, 9), K, noise=0.1, window=2, minimum=-2.0, memory=nr.RestartEvery(8))
+    study = stored(policy, name="late", clock=lambda: float(next(clock)))
+    for i in range(12):
+        study.ask()
+        if i >= 4:
+            study.tell(i - 4 * (i == 4 or i == 5), 0.1 * i)
+    said = data("show", "studies.db", "late")
+    assert said["trials"] == {"all": 12, "observed": 8, "pending": 4}
+    assert [each["round"] for each in said["restarts"]] == study.restarts == [8]
+    assert [trial["number"] for trial in said["pending"]] == [2, 3, 4, 5]
+    assert said["progress"][0] == {"answers": 1, "best": 0.4}
+    assert said["progress"][-1] == {"answers": 8, "best": 1.1}
+    assert [each["answers"] for each in said["progress"]] == [1, 2, 5, 8]
+    assert said["delays"]["late"] == 2
+    assert said["delays"]["most_questions"] == 4
+    assert said["delays"]["too_late"] == [0, 1]
+    best = study.best()
+    lower, upper = study.bounds(best.point[None])
+    assert (said["best"]["lower"], said["best"]["upper"]) == (lower[0], upper[0])
+    text = run("show", "studies.db", "late")
+    for words in ("restarts", "too late to count: trials 0, 1", "Waiting for an answer", "8 observed, 4 pending"):
+        assert words in text
+    average = stored(nr.gp_ucb(nr.Arms.grid(0, 1, 9), K, noise=0.1, constraints=nr.OnAverage(step=0.5)), name="cost")
+    for _ in range(5):
+        average.tell(average.ask(), 1.0, constraints=[0.5])
+    said = data("show", "studies.db", "cost")
+    assert said["multipliers"] == average.multipliers.tolist() != [0.0]
+    assert "multipliers" in run("show", "studies.db", "cost")
+
+
+def test_show_warns_of_what_does_not_fit(folder):
+    study = stored(nr.gp_ucb(nr.Arms.grid(0, 1, 9), K, noise=0.1))
+    for _ in range(5):
+        study.tell(study.ask(), 1e6)
+    assert "Rewards lie far from what is expected" in run("show", "studies.db")
+    assert len(data("show", "studies.db")["notes"]) == 1
+
+
+def test_show_of_a_study_without_answers_and_of_a_script(folder):
+    stored(nr.auto(nr.Box([0], [1])), name="empty")
+    assert "No trial has been answered" in run("show", "studies.db")
+    assert data("show", "studies.db")["progress"] == []
+    assert "no trials yet" in run("trials", "studies.db")
+    script = stored(nr.bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1), name="script")
+    for _ in range(3):
+        script.tell(script.ask(), 0.5, constraints=[-1.0])
+    assert data("show", "studies.db", "script")["best"]["reward"] == 0.5
+    assert "mean" not in data("show", "studies.db", "script")["best"]
+    assert "its script names" in run("explain", "studies.db", "script", 1)
+
+
+def test_show_draws(oven, folder):
+    for i in range(4):
+        run("ask", *oven)
+        run("tell", *oven, i, 0.1 * i)
+    assert "Picture: a.png" in run("show", *oven, "--picture", "a.png")
+    assert (folder / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert "must end in" in run("show", *oven, "--picture", "a.txt", code=1)
+    assert "does not exist" in run("show", *oven, "--picture", "no/a.png", code=1)
+
+
+def test_explain_is_that_of_the_study(oven):
+    run("ask", *oven, "--count", 4)
+    study = nr.Study.open(storage="sqlite:///studies.db", name="oven")
+    assert run("explain", *oven, 2) == f"{study.explain(2)}\n"
+    assert data("explain", *oven, 2) == json.loads(json.dumps(study.explain(2).to_dict()))
+    assert [each["number"] for each in data("explain", *oven, 0, 3)] == [0, 3]
+
+
+def test_a_policy_from_json(folder):
+    policy = nr.gp_ts(nr.Box([0], [1]), K, noise=0.1, norm_bound=1.0, information_gain=1.0)
+    (folder / "policy.json").write_text(policy.to_json())
+    made = data("create", "studies.db", "a", "policy.json", "--goal", "minimize", "--seed", 7)
+    assert (made["algorithm"], made["goal"], made["seed"]) == ("gp_ts", "minimize", 7)
+    assert nr.Study.open(storage="sqlite:///studies.db", name="a").policy == policy
+
+
+# -- what is refused -------------------------------------------------------------------------------------------------
+
+
+def test_exit_codes(oven, folder):
+    run("ask", *oven)
+    assert "no study" in run("ask", "studies.db", "stove", code=1)
+    assert "no such file" in run("studies", "nowhere.db", code=1)
+    assert "three slashes" in run("studies", "mysql://somewhere", code=1)
+    run("tell", *oven, 0, 0.5)
+    assert "told already" in run("tell", *oven, 0, 0.6, code=3)
+    assert "no trial 7" in run("tell", *oven, 7, 0.5, code=3)
+    assert "no trial 8" in run("fail", *oven, 8, "why", code=3)
+    assert "no trial 9" in run("explain", *oven, 9, code=3)
+    (folder / "other.db").write_bytes(b"not a database" * 100)
+    assert "not a SQLite database" in run("studies", "other.db", code=4)
+    run("tell", *oven, "first", 0.5, code=2)
+    run("tell", *oven, 0, code=2)
+    run("ask", *oven, "--cuont", 3, code=2)
+    run("trials", *oven, "--state", "lost", code=2)
+    assert len(data("trials", *oven)) == 1
+
+
+@pytest.mark.parametrize("reward", ["nan", "inf", "-inf", "1e200"])
+def test_no_reward_that_is_no_number(oven, reward):
+    run("ask", *oven)
+    assert "reward" in run("tell", *oven, 0, reward, code=1)
+    assert data("trials", *oven)[0]["state"] == "pending"
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "NaN", "[[1], [2, 3]]", '{"a": 1}', '"x"', "[1e999]"])
+@pytest.mark.parametrize("option", ["--among", "--exclude", "--context"])
+def test_nonsense_in_json(oven, option, text):
+    result = CliRunner().invoke(main, ["ask", *oven, option, text])
+    assert result.exit_code == 1, result.output
+    assert "Traceback" not in result.output
+    assert isinstance(result.exception, SystemExit)
+    assert data("trials", *oven) == []
+
+
+def test_which_study_must_be_said_where_there_are_several(oven):
+    run("create", "studies.db", "other", "oven.toml")
+    for command in ("ask", "show", "trials"):
+        assert "2 studies" in run(command, "studies.db", code=1)
+    assert len(data("studies", "studies.db")) == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "words"),
+    [
+        ("a.toml", "", "empty"),
+        ("a.toml", "goal = ", "not valid TOML"),
+        ("a.toml", "[parameters]", "nothing to decide"),
+        ("a.toml", FILE + "\n[objective]\ncommand = 'true'", "noregret tune"),
+        ("a.toml", FILE.replace("minimize", "shrink"), "goal"),
+        ("a.toml", FILE.replace("gp_ucb", "gp_ubc"), "gp_ucb"),
+        ("a.toml", FILE.replace("grid", "gird"), "grid"),
+        ("a.toml", FILE.replace("low = 120.0", "low = 300.0"), "heat"),
+        ("a.json", "{", "JSON"),
+        ("a.json", '{"type": "os.system"}', "to_json"),
+        ("a.json", "[1]", "policy"),
+        ("a.json", '{"type": "SquaredExponential"}', "policy"),
+        ("a.yaml", "", ".toml or .json"),
+    ],
+)
+def test_files_that_describe_no_study(folder, name, text, words):
+    (folder / name).write_text(text)
+    assert words in run("create", "studies.db", "a", name, code=1)
+    assert not (folder / "studies.db").exists()
+
+
+def test_what_a_terminal_would_obey_is_shown_and_not_sent(folder):
+    policy = nr.gp_ucb(nr.Space(x=nr.Choice("\x1b[31mred", "b")).grid(2), nr.Matern(2.5, 0.5), noise=0.1)
+    study = stored(policy, name="a\x1b]0;title\x07b")
+    study.fail(study.ask(), "line one\x1b[2J\nline two\x9b")
+    for _ in range(3):
+        study.tell(study.ask(), 0.1)
+    for command in ("studies", "show", "trials", "ask"):
+        text = run(command, "studies.db")
+        assert "\x1b" not in text
+        assert "\x9b" not in text
+        assert "\\x1b" in text or command == "ask"
+    assert "\x1b" not in run("explain", "studies.db", study.name, 0)
+    assert "\x1b" not in run("tell", "studies.db", study.name, 99, 1, code=3)
+
+
+# -- processes -------------------------------------------------------------------------------------------------------
+
+
+def process(*args, **more):
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
+    return subprocess.Popen(
+        [sys.executable, "-m", "noregret", *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, env=environment,
+    )  # fmt: skip
+
+
+def test_processes_that_ask_at_once_get_trials_of_their_own(oven):
+    running = [process("ask", *oven, "--count", 5, "--json") for _ in range(2)]
+    found = [json.loads(each.communicate(timeout=60)[0]) for each in running]
+    assert [each.returncode for each in running] == [0, 0]
+    assert sorted(trial["number"] for trials in found for trial in trials) == list(range(10))
+
+
+def test_a_terminal_of_few_letters(folder):
+    stored(nr.gp_ucb(nr.Space(火=nr.Float(0, 1)).grid(3), nr.Matern(2.5, 0.5), noise=0.1), name="Öfen")
+    asking = process("ask", "studies.db", PYTHONIOENCODING="latin-1")
+    out, err = asking.communicate(timeout=60)
+    assert asking.returncode == 0, err
+    assert out.startswith("trial 0: \\u706b=")
+
+
+def test_help_names_every_command():
+    text = run("-h")
+    for name in main.commands:
+        assert name in text
+        assert main.commands[name].help
