@@ -248,7 +248,7 @@ class Reference:
 
     def _lowest(self, study):
         pending = self.policy.pending
-        if isinstance(pending, Censored) and pending.minimum is not None:
+        if isinstance(pending, Censored | Imputed | LateOrNever) and pending.minimum is not None:
             return pending.minimum
         told = [t.reward for t in self.trials if t.reward is not None]
         if isinstance(self.policy.memory, Forever) and not self._fresh():

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Self, final
 
@@ -29,11 +28,11 @@ from .waits import Arrivals, Waits
 
 LEAST, MOST = 0.02, 0.98  # between which q is taken: no point is given up, or believed in, for good
 FEWEST = 5  # answers without which nothing is said of silence
-OLD = 0.95  # share of the answers that have come by the age from which on a trial is old
-EVENTUALLY = 0.8  # share of old trials that are answered, at least, where delays have nothing to do with rewards
+OLD = 0.995  # share of the answers that have come by the age from which on a trial is old
+EVENTUALLY = 0.95  # share of old trials that are answered, at least, where delays have nothing to do with rewards
 EVIDENCE = math.log(100.0)  # nats of evidence against that, from which on silence means no
-LOW = 0.25  # of the way from s to v: an answer worth no more is a no that was told
-FEW = 0.05  # share of the answers that may be
+ALIKE = 0.25  # of the way from s to v: answers that differ from v by no more are one and the same yes
+FEW, BYCHANCE = 0.01, 2  # share of the answers that may differ by more, and how many beside
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,14 +116,15 @@ class Imputed(_Silent):
 class LateOrNever(_Silent):
     """`Hallucinated` until it is evident that some answers never come and that these are the bad ones; then `Imputed`.
 
-    Where delays have nothing to do with rewards every trial is answered that is old enough. A trial is old once 95% of
-    the answers that come would have come, by the estimated law of delays. Silence means no as long as both hold:
+    Where delays have nothing to do with rewards every trial is answered that is old enough. A trial is old once 99.5%
+    of the answers that come would have come, by the estimated law of delays. Silence means no once both are so:
 
-    - of n old trials too few, k, are answered: the likelihood of k under a uniform probability of an answer is at
-      least 100 times that under 0.8. Were it 0.8 or more, this would ever happen with probability at most about
-      0.01 (Ville's inequality; about, since the law is estimated).
-    - hardly any answers, at most 5%, are themselves a no: worth less than a quarter of the way from s to v. Where a no
-      is told as a yes is, missing answers are merely lost.
+    - of n old trials too few, k, were answered at some time: the likelihood of k under a uniform probability of an
+      answer was at least 100 times that under 0.95. Were it 0.95 or more wherever one asks, this would ever happen with
+      probability at most about 0.01 (Ville's inequality; about, since the law is estimated).
+    - all answers are one and the same yes: but for two, and one in a hundred, they are within a quarter of v - s of v.
+      Where they differ they order the points by themselves, and missing ones may merely be lost; who knows that
+      silence means no there says `Imputed`.
 
     Not before five answers have come. A function of the record alone. Nothing is proved.
 
@@ -154,6 +154,7 @@ class Silence(Waits):
         self._least = math.inf
         self._reach: float = 0  # the age from which on trials counted as final, when it was last asked
         self._last = 0  # how many questions there were then
+        self._missed = False  # whether it was ever evident that too few are answered
         self.evident = always
 
     def ask(self, trial: Trial) -> None:
@@ -210,18 +211,18 @@ class Silence(Waits):
         return np.where(ages >= self._arrivals.law.settled, low, silent).tolist()  # type: ignore[no-any-return]
 
     def _is_evident(self) -> bool:
-        """Whether too few old trials are answered, and hardly any of the answers is a no."""
+        """Whether too few old trials were answered at some time, and all answers are one and the same yes."""
         arrivals = self._arrivals
         told = len(arrivals.told)
         if told < FEWEST:
             return False
-        n, k = arrivals.by_age(arrivals.law.reaches(OLD))
-        if k >= EVENTUALLY * n or _evidence(n, k) < EVIDENCE:
-            return False
+        if not self._missed:
+            n, k = arrivals.by_age(arrivals.law.reaches(OLD))
+            self._missed = k < EVENTUALLY * n and _evidence(n, k) >= EVIDENCE
         low = self._least if self._part.minimum is None else self._part.minimum
-        high = self._sum / told if self._part.answer is None else self._part.answer
-        is_no: Callable[[float], bool] = lambda reward: (reward - low) * (high - low) <= LOW * (high - low) ** 2  # noqa: E731
-        return sum(map(is_no, arrivals.told)) <= FEW * told
+        yes = self._sum / told if self._part.answer is None else self._part.answer
+        others = sum(abs(reward - yes) > ALIKE * abs(yes - low) for reward in arrivals.told)
+        return self._missed and others <= BYCHANCE + FEW * told
 
     def copy(self) -> Silence:
         """An independent one in the same state."""
