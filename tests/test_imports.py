@@ -152,6 +152,7 @@ ORDER = [
     "policy.ledger",
     "policy.fits",
     "policy.channels",
+    "policy.recent",
     "policy.state",
     "policy.reasons",
     "policy",

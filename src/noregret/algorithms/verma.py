@@ -16,7 +16,7 @@ from ..slots.explore import UncertaintySampling
 from ..slots.memory import RestartDoubling
 from ..slots.pending import Censored
 from ..slots.scores import Score, ThompsonSample, UpperConfidenceBound
-from ..widths.delayed import CensoredWidth, Inflated
+from ..widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from .common import (
     Slots,
     algorithm,
@@ -65,8 +65,9 @@ def gp_ucb_sdf(
         reward_bound: B_y, a bound on how far a reward is above the minimum, reward units.
         norm_bound: B_f, a bound on the norm of f - minimum in the kernel's RKHS, reward units.
         beta: a constant in place of beta_t; the paper's experiments take 1. Then nothing is proved.
-        width: "censored", nu_t; or a part, also one of your own, with which nothing else that is about the bounds may
-            be given.
+        width: "censored", nu_t; "tight", bounds of the same that are never wider (`CensoredBounds`: only what is
+            missing is missed, and at the points that it tells of); or a part, also one of your own, with which nothing
+            else that is about the bounds may be given.
         late: "drop", as in the paper: a later answer never counts; "accept": it does, and then nothing is proved.
         horizon: T; sets lambda = 1 + 2/T. "doubling" starts afresh after 16, 32, 64, ... rounds, each time with the
             lambda of the period to come (`RestartDoubling`); the default needs no T and forgets nothing.
@@ -150,23 +151,28 @@ def _censoring(
     context = slots.get("context")
     check_model(domain, context, kernel)
     pending = Censored.within(window, minimum=minimum, late=late)
+    names = ["censored"] if score.draws else ["censored", "tight"]
     chosen = chosen_width(
-        width, ["censored"], delta=delta, reward_bound=reward_bound != 1.0, norm_bound=norm_bound != 1.0,
+        width, names, delta=delta, reward_bound=reward_bound != 1.0, norm_bound=norm_bound != 1.0,
         beta=beta is not None, information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
-    confidence = chosen if isinstance(chosen, Confidence) else CensoredWidth(
-        window=pending.window,
-        in_time=pending.in_time,
-        reward_bound=reward_bound,
-        norm_bound=norm_bound,
-        noise=noise,
-        beta=beta,
-        gain=chosen_gain(information_gain, domain, context, kernel),
-        parts=parts,
-        delta=delta,
-        ridge_large=ridge >= 1.0,
-        ridge=min(ridge, 1.0),
-    )  # fmt: skip
+    gain = chosen_gain(information_gain, domain, context, kernel)
+    confidence: Confidence
+    if isinstance(chosen, Confidence):
+        confidence = chosen
+    elif chosen == "tight":
+        if beta is not None:
+            raise InvalidInput("`beta` is a constant in place of beta_t, and width='tight' has a beta_t: give one.")
+        confidence = CensoredBounds(
+            window=pending.window, in_time=pending.in_time, reward_bound=reward_bound, norm_bound=norm_bound,
+            ridge=ridge, gain=gain, delta=delta,
+        )  # fmt: skip
+    else:
+        confidence = CensoredWidth(
+            window=pending.window, in_time=pending.in_time, reward_bound=reward_bound, norm_bound=norm_bound,
+            noise=noise, beta=beta, gain=gain, parts=parts, delta=delta, ridge_large=ridge >= 1.0,
+            ridge=min(ridge, 1.0),
+        )  # fmt: skip
     slots["pending"] = pending
     if slots.get("prior_mean") is None:
         slots["prior_mean"] = minimum  # as the paper shifts rewards

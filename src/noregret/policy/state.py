@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections import deque
 from collections.abc import Iterable
 from functools import partial
 from operator import attrgetter
@@ -19,10 +18,11 @@ from ..checks import Array, shown
 from ..domain import Arms
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
+from ..posterior import Belief
 from ..randomness import Randomness
 from ..record import Event, Trial
 from ..slots.borders import Mask
-from ..slots.envelope import Bounds, Envelope, Progress, Window
+from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.explore import Explore, Situation, checked_places
 from ..slots.memory import Evidence, Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
@@ -33,6 +33,7 @@ from .engines import Decision, Engine, Question, make_engine, table
 from .fits import Fits
 from .ledger import Ledger
 from .policy import Policy
+from .recent import Recent
 
 _number = attrgetter("number")
 
@@ -52,14 +53,14 @@ class State:
         self._last: Array | None = None  # the point asked for most recently
         self._waiting: list[Trial] = []  # outcomes since the last decision
         self._added: list[int] = []  # trials told without having been asked for, in ascending order
-        self._asked: deque[Trial] = deque()  # the last trials asked for, where the width depends on them
         self._uniform: list[int] = []  # forced uniform rounds that count
         self._restarts: list[Restart] = []
         self._fits = None if policy.refit is None else Fits(policy, policy.refit, seed=seed)
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
         self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
         self._weighs, self._explores = policy.objective.revises, policy.explore.ever
-        self._recent, self._valid_for = policy.confidence.recent, policy.valid_for
+        recent, self._valid_for = policy.confidence.recent, policy.valid_for
+        self._recent = None if recent is None else Recent(recent)  # trials, where the width depends on them
         # Whether only what comes in makes anything due.
         self._quiet = not (policy.by_round or policy.refit or policy.constraints)
         self._design: GreedyDesign | None = None
@@ -115,22 +116,13 @@ class State:
     def _note(self, trial: Trial) -> None:
         """A trial has been asked for."""
         self._last = trial.point
-        window = self._recent
         if trial.explored:
             self._uniform.append(trial.number)
-        if window is not None:
-            self._asked.append(trial)
-            while self._asked and self._is_past(window, trial):
-                self._asked.popleft()
+        if self._recent is not None:
+            self._recent.ask(trial)
         self._ledger.ask(trial)
         if self._channels is not None:
             self._channels.ask(trial, self._engine, self._rounds - self._since + 1, self._since)
-
-    def _is_past(self, window: Window, latest: Trial) -> bool:
-        """Whether the first of the trials kept is in no window from now on."""
-        if window.in_time:
-            return self._asked[0].asked_at < latest.asked_at - window.length
-        return len(self._asked) > window.length
 
     def _settle(self) -> None:
         """Take in the outcomes that wait, and whatever else is due before a decision."""
@@ -246,7 +238,8 @@ class State:
         self._since = restart.round
         self._restarts.append(restart)
         self._uniform = [number for number in self._uniform if number >= restart.round]
-        self._asked = deque(trial for trial in self._asked if trial.number >= restart.round)
+        if self._recent is not None:
+            self._recent.restart(restart.round)
         if self._fits is not None:
             self._fits.restart()
         if self._watch is not None:
@@ -384,8 +377,9 @@ class State:
             None if self._guess is None else self._guess.bound,
             self._greedy_design,
             self._charges.noise_factor,
-            None if self._recent is None else lambda: self._recent_deviations(now),
+            None if self._recent is None else partial(self._recent_deviations, self._recent, now),
             belief.answered,
+            None if self._recent is None else partial(self._pull, self._recent, now),
         )
         # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
         return self.policy.confidence.bounds(self._rounds - self._since + 1, progress)
@@ -396,17 +390,22 @@ class State:
         spoilt = self._ledger.failed and self.policy.pending.failed == "worst"
         return "none" if spoilt else self._valid_for
 
-    def _recent_deviations(self, now: float) -> Array:
+    def _recent_deviations(self, recent: Recent, now: float) -> Array:
         """Posterior std, reward units, at the last trials asked for, within the window of the width.
 
         Of those that are data: eq. (5) in the proof of Verma et al.'s Theorem 1 sums what censoring takes from B_t, and
         trials that have failed, or left the memory, are no part of it.
         """
-        window, ledger = self._recent, self._ledger
-        trials = [trial for trial in self._asked if ledger.counts(trial.number)]
-        if window is not None and window.in_time:
-            trials = [trial for trial in trials if trial.asked_at >= now - window.length]
+        ledger = self._ledger
+        trials = [trial for trial in recent.trials(now) if ledger.counts(trial.number)]
         return ledger.units.unit * self._engine.deviations(ledger.belief, trials) if trials else np.zeros(0)
+
+    def _pull(self, recent: Recent, now: float, cells: Any) -> Array:
+        """What the mean at cells owes to each of those trials whose answers may still come, `(n, k)`."""
+        ledger, engine = self._ledger, self._engine
+        trials = [trial for trial in recent.trials(now) if trial.number in ledger.open]
+        belief: Belief[Any] = ledger.belief
+        return belief.pull(cells, [engine.cell(trial) for trial in trials]) if trials else np.zeros((1, 0))
 
     def _greedy_design(self) -> GreedyDesign:
         """Made once for the kernel and lambda in force; of nothing else that happens is it a function."""
@@ -430,7 +429,8 @@ class State:
         other._engine = self._engine.copy()
         other._ledger = self._ledger.copy(other._engine, other._asked_since)
         other._channels = None if channels is None else channels.copy(other._engine, other._asked_since)
-        for name in ("_asked", "_uniform", "_restarts", "_waiting"):
+        other._recent = None if self._recent is None else self._recent.copy()
+        for name in ("_uniform", "_restarts", "_waiting"):
             setattr(other, name, getattr(self, name).copy())
         other._fits = None if self._fits is None else self._fits.copy()
         other._charges = self._charges.copy()

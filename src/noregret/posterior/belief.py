@@ -107,6 +107,13 @@ class Belief(ABC, Generic[P]):
     def mean(self, cells: Any) -> Array:
         """The mean alone, `(n,)`."""
 
+    @abstractmethod
+    def pull(self, cells: Any, others: Sequence[Any]) -> Array:
+        """How far the mean at cells would move for each unit that the target at one of the others moves, `(n, k)`.
+
+        d mu(x) / d y_s = cov(x, x_s) / lambda, with the covariance of the answered trials.
+        """
+
 
 @final
 class TableBelief(Belief[ArmPosterior | Retraced | Chain]):
@@ -122,6 +129,12 @@ class TableBelief(Belief[ArmPosterior | Retraced | Chain]):
     def mean(self, cells: ArmIndices) -> Array:
         """The mean alone, `(n,)`."""
         return self.answered.predict(cells)[0]
+
+    def pull(self, cells: ArmIndices | None, others: Sequence[Any]) -> Array:
+        """At these cells, or at all, `(n, k)`."""
+        known = self.answered
+        at = np.arange(len(known.prior.points)) if cells is None else cells
+        return known.cross_covariance(at, np.asarray(others, dtype=np.intp)) / known.regularization
 
     def draw(self, rng: np.random.Generator, cells: ArmIndices | None, *, width: float) -> Array:
         """A draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
@@ -165,6 +178,10 @@ class PointBelief(Belief[PointPosterior]):
     def mean(self, cells: Array) -> Array:
         """The mean alone, `(n,)`."""
         return self.answered.mean(cells)
+
+    def pull(self, cells: Array, others: Sequence[Any]) -> Array:
+        """At rows `(n, d)`, of k others."""
+        return self.answered.cross_covariance(cells, np.array(others)) / self.answered.regularization
 
     def gradients(self, rows: Array) -> Gradients:
         """Mean and standard deviation at rows `(n, d)`, with their gradients."""

@@ -119,6 +119,11 @@ class FeaturePosterior(ArmPosterior):
         half = self._features[self._indices(points)] @ self._root
         return np.asarray(half @ half.T)
 
+    def cross_covariance(self, points: ArmIndices, others: ArmIndices) -> Array:
+        """Posterior covariance of f between arms, `(n, k)`: O(n r k)."""
+        half = self._root @ (self._features[self._indices(others)] @ self._root).T
+        return np.asarray(self._features[self._indices(points)] @ half)
+
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Joint samples of f at all arms (or those listed), `(size, n)`: mu + Phi W xi, O(N r) each."""
         features, mean = self._features, self._mean

@@ -180,6 +180,12 @@ class PlayedPosterior(ArmPosterior):
         half = self._root @ self._kernel_columns[arms].T
         return self.prior.kernel.between_arms(self.prior.points, arms, arms) - half.T @ half
 
+    def cross_covariance(self, points: ArmIndices, others: ArmIndices) -> Array:
+        """Posterior covariance of f between arms, `(n, k)`: O(n u k), u the number of arms played."""
+        arms, apart = self._indices(points), self._indices(others)
+        half = self._root.T @ (self._root @ self._kernel_columns[apart].T)
+        return self.prior.kernel.between_arms(self.prior.points, arms, apart) - self._kernel_columns[arms] @ half
+
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule, exact.
 

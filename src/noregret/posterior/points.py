@@ -267,6 +267,13 @@ class PointPosterior(RevisablePosterior):
         rows = self._factor.solve(self.kernel(self.points, X))
         return np.asarray(self.kernel(X, X) - rows.T @ rows)
 
+    def cross_covariance(self, points: npt.ArrayLike, others: npt.ArrayLike) -> Array:
+        """Posterior covariance of f between `n` points and `k` others, `(n, k)`: O(n r k), r distinct points."""
+        X = points_array("points", points, dimension=self.dimension)
+        Z = points_array("others", others, dimension=self.dimension)
+        weights = self._factor.solve_transposed(self._factor.solve(self.kernel(self.points, Z)))
+        return np.asarray(self.kernel(X, Z) - self.kernel(X, self.points) @ weights)
+
     def sample(self, rng: np.random.Generator, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
         """Joint samples of f at `(m, d)` points, `(size, m)`, exact: O(n^2 m + m^3)."""
         if points is None:

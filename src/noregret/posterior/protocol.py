@@ -46,6 +46,10 @@ class Posterior(ABC):
     def covariance(self, points: Any) -> Array:
         """Joint posterior covariance of f at `n` points, `(n, n)`."""
 
+    def cross_covariance(self, points: Any, others: Any) -> Array:
+        """Posterior covariance of f between `n` points and `k` others, `(n, k)`."""
+        return self.covariance(np.concatenate([points, others]))[: len(points), len(points) :]
+
     @abstractmethod
     def sample(self, rng: np.random.Generator, points: Any = None, *, size: int = 1) -> Array:
         """Joint samples of f, `(size, n)`."""

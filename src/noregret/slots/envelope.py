@@ -119,6 +119,8 @@ class Progress:
         noise_factor: how much larger the noise of what is learned is than that of a reward.
         recent: posterior std at the trials of `Confidence.recent`, reward units.
         answers: the posterior of what was answered alone; None where it is the same.
+        pull: how far the mean at n points, as the belief knows them, would move for each unit that the target of one of
+            the k trials of `Confidence.recent` without an answer moved, `(n, k)`; None without such a window.
     """
 
     posterior: Posterior
@@ -127,6 +129,7 @@ class Progress:
     noise_factor: float = 1.0
     recent: Callable[[], Array] | None = None
     answers: Posterior | None = None
+    pull: Callable[[Any], Array] | None = None
 
 
 class Window(NamedTuple):

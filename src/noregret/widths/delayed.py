@@ -13,14 +13,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
-from ..checks import LARGEST_REWARD, flag, integer, number, settle, shown
+import numpy as np
+
+from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle, shown
 from ..errors import InvalidInput
 from ..serialize import described
 from ..slots.base import Combination
-from ..slots.envelope import Progress, Width, Window, checked_delta
+from ..slots.envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta
 from .gains import Gain, RealisedGain, checked_gain
 
 LARGEST_GAIN = 300.0  # nats; exp of it is as good as infinite and still a number
@@ -99,6 +102,92 @@ class CensoredWidth(Width):
         spread = math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
         noise = (progress.noise_factor * self.noise + self.reward_bound) / math.sqrt(self.ridge)
         return self.norm_bound + noise * spread
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class CensoredBounds(Confidence):
+    """Bounds of rho_m f that know which answers are missing, never wider than those of `CensoredWidth`.
+
+    Rewards, less the minimum, lie in [0, B_y]. Let w_s = y_s 1{d_s <= m}, what trial s counts as once it is settled,
+    and mu* the posterior mean of all w_s at once, which nobody can compute yet.
+
+    (a) Given everything up to question s, w_s has the mean rho_m f(x_s), since the delay has nothing to do with y_s,
+    and lies in [0, B_y]: its deviation is B_y/2-sub-Gaussian (Hoeffding's lemma). That x_s was chosen knowing only
+    some of the earlier w does not matter: it is a function of them. One self-normalised bound (Abbasi-Yadkori 2012,
+    Corollary 3.6, for any lambda > 0) for the function rho_m f, of norm at most B_f, takes the place of the two of eq.
+    6:
+
+        |mu*(x) - rho_m f(x)| <= beta_t sigma(x),
+        beta_t = B_f + B_y / (2 sqrt(lambda)) sqrt(2 (gamma_{t-1} + log(1 / delta))).
+
+    (b) What counts now is w_s, but for trials of the last m whose answers have not come: these count as 0, and w_s is
+    somewhere in [0, B_y]. The mean is linear in them, with d mu(x) / d y_s = k_t(x, x_s) / lambda, so that in place of
+    eq. 5
+
+        -(B_y / lambda) sum max(0, -k_t(x, x_s)) <= mu*(x) - mu(x) <= (B_y / lambda) sum max(0, k_t(x, x_s)),
+
+    sums over these trials alone. As |k_t(x, x_s)| <= sigma(x) sigma(x_s), neither sum exceeds that of nu_t sigma(x).
+
+    Attributes:
+        ridge: lambda, or less.
+    """
+
+    window: float
+    in_time: bool = False
+    reward_bound: float
+    norm_bound: float
+    ridge: float
+    gain: Gain = field(default_factory=RealisedGain)
+    delta: float = 0.1
+
+    def __post_init__(self) -> None:
+        settle(self, ridge=number("ridge", self.ridge, low=0.0, high=LARGEST_VARIANCE, open_low=True))
+        settle(self, window=number("window", self.window, low=0.0), in_time=flag("in_time", self.in_time))
+        for name in ("reward_bound", "norm_bound"):
+            settle(self, **{name: number(name, getattr(self, name), low=0.0, high=LARGEST_REWARD)})
+        settle(self, gain=checked_gain(self.gain), delta=checked_delta(self.delta))
+
+    @property
+    def recent(self) -> Window:
+        """The trials of the sums, where they are not answered."""
+        return Window(self.window, self.in_time)
+
+    @property
+    def valid_for(self) -> str:
+        """As Theorem 1, "rho_m f"."""
+        return "rho_m f" if self.gain.proved else "none"
+
+    def suits(self, policy: Combination) -> bool:
+        """Lambda >= `ridge`."""
+        return policy.regularization >= self.ridge
+
+    def bounds(self, t: int, progress: Progress) -> MissingAnswers:
+        """(a) and (b)."""
+        spread = math.sqrt(2.0 * (self.gain(t - 1, progress) - math.log(self.delta)))
+        noise = 0.5 * self.reward_bound / math.sqrt(self.ridge)
+        return MissingAnswers(self.norm_bound + noise * spread, self.reward_bound, progress.pull)
+
+
+@final
+class MissingAnswers(Bounds):
+    """mean +- beta * std, and what answers that are missing could still add or take."""
+
+    pointwise: ClassVar[bool] = False
+    moves: ClassVar[bool] = True
+
+    def __init__(self, beta: float, reward_bound: float, pull: Callable[[Any], Array] | None) -> None:
+        self._beta, self._reward_bound, self._pull = beta, reward_bound, pull
+
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
+        """At n points."""
+        lower, upper = mean - self._beta * std, mean + self._beta * std
+        if self._pull is not None:
+            pull = self._reward_bound * self._pull(rows)
+            upper += np.maximum(pull, 0.0).sum(axis=1)
+            lower -= np.maximum(-pull, 0.0).sum(axis=1)
+        return Envelope(mean, std, None, lower=lower, upper=upper)
 
 
 @final
