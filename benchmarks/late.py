@@ -129,9 +129,7 @@ def independent(pool, rounds, seeds):
         "imputed": nr.Imputed(),
     }
     rules |= {
-        f"gp_ucb_sdf(width={width!r})": nr.gp_ucb_sdf(
-            ARMS, KERNEL, noise=0.1, window=20, width=width, regularization=1.0
-        )
+        f"gp_ucb_sdf(width={width!r})": nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=20, width=width)
         for width in ("censored", "tight")
     }
     found = regrets_of(pool, INDEPENDENT, rules, rounds, seeds)

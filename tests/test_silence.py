@@ -259,6 +259,25 @@ def test_a_no_that_is_told_is_no_silence(kept):
     assert not silence_of(study)
 
 
+def test_what_was_evident_once_stays_so_where_every_question_is_answered():
+    """At the best point all answers come: that says nothing of the others."""
+    study = nr.Study(policy_of("auto"), seed=0)
+    for t in range(200):
+        trial = study.ask()
+        if t >= 40 or t % 3 == 0:
+            study.tell(trial, 1.0)
+    assert silence_of(study)
+
+
+def test_answers_that_differ_order_the_points_and_missing_ones_may_be_lost():
+    study = nr.Study(policy_of("auto"), seed=0)
+    for t in range(100):
+        trial = study.ask()
+        if t % 3 == 0:
+            study.tell(trial, 0.2 + (t % 5) / 5)
+    assert not silence_of(study)
+
+
 @pytest.mark.parametrize("delay", [PoissonDelay(10.0), GeometricDelay(10.0)], ids=str)
 def test_independent_delays_are_hallucinated(delay):
     policies = [policy_of("auto"), policy_of("hallucinate")]
