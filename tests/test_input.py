@@ -35,7 +35,7 @@ from noregret.slots.scores import (
     ThompsonSample,
     UpperConfidenceBound,
 )
-from noregret.widths.delayed import CensoredWidth, Inflated
+from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from noregret.widths.periods import PeriodRkhs
 from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
@@ -236,6 +236,7 @@ DESCRIBED = [
     BoundedNoise(norm_bound=W(1), gain=ConstantGain(value=W(1)), scale=W(1), noise_matched=B(False)),
     KernelUcb(eta=W(1), regularization=W(1), delta=F(0.1)),
     CensoredWidth(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), noise=F(1), beta=W(1), parts=W(2)),
+    CensoredBounds(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), ridge=F(1)),
     Inflated(base=ConstantWidth(value=W(1)), least=W(1)),
     ScheduledWidth(schedule=nr.PowerLaw(W(1), W(0)), delta=F(0.1)),
     PeriodRkhs(horizon=W(9), norm_bound=W(1), gain=ConstantGain(value=W(1)), constant=W(1), ridge_matched=B(False)),

@@ -21,7 +21,7 @@ from noregret.slots.scores import (
     ThompsonSample,
 )
 from noregret.testing.driver import Driver
-from noregret.widths.delayed import CensoredWidth, Inflated
+from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from noregret.widths.gains import RealisedGain
 from noregret.widths.periods import PeriodRkhs
 from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
@@ -88,6 +88,7 @@ def _penalty(penalty: Callable[..., object]) -> Callable[[Policy, str], Policy]:
 
 OWN = nr.Refit(every=5, restarts=0, outputs="own", standardize=False, prior="none")
 CENSORED_WIDTH = CensoredWidth(window=2, reward_bound=1.0, norm_bound=1.0, noise=NOISE, ridge_large=False, ridge=0.01)
+CENSORED_BOUNDS = CensoredBounds(window=2, reward_bound=1.0, norm_bound=1.0, ridge=0.01)
 FILLINGS = [
     _using("memory", "`RestartAt`", nr.RestartAt((4,))),
     _using("memory", "`RestartEvery`", nr.RestartEvery(6)),
@@ -123,6 +124,7 @@ FILLINGS = [
     _using("confidence", "`BoundedNoise`", BoundedNoise(norm_bound=1.0, gain=RealisedGain())),
     _using("confidence", "`KernelUcb`", KernelUcb(eta=1.0, regularization=NOISE**2)),
     _using("confidence", "`CensoredWidth`", CENSORED_WIDTH),
+    _using("confidence", "`CensoredBounds`", CENSORED_BOUNDS),
     _using("confidence", "`Inflated`", Inflated(base=ConstantWidth(value=2.0))),
     _using("score", "`PosteriorMean`", PosteriorMean()),
     _using("score", "`PosteriorDeviation`", PosteriorDeviation()),
@@ -237,12 +239,19 @@ REASONS = [
         "replayed makes the last fit alone.",
     ),
     Reason(
-        ("`CensoredWidth`",),
+        ("`CensoredWidth`", "`CensoredBounds`"),
         ("`EveryRound", "`OnAverage`", "`Safe`"),
         "not censored",
         "Its bounds are for rho_m f, the mean of censored rewards (Verma, Dai and Low, Theorem 1), and constraint "
         "values are not censored: `confidence=` of the constraints says which bounds are theirs, and then they go "
         "together.",
+    ),
+    Reason(
+        ("`CensoredBounds`",),
+        ("`ThompsonSample`", "`ThompsonSample` on a grid"),
+        "widens its draws",
+        "Thompson sampling draws from the posterior, widened by a multiple of its deviation (Chowdhury and Gopalan, "
+        "Algorithm 2), and these bounds are none: what is missing pulls some points one way and others the other.",
     ),
 ]
 

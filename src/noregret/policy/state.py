@@ -405,7 +405,7 @@ class State:
         ledger, engine = self._ledger, self._engine
         trials = [trial for trial in recent.trials(now) if trial.number in ledger.open]
         belief: Belief[Any] = ledger.belief
-        return belief.pull(cells, [engine.cell(trial) for trial in trials]) if trials else np.zeros((1, 0))
+        return belief.pull(cells, [engine.here(trial) for trial in trials]) if trials else np.zeros((1, 0))
 
     def _greedy_design(self) -> GreedyDesign:
         """Made once for the kernel and lambda in force; of nothing else that happens is it a function."""
