@@ -241,8 +241,9 @@ class Reference:
         memory, restarts = self.policy.memory, study.restarts
         self.first = restarts[-1] if restarts else 0
         self.since = self.first
-        if isinstance(memory, SlidingWindow):
-            self.first = max(self.first, self.rounds - memory.rounds)
+        for part in memory.parts if isinstance(memory, nr.AllOf) else (memory,):
+            if isinstance(part, SlidingWindow):
+                self.first = max(self.first, self.rounds - part.rounds)
         self.multipliers = study.multipliers
         self.lowest = self._lowest(study)
 
@@ -332,9 +333,7 @@ class Reference:
             elif trial.state == "failed" or trial.asked_order == trial.told_order or not hallucinated:
                 continue
             spread.append((trial, 0.0))
-        mean, std = self._solve(
-            (ledger.in_use, ledger.ridge), known, rows, lambda t: t.constraints_order or t.told_order
-        )
+        mean, std = self._solve((ledger.in_use, ledger.ridge), known, rows)
         if len(spread) > len(known):
             std = self._solve((ledger.in_use, ledger.ridge), spread, rows)[1]
         half = self.policy.constraints.confidence.value * unit * std
@@ -376,7 +375,7 @@ class Reference:
         mean, std = center + unit * mean, unit * std
         return (mean, std) if warp is None else (back(mean), 0.5 * (back(mean + std) - back(mean - std)))
 
-    def _solve(self, setting, known, rows, told=lambda trial: trial.told_order):
+    def _solve(self, setting, known, rows):
         kernel, ridge = setting
         prior = np.diagonal(kernel(rows, rows))
         if not known:
@@ -384,9 +383,8 @@ class Reference:
         X = np.array([row_of(t) for t, _ in known])
         y = np.array([target for _, target in known])
         K, k = kernel(X, X), kernel(X, rows)
-        if isinstance(self.policy.memory, Discount) and self.policy.memory.rate:
-            keep = 1.0 - self.policy.memory.rate
-            times = np.array([self.time_of(t, told(t)) for t, _ in known])
+        if (rate := self.policy.memory.drift()) is not None:
+            keep, times = 1.0 - rate, np.array([t.number for t, _ in known])
             K = K * keep ** (0.5 * np.abs(times[:, None] - times))
             k = k * (keep ** (0.5 * (self.rounds - times)))[:, None]
         K = K + ridge * np.eye(len(X))
@@ -403,11 +401,6 @@ class Reference:
         gaps = [round(float(np.linalg.norm((row - row_of(trial)) / self.policy.sides)), 12) for row in rows]
         near = np.array(rows)[np.argsort(gaps, kind="stable")[: self.policy.pending.neighbours]]
         return float(shown(self._solve(setting, answers, near)[0]).mean())
-
-    def time_of(self, trial, told):
-        """The round that an answer is of, where f drifts: its own, or the last question before it if that is later."""
-        before = [t.number for t in self.trials if t.told_order != t.asked_order and t.asked_order < told]
-        return max([trial.number, *before])
 
 
 # -- sequences ---------------------------------------------------------------------------------------------------------

@@ -93,7 +93,9 @@ class ChangeEvidence:
         clip: the most that one answer may add to a log e_s.
         since: the first round of the stretch.
         scaled: brings the values of an answer, `(c,)`, into the units of the covariance; None where they are in them.
-        rate: share of f that is new in each round, before a change and after it.
+
+    Attributes:
+        rate: share of f that is new in each round, before a change and after it; it may be set anew at any time.
     """
 
     def __init__(
@@ -106,10 +108,9 @@ class ChangeEvidence:
         clip: float = 4.0,
         since: int = 0,
         scaled: Callable[[Array], Array] | None = None,
-        rate: float = 0.0,
     ) -> None:
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
-        self._rate = rate
+        self.rate = 0.0
         self.channels, self._weight, self._clip = channels, weight, clip
         self._answers: list[_Answer] = []
         self._gammas = np.zeros(0)
@@ -186,8 +187,9 @@ class ChangeEvidence:
     def _compare(self, answer: _Answer) -> None:
         """What an answer says of each start, and then it is learned."""
         at = self._asked_since(answer)
-        if self._rate and answer.number > self._clock:
-            self._drift(answer.number - self._clock)
+        if answer.number > self._clock:
+            if self.rate:
+                self._drift(answer.number - self._clock)
             self._clock = answer.number
         with one_thread if len(self._basis) >= LARGE else nullcontext():  # smaller products have one anyway
             predicted = self._learn(answer, at)
@@ -201,7 +203,7 @@ class ChangeEvidence:
 
     def _drift(self, rounds: int) -> None:
         """So many rounds pass; a late answer is taken for one of f as it has become."""
-        keep = (1.0 - self._rate) ** rounds
+        keep = (1.0 - self.rate) ** rounds
         self._weights *= math.sqrt(keep)
         self._covariances *= keep
         diagonal = np.arange(self._covariances.shape[1])

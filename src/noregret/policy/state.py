@@ -18,7 +18,7 @@ from ..checks import Array, shown
 from ..domain import Arms
 from ..errors import InvalidInput, NoRegretError
 from ..kernels import Kernel
-from ..posterior import Belief
+from ..posterior import Belief, Retraced
 from ..randomness import Randomness
 from ..record import Event, Trial
 from ..slots.borders import Mask
@@ -86,7 +86,7 @@ class State:
             lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
             policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraint_count,
             lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
-            scaled, learned, () if self._channels is None else self._channels.scales(), policy.memory.drift(),
+            scaled, learned, () if self._channels is None else self._channels.scales(),
         )  # fmt: skip
 
     # -- what happens --------------------------------------------------------------------------------------------
@@ -185,13 +185,19 @@ class State:
             if self._ledger.fresh:  # none of the answers counted any more
                 self._ledger.take([])
             return
+        drift = self._drift() if self._watch is not None else 0.0
         if self._drifts:
             self._advance(self._rounds)
         self._ledger.take(counted)
         if self._watch is not None:
             for trial in waiting:
                 if trial.number >= self._since:
-                    self._show(self._watch, trial, None)
+                    self._show(self._watch, trial, None, drift)
+
+    def _drift(self) -> float:
+        """The share of f that is new in each round, by what is known; 0 where f does not drift."""
+        drift, belief = self.policy.memory.drift(), self._ledger.belief.answered
+        return belief.mean_rate if isinstance(belief, Retraced) else drift if isinstance(drift, float) else 0.0
 
     def _take_singly(self, trial: Trial) -> None:
         """Prediction, learning, and then a look: an e-value needs what was believed before."""
@@ -199,15 +205,15 @@ class State:
             return
         if self._drifts:
             self._advance(trial.number)
-        before = self._ledger.predictions(trial)
+        before, drift = self._ledger.predictions(trial), self._drift()
         self._ledger.take([trial])
         if trial.reward is not None:
-            self._show(self._watch, trial, before)
+            self._show(self._watch, trial, before, drift)
 
-    def _show(self, watch: Watch, trial: Trial, before: Prediction | None) -> None:
+    def _show(self, watch: Watch, trial: Trial, before: Prediction | None, drift: float) -> None:
         """An answer, and the cut that follows from it."""
         if trial.reward is not None:
-            cut = watch.see(Seen(trial, trial.reward - self.policy.prior_mean, before))
+            cut = watch.see(Seen(trial, trial.reward - self.policy.prior_mean, before, drift))
             if cut is not None:
                 self._cut(cut)
 

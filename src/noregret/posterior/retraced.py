@@ -166,6 +166,12 @@ class Retraced(Posterior):
         """The share of f that is new in each round; of several the most likely one."""
         return self.chain.rate
 
+    @property
+    def mean_rate(self) -> float:
+        """Likewise; of several their mean."""
+        chain = self.chain
+        return float(chain.shares @ chain.rates) if isinstance(chain, BankPosterior) else chain.rate
+
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Mean and std of f as it is now, at all arms or those listed."""
         return self.chain.predict(points)

@@ -32,7 +32,7 @@ class EDetector(Memory):
     Rinaldo 2023). Where it reaches 1 / delta the memory is cut at the most likely round of the change; what was asked
     for from there on is kept. No round is forced; contexts, boxes, late answers (by the round of the question),
     constraint values (all channels together) and fits are all taken as they come. Beside a `Discount` or `DriftBank`
-    (`AllOf`) f drifts before a change and after it, of several rates by the fastest, so that a drift is none.
+    (`AllOf`) f drifts before a change and after it (by the mean of the rates of a bank), so that a drift is none.
 
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
     delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate).
@@ -76,7 +76,7 @@ class EvidenceWatch(Watch):
         self._values: list[float] = []
         self._evidence = ChangeEvidence(
             world.between, _noise_of(world), channels=world.channels, weight=memory.weight, clip=memory.clip,
-            scaled=_scale_of(world), rate=_rate_of(world),
+            scaled=_scale_of(world),
         )  # fmt: skip
 
     def see(self, seen: Seen) -> Restart | None:
@@ -99,6 +99,7 @@ class EvidenceWatch(Watch):
         trial = seen.trial
         if trial.reward is None or (self._evidence.channels > 1 and trial.constraints is None):
             return False
+        self._evidence.rate = seen.drift
         values = [trial.reward] if trial.constraints is None else [trial.reward, *trial.constraints]
         self._evidence.add(trial.number, self._cell(trial), np.array(values[: self._evidence.channels]))
         return True
@@ -139,11 +140,6 @@ class EvidenceWatch(Watch):
         for name in ("_unwatched", "_trials", "_values"):
             setattr(other, name, getattr(self, name).copy())
         return other
-
-
-def _rate_of(world: World) -> float:
-    """Of several rates the fastest: what it explains is no change."""
-    return 0.0 if world.drift is None else float(np.max(world.drift))
 
 
 def _noise_of(world: World) -> float:

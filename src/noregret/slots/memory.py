@@ -48,11 +48,13 @@ class Seen(NamedTuple):
         trial: with its reward, and the constraint values told with it.
         value: what it counts as less the prior mean, reward units.
         before: what was predicted; None unless the watch asks for it (`Watch.predicts`).
+        drift: the share of f that is new in each round, where f drifts; of several the mean, by what was known before.
     """
 
     trial: Trial
     value: float
     before: Prediction | None
+    drift: float = 0.0
 
 
 class World(NamedTuple):
@@ -71,7 +73,6 @@ class World(NamedTuple):
         largest_variance: gives the largest prior variance in the domain.
         scaled: brings a reward into the units of the belief.
         learned: whether kernel and noise are what they will be; False before the first fit of a policy that fits them.
-        drift: the share of f that is new in each round, or several, where f drifts.
         limits: brings the value of each constraint into the units of its belief; none where it has none of its own.
     """
 
@@ -88,7 +89,6 @@ class World(NamedTuple):
     scaled: Callable[[float], float]
     learned: bool
     limits: tuple[Callable[[float], float], ...] = ()
-    drift: Drift = None
 
 
 class Evidence(NamedTuple):
