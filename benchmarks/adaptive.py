@@ -14,7 +14,12 @@ GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world 
    of the worlds), and the paper's own setting.
 3. What drifts a little in every round (1,200 of them, 150 arms), at two rates and at none: regret of the bank over
    that of the best fixed rate (0 or one of the bank's), in paired worlds.
-4. What an answer costs: microseconds a round without, with the detector, with the bank.
+4. Drift and switches at once: another function every quarter of 1,200 rounds, which drifts a little in every round, at
+   two rates and at none. Regret of the detector, the bank, and both (`nr.AllOf`) over that of who is told the rounds
+   and the rate, in paired worlds with seeds from 1,000 on.
+5. What an answer costs: microseconds a round without, with the detector, with the bank, with both.
+
+`--parts 4` makes the fourth alone.
 """
 
 import os
@@ -25,6 +30,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import argparse
 import time
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -201,10 +207,45 @@ def with_drift(each, worlds, rounds, arms):
         print(f"   drift {rate:g}: {means}; bank over {best}: {ratio}", flush=True)
 
 
+def both_at_once(seed, *, rate, rounds, arms):
+    """Regret of each memory in one world that drifts and switches."""
+    grid, length = nr.Arms.grid(0.0, 5.0, arms), rounds // PERIODS
+    values = []
+    for period in range(PERIODS):
+        if rate:
+            values += [f.values for f in drifting_samples(KERNEL, grid, rounds=length, rate=rate, seed=[seed, period])]
+        else:
+            values += [gp_sample(KERNEL, grid, seed=[seed, period]).values] * length
+    switches = nr.RestartAt(even_changes(rounds, PERIODS))
+    memories = {
+        "told": nr.AllOf((switches, nr.Discount(rate))), "detector": "adaptive", "bank": nr.DriftBank(),
+        "both": nr.AllOf((nr.EDetector(), nr.DriftBank())),
+    }  # fmt: skip
+    found = {}
+    for name, memory in memories.items():
+        regret, alarms = play(ucb(grid, memory), values, int, len(values), seed)
+        found[name] = regret.sum(), len(alarms)
+    return found
+
+
+def with_both(each, worlds, rounds, arms):
+    print(f"4. {rounds} rounds of drift and {PERIODS - 1} switches, {arms} arms", flush=True)
+    for rate in (0.0, 0.001, 0.01):
+        found = list(each(partial(both_at_once, rate=rate, rounds=rounds, arms=arms), range(1000, 1000 + worlds)))
+        regrets = {name: np.array([world[name][0] for world in found]) for name in found[0]}
+        for name, values in regrets.items():
+            cuts = np.mean([world[name][1] for world in found])
+            ratio = resampled(np.mean, values, regrets["told"])
+            print(f"   drift {rate:g}: {name} {values.mean():.1f}, over told {ratio}, {cuts:.1f} cuts", flush=True)
+
+
 def cost(rounds):
-    print(f"4. microseconds a round, 1,000 arms, {rounds} rounds")
+    print(f"5. microseconds a round, 1,000 arms, {rounds} rounds")
     values = [gp_sample(KERNEL, avanesov.ARMS, seed=0).values]
-    for name, memory in (("without", None), ("with the detector", "adaptive"), ("with the bank", nr.DriftBank())):
+    for name, memory in {
+        "without": None, "with the detector": "adaptive", "with the bank": nr.DriftBank(),
+        "with both": nr.AllOf((nr.EDetector(), nr.DriftBank())),
+    }.items():  # fmt: skip
         start = time.process_time()
         play(ucb(avanesov.ARMS, memory), values, always, rounds, 0)
         print(f"   {name:32s} {1e6 * (time.process_time() - start) / rounds:.0f}")
@@ -220,14 +261,17 @@ if __name__ == "__main__":
     parser.add_argument("--arms", type=int, default=150, help="of a stationary run (default 150)")
     parser.add_argument("--levels", type=float, nargs="*", default=[0.15, 0.3, 0.65, 1.3, 2.6], help="of GP-UCB-CPD")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
+    parser.add_argument("--parts", type=int, nargs="*", default=[1, 2, 3, 4, 5], help="which of the five (default all)")
     options = parser.parse_args()
-    if options.jobs > 1:
-        with ProcessPoolExecutor(options.jobs) as pool:
-            without_change(pool.map, options.runs, options.rounds, options.arms)
-            with_changes(pool.map, options.worlds, options.long, options.levels)
-            with_drift(pool.map, options.drifts, options.long, options.arms)
-    else:
-        without_change(map, options.runs, options.rounds, options.arms)
-        with_changes(map, options.worlds, options.long, options.levels)
-        with_drift(map, options.drifts, options.long, options.arms)
-    cost(options.long)
+    with ProcessPoolExecutor(options.jobs) if options.jobs > 1 else nullcontext() as pool:
+        each = map if pool is None else pool.map
+        if 1 in options.parts:
+            without_change(each, options.runs, options.rounds, options.arms)
+        if 2 in options.parts:
+            with_changes(each, options.worlds, options.long, options.levels)
+        if 3 in options.parts:
+            with_drift(each, options.drifts, options.long, options.arms)
+        if 4 in options.parts:
+            with_both(each, options.drifts, options.long, options.arms)
+    if 5 in options.parts:
+        cost(options.long)

@@ -11,7 +11,7 @@ from scipy import stats
 import noregret as nr
 from noregret.change import evidence
 from noregret.change.evidence import ChangeEvidence, last_round, share, tail
-from noregret.environments import gp_sample
+from noregret.environments import drifting_samples, gp_sample
 from noregret.errors import InvalidInput
 from noregret.slots import Restart
 from noregret.slots.envelope import ConstantWidth
@@ -51,12 +51,12 @@ def added(detector, told):
 # -- dense: all starts, a matrix solved for every answer ---------------------------------------------------------------
 
 
-def dense_log_density(past, cell, values, weight):
+def dense_log_density(past, number, cell, values, weight, rate=0.0):
     """Log of the predictive density of each answer after others, from the joint Student-t of all of them."""
-    cells = [other for _, other, _ in past]
+    cells, rounds = [other for _, other, _ in past], np.array([other for other, _, _ in past], dtype=float)
     y = np.array([told for *_, told in past]).reshape(len(past), len(values))
-    M = K[np.ix_(cells, cells)] + LAMBDA * np.eye(len(cells))
-    k = K[cells, cell]
+    M = K[np.ix_(cells, cells)] * (1 - rate) ** (np.abs(rounds[:, None] - rounds) / 2) + LAMBDA * np.eye(len(cells))
+    k = K[cells, cell] * (1 - rate) ** ((number - rounds) / 2)
     solved = np.linalg.solve(M, np.column_stack([y, k])) if cells else np.zeros((0, len(values) + 1))
     variance = K[cell, cell] + LAMBDA - k @ solved[:, -1]
     squares = np.einsum("nc,nc->c", y, solved[:, :-1])  # y^T M^{-1} y, the sum of squared standardised errors
@@ -65,14 +65,14 @@ def dense_log_density(past, cell, values, weight):
     return stats.t.logpdf(values, freedom, loc=k @ solved[:, :-1], scale=scale).sum()
 
 
-def dense_log_ratio(told, start, *, weight=10.0, clip=4.0):
+def dense_log_ratio(told, start, *, weight=10.0, clip=4.0, rate=0.0):
     """Log e_s after all these answers."""
     total = 0.0
     for i, (number, cell, values) in enumerate(told):
         if number >= start:
             since = [other for other in told[:i] if other[0] >= start]
-            gain = dense_log_density(since, cell, values, weight) - dense_log_density(told[:i], cell, values, weight)
-            total += min(gain, clip)
+            q, p = (dense_log_density(past, number, cell, values, weight, rate) for past in (since, told[:i]))
+            total += min(q - p, clip)
     return total
 
 
@@ -90,6 +90,34 @@ def test_every_start_is_the_dense_ratio_of_predictions(monkeypatch, channels, la
     total = tail(23) + sum(share(start) * math.exp(ratio) for start, ratio in expected.items())
     np.testing.assert_allclose(detector.log_evidence, math.log(total), atol=1e-3)
     assert detector.most_likely == max(expected, key=expected.get) == 15
+
+
+@pytest.mark.parametrize("rate", [0.03, 1.0])
+def test_where_f_drifts_it_does_so_before_a_change_and_after_it(monkeypatch, rate):
+    monkeypatch.setattr(evidence, "KEPT", 1000)
+    told = [answer for answer in answers(24, channels=2, change=15) if answer[0] % 4]  # some rounds have no answer
+    detector = fresh(channels=2)
+    detector.rate = rate
+    added(detector, told)
+    for start in range(1, 24):
+        np.testing.assert_allclose(detector.log_ratio(start), dense_log_ratio(told, start, rate=rate), atol=1e-3)
+    detector.cut(9)
+    again = fresh(channels=2, since=9)
+    again.rate = rate
+    added(again, told)
+    assert detector.log_evidence == again.log_evidence
+
+
+@pytest.mark.parametrize("memory", [nr.Discount(0.002), nr.DriftBank()], ids=["known", "learned"])
+def test_a_drift_is_no_change_and_a_switch_is_one(memory):
+    arms, kernel = nr.Arms.grid(0, 1, 20), nr.Matern(2.5, 0.3)
+    functions = [f for part in range(2) for f in drifting_samples(kernel, arms, rounds=150, rate=0.002, seed=[4, part])]
+    env = nr.Environment(functions, domain=arms, noise=0.1, change_points=range(1, 300))
+    make = partial(nr.gp_ucb, arms, kernel, noise=0.1, width=ConstantWidth(value=2.0))
+    alone = nr.simulate(make(memory="adaptive"), env, 300, seed=0)
+    beside = nr.simulate(make(memory=nr.AllOf((nr.EDetector(), memory))), env, 300, seed=0)
+    assert len(alone.restarts) > 4
+    assert [abs(restart - 150) <= 3 for restart in beside.restarts] == [True]
 
 
 @pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])

@@ -252,6 +252,17 @@ def test_what_does_not_fit_is_refused_when_the_policy_is_made(parts, message):
         ROOMS["arms"].using(**parts)
 
 
+def test_a_watch_that_wants_predictions_beside_others():
+    parts = (mine.Surprise(limit=1.0), nr.SlidingWindow(8), nr.EDetector(delta=0.9), nr.Discount(0.05))
+    policy = ROOMS["arms"].using(memory=nr.AllOf(parts))
+    testing.check_policy(policy, rounds=14)
+    study = nr.Study(policy, seed=0)
+    for t in range(30):
+        study.tell(study.ask(), 3.0 * (t >= 20))
+    study.ask()
+    assert any(reason.startswith("answers that nothing") for reason in study.restart_reasons)
+
+
 def test_drift_of_ones_own_goes_with_everything():
     testing.check_policy(ROOMS["arms"].using(memory=mine.Drifting(0.1), pending=mine.Liar()), rounds=10)
     testing.check_policy(ROOMS["box"].using(memory=mine.Drifting(0.1)), rounds=10)
