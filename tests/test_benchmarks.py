@@ -40,6 +40,7 @@ SMALL = {
     "attack_sequences.py": ["--sequences", "2"],
     "attack_fuzz.py": ["--calls", "150"],
     "attack_hostile.py": ["--texts", "20", "--rows", "20"],
+    "optuna_sampler.py": ["--trials", "30", "--asks", "3"],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -59,6 +60,7 @@ PRINTED = {
     "attack_sequences.py": " 0 mismatches, 0 foreign exceptions",
     "attack_fuzz.py": " 0 wrong in all",
     "attack_hostile.py": " 0 executions, 0 foreign exceptions, 0 silent",
+    "optuna_sampler.py": "NoRegretSampler: 24 of 24 trials",
     "information.py": "same: yes",
 }
 

@@ -541,10 +541,31 @@ def test_where_all_around_is_impossible_the_point_stays():
     search = nr.PointSearch(candidates=16, apart=0.1)
     nowhere = Surface(lambda points: np.full(len(points), -np.inf), lambda points: (points[:, 0], points))
     point = np.array([0.5, 0.5])
+    standing = search.standing(BOX, 0)
+    scores = np.zeros(len(standing))
     found = search.moved_apart(
-        point, nowhere, BOX, standing=search.standing(BOX, 0), tried=point[None], noisy=True, rng=rng
+        point, nowhere, BOX, standing=standing, scores=scores, tried=point[None], noisy=True, rng=rng
     )
     assert found is point
+
+
+def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
+    search, looked = nr.PointSearch(candidates=1024, apart=0.01), []
+
+    def values(points):
+        looked.append(len(points))
+        return -np.abs(points - 0.5).sum(axis=1)
+
+    standing = search.standing(BOX, 0)
+    ranked = standing[np.argsort(np.abs(standing - 0.5).sum(axis=1))]
+    tried = np.concatenate([[[0.5, 0.5]], ranked[:200]])
+    found = search.moved_apart(
+        tried[0], Surface(values, lambda points: (points[:, 0], points)), BOX, standing=standing,
+        scores=-np.abs(standing - 0.5).sum(axis=1), tried=tried, noisy=True, rng=rng,
+    )  # fmt: skip
+    assert max(looked) <= 64 + 64  # not all 1,024: a value costs O(n^2)
+    assert (np.abs(found - tried) >= 0.01).any(axis=1).all()
+    assert np.abs(found - 0.5).sum() <= np.abs(ranked[201:] - 0.5).sum(axis=1).min() + 0.02
 
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, math.nan, "far"])

@@ -176,6 +176,13 @@ ORDER = [
     "storage",
     "study.study",
     "study",
+    "integrations",
+    "integrations.distributions",
+    "integrations.suggested",
+    "integrations.follower",
+    "integrations.importing",
+    "integrations.sampler",
+    "integrations.optuna",
     "simulation",
     "testing.driver",
     "testing.parts",
@@ -269,6 +276,7 @@ def test_importing_the_package_loads_nothing_heavy():
     script = "import noregret, sys; noregret.Study; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"matplotlib", "sklearn", "sqlalchemy", "msgspec", "tqdm", "tabulate", "click", "loky", "threadpoolctl"}
+    heavy |= {"optuna", "pandas", "pyarrow"}
     assert heavy & set(loaded) == set()
     script = "import noregret, sys; noregret.Study; print(*[name for name in sys.modules if name.startswith('scipy.')])"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

@@ -311,6 +311,27 @@ def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(
         again.tell(other, float(k))
 
 
+@pytest.mark.parametrize("pending", [nr.Ignored(failed="worst"), nr.Hallucinated(failed="worst"), nr.Hallucinated()])
+def test_a_replay_makes_the_last_fit_alone_where_failures_and_open_trials_count_too(pending):
+    refit = nr.Refit(every=3, restarts=0, growth=0.4, warp="half-rank")
+    policy, open_trials = warped(refit=refit, pending=pending), []
+    study = nr.Study(policy, seed=5)
+    for number in range(34):
+        open_trials.append(study.ask())
+        if number % 4 == 1:
+            study.fail(open_trials.pop(0), "it broke")
+        elif number % 3:
+            trial = open_trials.pop(number % len(open_trials))
+            study.tell(trial, cliff(trial.point))
+    again = nr.Study(policy, seed=5)
+    again._apply(list(study.trials))
+    assert len(study._look()._fits.made) >= 4
+    assert len(again._look()._fits.made) == 1
+    for mine, other in zip(study.predict(PROBES), again.predict(PROBES), strict=True):
+        assert mine.tobytes() == other.tobytes()
+    assert study.ask().point.tobytes() == again.ask().point.tobytes()
+
+
 def test_noise_that_is_given_stays_and_unknown_noise_does_not_look_at_the_policys():
     X = np.random.default_rng(0).uniform(size=(20, 2))
     y = np.sin(5.0 * X[:, 0]) + 0.05 * np.random.default_rng(1).standard_normal(20)

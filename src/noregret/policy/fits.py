@@ -34,12 +34,15 @@ class Fits:
     def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial]) -> None:
         """Where a replay makes several fits due, only the last one is made: each starts from the policy's kernel."""
         self._last = 0
-        if len(events) < 2 or not self._policy.plain:  # otherwise it is not known beforehand which answers will count
+        policy = self._policy
+        known = policy.plain or (policy.foreseeable and self._refit.outputs != "own")
+        if len(events) < 2 or not known:  # which answers will count, or what their fits will see
             return
         last = max((i for i, event in enumerate(events) if event.kind == "asked"), default=-1)
         told = [event for event in events[:last] if event.kind == "told" and event.trial.reward is not None]
         waited = [trial for trial in waiting if trial.reward is not None]
-        self._last = self._refit.fits(len(ledger.entries) + len(waited) + len(told))
+        answers = sum(map(ledger.is_answer, ledger.entries))
+        self._last = self._refit.fits(answers + len(waited) + len(told))
 
     def planned(self) -> None:
         """What was planned for has come in."""

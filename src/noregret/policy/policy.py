@@ -20,7 +20,7 @@ from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
 from ..slots.memory import Forever, Memory, RestartOnChange
 from ..slots.objective import Objective, RewardAlone
-from ..slots.pending import Ignored, Pending
+from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.together import detects_by_rounds, joined
@@ -157,6 +157,11 @@ class Policy:
     def plain(self) -> bool:
         """Whether every answer counts, and nothing else does."""
         return self.memory.keeps_all and not self.pending.revises and not self.objective.revises
+
+    @property
+    def foreseeable(self) -> bool:
+        """Whether every answer counts, and as itself, whatever else does."""
+        return self.memory.keeps_all and not self.objective.revises and isinstance(self.pending, Ignored | Hallucinated)
 
     def using(self, **parts: Any) -> Policy:
         """This policy with other parts, and the whole checked again: `policy.using(memory=nr.SlidingWindow(200))`.

@@ -430,20 +430,29 @@ class State:
         due = channels is not None and (channels.due or channels.books.due(self._rounds))
         if not (self._waiting or self.policy.by_round or self._ledger.fresh or due):
             return self
+        other = self.copy()
+        other._settle()
+        return other
+
+    def copy(self) -> State:
+        """An independent state after the same events."""
         other = State.__new__(State)
         other.__dict__.update(self.__dict__)
         other._engine = self._engine.copy()
         other._ledger = self._ledger.copy(other._engine, other._asked_since)
-        other._channels = None if channels is None else channels.copy(other._engine, other._asked_since)
+        other._channels = None if self._channels is None else self._channels.copy(other._engine, other._asked_since)
         other._recent = None if self._recent is None else self._recent.copy()
-        for name in ("_uniform", "_restarts", "_waiting"):
+        for name in ("_added", "_uniform", "_restarts", "_waiting"):
             setattr(other, name, getattr(self, name).copy())
         other._fits = None if self._fits is None else self._fits.copy()
         other._charges = self._charges.copy()
         other._guess = None if self._guess is None else self._guess.copy()
         other._watch = None if self._watch is None else self._watch.copy()
-        other._settle()
         return other
+
+    def turn_to(self, number: int) -> None:
+        """The next decision is that of the trial of this number: those between are nobody's, or elsewhere."""
+        self._rounds = number
 
     def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:
         """The bounds of f that hold in the next round, at all arms or at points of the domain."""

@@ -20,11 +20,11 @@ import numpy.typing as npt
 
 from ..checks import Array, integer, number, settle
 from ..domain import Box, Space
-from ..parameters import Choice, Float, Int
+from ..parameters import Float
 from ..serialize import described
 from ..slots.view import Surface
 from .ascent import ascend
-from .designs import mutated, sobol
+from .designs import mutated, neighbours, sobol, within
 from .quadratic import climb, tops_of_parabolas
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares are harmless
@@ -33,6 +33,7 @@ DENSE = 0.1  # spacing of the candidates in the unit cube above which they are t
 PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
 APART = 2.0  # spacings between those peaks
 CLOSE = 0.01  # share of the diagonal within which one start is enough
+LEADING = 64  # of the candidates by score: a value each costs O(n^2)
 MORE = 3  # times as many starts and steps where the candidates are not dense
 REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
 COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
@@ -115,8 +116,8 @@ class PointSearch:
         return bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
 
     def moved_apart(
-        self, point: Array, surface: Surface, domain: Box | Space, *, standing: Array, tried: Array, noisy: bool,
-        rng: Callable[[], np.random.Generator],
+        self, point: Array, surface: Surface, domain: Box | Space, *, standing: Array, scores: Array, tried: Array,
+        noisy: bool, rng: Callable[[], np.random.Generator],
     ) -> Array:  # fmt: skip
         """A point `(d,)`; or, if it was as good as tried already, the best of those around it that were not.
 
@@ -125,6 +126,7 @@ class PointSearch:
             surface: the score.
             domain: where.
             standing: candidates `(m, d)`.
+            scores: their scores `(m,)`.
             tried: points asked for so far, `(n, d)`.
             noisy: whether another answer at the same point would be another one, as far as is known.
             rng: gives the trial's generator.
@@ -132,20 +134,30 @@ class PointSearch:
         real = real_columns(domain)
         if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
             return point
-        around = np.concatenate([mutated(domain, point[None], max(self.mutations, 64), rng()), standing])
-        around = around[~self._near(around, tried, domain)]
+        leading = self._leading(standing[np.argsort(-coarse(scores), kind="stable")], tried, domain)
+        changed = mutated(domain, point[None], max(self.mutations, 64), rng())
+        around = np.concatenate([changed[~self._near(changed, tried, domain)], leading])
         if not len(around):
             return point
         values = surface.values(around)
         return around[int(values.argmax())].copy() if np.isfinite(values.max()) else point
 
+    def _leading(self, ranked: Array, tried: Array, domain: Box | Space) -> Array:
+        """The first of these points that were not tried."""
+        found = ranked[:0]
+        for start in range(0, len(ranked), LEADING):
+            block = ranked[start : start + LEADING]
+            found = np.concatenate([found, block[~self._near(block, tried, domain)]])
+            if len(found) >= LEADING:
+                break
+        return found[:LEADING]
+
     def _near(self, points: Array, tried: Array, domain: Box | Space) -> npt.NDArray[np.bool_]:
         """Which points are one that was tried, or next to it in all that is real, `(n,)`."""
-        real, near = real_columns(domain), np.zeros(len(points), dtype=bool)
+        real = real_columns(domain)
         least = np.where(real, self.apart, SAME) * (domain.upper - domain.lower)
-        for other in tried:
-            near |= (np.abs(points - other) < least).all(axis=1)
-        return near
+        # A real column comes first: it leaves few pairs to be compared in the others.
+        return within(points, tried, least, order=np.argsort(~real, kind="stable"))
 
     def maximize(
         self, surface: Surface, domain: Box | Space, *, standing: Array, scores: Array, incumbents: Array,
@@ -227,13 +239,13 @@ class PointSearch:
                 counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
             improved = []
             for i in moving if not real.all() else ():
-                neighbours = _neighbours(domain, at[i])
-                if not len(neighbours):
+                around = neighbours(domain, at[i])
+                if not len(around):
                     continue
-                tried = surface.values(neighbours)
-                counted += len(neighbours)
+                tried = surface.values(around)
+                counted += len(around)
                 if tried.max() > values[i]:
-                    at[i], values[i] = neighbours[int(tried.argmax())], tried.max()
+                    at[i], values[i] = around[int(tried.argmax())], tried.max()
                     improved.append(i)
             if not improved:
                 break
@@ -369,35 +381,3 @@ def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, 
     points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
     points = np.clip(points, domain.lower, domain.upper)
     return domain.snap(points) if isinstance(domain, Space) else points
-
-
-def _neighbours(domain: Box | Space, point: Array) -> Array:
-    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice.
-
-    What begins to count thereby begins at the middle of its range.
-    """
-    rows = []
-    if isinstance(domain, Space):
-        counting = domain.active(point[None])
-        for parameter, columns in domain.columns():
-            if counting is not None and not counting[0, columns.start]:
-                continue
-            for value in _other_values(parameter, point[columns]):
-                row = point.copy()
-                row[columns] = parameter.encode(value)
-                rows.append(row)
-    points = np.array(rows).reshape(len(rows), domain.dimension)
-    return domain.snap(points) if isinstance(domain, Space) and domain.conditions is not None else points
-
-
-def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:
-    if isinstance(parameter, Float):
-        return []
-    if isinstance(parameter, Choice):
-        chosen = parameter.decode(columns)
-        return [option for option in parameter.options if option is not chosen]
-    here = parameter.decode(columns)
-    step = parameter.step
-    far = max((parameter.high - parameter.low) // (8 * step), 2)
-    steps = {here + count * step for count in (-1, 1, -far, far)} | {parameter.low, parameter.high}
-    return [value for value in sorted(steps - {here}) if parameter.low <= value <= parameter.high]

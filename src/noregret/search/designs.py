@@ -11,6 +11,7 @@ import itertools
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from ..checks import Array, IndexArray
 from ..domain import Arms, Box, Domain, Space
@@ -60,6 +61,21 @@ def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
     if len(points) < count and isinstance(domain, Space):
         points = _distinct(np.concatenate([points, _every(domain, rng)]))
     return points[:count]
+
+
+def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> npt.NDArray[np.bool_]:
+    """Which points `(n, d)` differ from one of the others `(m, d)` by less than `least` `(d,)` everywhere, `(n,)`.
+
+    The columns are compared in this order, each for the pairs that are left.
+    """
+    first, *rest = order
+    one, other = np.nonzero(np.abs(points[:, first, None] - others[:, first]) < least[first])
+    for column in rest:
+        close = np.abs(points[one, column] - others[other, column]) < least[column]
+        one, other = one[close], other[close]
+    found = np.zeros(len(points), dtype=bool)
+    found[one] = True
+    return found
 
 
 def _distinct(points: Array) -> Array:
@@ -168,3 +184,35 @@ def _steps(count: int, rng: np.random.Generator) -> Array:
 def _inside(domain: Box | Space, points: Array) -> Array:
     points = np.clip(points, domain.lower, domain.upper)
     return domain.snap(points) if isinstance(domain, Space) else points
+
+
+def neighbours(domain: Box | Space, point: Array) -> Array:
+    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice.
+
+    What begins to count thereby begins at the middle of its range.
+    """
+    rows = []
+    if isinstance(domain, Space):
+        counting = domain.active(point[None])
+        for parameter, columns in domain.columns():
+            if counting is not None and not counting[0, columns.start]:
+                continue
+            for value in _other_values(parameter, point[columns]):
+                row = point.copy()
+                row[columns] = parameter.encode(value)
+                rows.append(row)
+    points = np.array(rows).reshape(len(rows), domain.dimension)
+    return domain.snap(points) if isinstance(domain, Space) and domain.conditions is not None else points
+
+
+def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:
+    if isinstance(parameter, Float):
+        return []
+    if isinstance(parameter, Choice):
+        chosen = parameter.decode(columns)
+        return [option for option in parameter.options if option is not chosen]
+    here = parameter.decode(columns)
+    step = parameter.step
+    far = max((parameter.high - parameter.low) // (8 * step), 2)
+    steps = {here + count * step for count in (-1, 1, -far, far)} | {parameter.low, parameter.high}
+    return [value for value in sorted(steps - {here}) if parameter.low <= value <= parameter.high]

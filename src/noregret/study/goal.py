@@ -57,15 +57,18 @@ def check_told(policy: AnyPolicy, goal: Goal, value: float) -> None:
 
 def begun(policy: AnyPolicy, goal: Goal, *, seed: int) -> AnyState:
     """A state before any event, of a policy in the user's units."""
+    if not isinstance(policy, Policy):
+        state: State | ScriptedState = ScriptedState(policy, seed=seed)
+    else:
+        state = State(policy_of_rewards(policy, goal), seed=seed)
+    return state if goal == "maximize" else Turned(state)
+
+
+def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:
+    """A policy in the user's units as one of rewards."""
     if goal == "maximize":
-        return _of_rewards(policy, seed)
-    if isinstance(policy, Policy):
-        policy = replace(policy, prior_mean=turned(policy.prior_mean), pending=policy.pending.turned())
-    return Turned(_of_rewards(policy, seed))
-
-
-def _of_rewards(policy: AnyPolicy, seed: int) -> State | ScriptedState:
-    return State(policy, seed=seed) if isinstance(policy, Policy) else ScriptedState(policy, seed=seed)
+        return policy
+    return replace(policy, prior_mean=turned(policy.prior_mean), pending=policy.pending.turned())
 
 
 def turned(value: float) -> float:

@@ -190,8 +190,8 @@ class PointEngine(Engine[PointBelief]):
             placed = limits.world.placed(placed, surface, view)
         if self.search.apart and self.context is None and (limits is None or limits.world.movable):
             placed = self.search.moved_apart(
-                placed, surface, domain, standing=points, tried=belief.asked.points[:, self.before :],
-                noisy=belief.answered.noisy,
+                placed, surface, domain, standing=points, scores=scores,
+                tried=belief.asked.points[:, self.before :], noisy=belief.answered.noisy,
                 rng=lambda: question.randomness.generator,
             )  # fmt: skip
         none_left(bool(self._failed) and bool(np.isneginf(surface.values(placed[None]))[0]))
