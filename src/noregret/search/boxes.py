@@ -75,7 +75,8 @@ class PointSearch:
         incumbents: how many of the best points so far are looked at closely.
         apart: how far from every point tried a new one must be in some parameter, as a share of its range, so that the
             end of a search is not spent on one point; 0 for any. Where nothing is real, a point comes again unless all
-            that came again had the very same rewards: then there is no noise.
+            that came again had the very same rewards: then there is no noise. Under contexts points may come again, and
+            so they may where `EveryRound`, `OnAverage` or `Safe` place them inside of a border.
     """
 
     candidates: int = 1024
