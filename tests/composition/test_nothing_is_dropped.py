@@ -1,0 +1,69 @@
+"""What fills a slot stays there: through every algorithm, `using`, and what is made of a policy."""
+
+import inspect
+
+import pytest
+
+import noregret as nr
+from noregret import algorithms
+from noregret.slots.explore import UncertaintySampling, UniformExploration
+from noregret.widths.delayed import Inflated
+from tests.conformance.test_policies import POLICIES
+
+from .fillings import FILLINGS, base
+from .test_pairs import where_of
+
+GIVEN = {
+    "prior_mean": 0.25,
+    "memory": nr.AllOf((nr.SlidingWindow(30), nr.EDetector())),
+    "explore": nr.InTurn((nr.InitialDesign(4), UniformExploration(0.5))),
+    "pending": nr.NearestMeans(neighbours=2),
+    "search": nr.PointSearch(candidates=64),
+    "refit": nr.Refit(every=7),
+    "constraints": nr.EveryRound(count=2, confidence=1.5),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_an_algorithm_keeps_what_it_is_given_or_says_that_it_fills_the_slot(name):
+    make, plain = POLICIES[name], POLICIES[name]()
+    takes = inspect.signature(getattr(algorithms, name)).parameters
+    for slot, part in GIVEN.items():
+        if slot in takes and takes[slot].annotation != "int":  # a number of constraints is no slot
+            given = make(**{slot: part})
+            assert getattr(given, slot) == part, slot
+            others = {
+                other: getattr(plain, other) for other in (*GIVEN, "objective", "confidence", "score") if other != slot
+            }
+            assert {other: getattr(given, other) for other in others} == others, slot
+        else:
+            with pytest.raises(nr.InvalidInput, match=f"`{name}` fills the slot `{slot}` itself"):
+                make(**{slot: part})
+    context = nr.Arms.grid(0, 1, 3)
+    assert make(kernel=nr.Matern(2.5, [0.2, 0.2]), context=context).context == context
+
+
+def test_what_would_fill_a_slot_twice_is_refused():
+    make = POLICIES["gp_bucb"]
+    assert make(initial=3).explore == UncertaintySampling(3)
+    with pytest.raises(nr.InvalidInput, match="both say which rounds are forced"):
+        make(initial=3, explore=nr.InitialDesign(4))
+    assert isinstance(make(inflation=0.1, memory=nr.SlidingWindow(9)).confidence, Inflated)
+    assert make(inflation=0.1, memory=nr.SlidingWindow(9)).memory == nr.SlidingWindow(9)
+    with pytest.raises(nr.InvalidInput, match="leave `memory`"):
+        POLICIES["gp_ucb_sdf"](horizon="doubling", memory=nr.SlidingWindow(9))
+
+
+def test_a_filling_is_kept_by_the_policy_its_json_and_its_constraints():
+    for filling in FILLINGS:
+        if filling.slot in ("objective", "constraints"):  # which say themselves what is learned of constraints
+            continue
+        policy = filling.put(base(where_of(filling)), "")
+        again = nr.Policy.from_json(policy.to_json())
+        assert again == policy, filling.name
+        if filling.name.startswith("`Censored") and filling.slot == "confidence":
+            continue
+        channel = policy.using(constraints=nr.EveryRound(noise=0.1)).of_channel(1)
+        for slot in ("domain", "context", "memory", "explore", "confidence", "search"):
+            assert getattr(channel, slot) == getattr(policy, slot), filling.name
+        assert (channel.refit is None) == (policy.refit is None), filling.name
