@@ -63,7 +63,19 @@ def test_a_filling_is_kept_by_the_policy_its_json_and_its_constraints():
         assert again == policy, filling.name
         if filling.name.startswith("`Censored") and filling.slot == "confidence":
             continue
-        channel = policy.using(constraints=nr.EveryRound(noise=0.1)).of_channel(1)
+        channel = policy.using(constraints=nr.EveryRound()).of_channel(1)
         for slot in ("domain", "context", "memory", "explore", "confidence", "search"):
             assert getattr(channel, slot) == getattr(policy, slot), filling.name
         assert (channel.refit is None) == (policy.refit is None), filling.name
+
+
+def test_a_period_says_the_lambda_of_the_reward_and_not_that_a_constraint_has_of_its_own():
+    doubling = nr.RestartDoubling(4, ridge=True)
+    for memory in (doubling, nr.AllOf((nr.SlidingWindow(50), doubling))):
+        for more, wanted in (({}, 1.0 + 2.0 / 8), ({"noise": 0.2}, 0.04), ({"regularization": 0.3}, 0.3)):
+            study = nr.Study(base().using(memory=memory, constraints=nr.EveryRound(**more)), seed=0)
+            for _ in range(9):
+                study.tell(study.ask(), 1.0, constraints=[-1.0])
+            state = study._look()
+            assert state._ledger.ridge == 1.0 + 2.0 / 8
+            assert state._channels.each[0].ledger.ridge == pytest.approx(wanted)

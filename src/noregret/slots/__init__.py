@@ -7,7 +7,7 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 
 | slot | class | must have | may have |
 |---|---|---|---|
-| `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeps_all` |
+| `memory` | `Memory` | - | `cut`, `first_counted`, `watch`, `drift`, `regularization`, `keeping_ridge`, `keeps_all` |
 | | `Watch` | `see`, `reset`, `copy` | `predicts`, `cut`, `refitted`, `evidence` |
 | `explore` | `Explore` | `due` | `score`, `places`, `forcing`, `uniform`, `ever` |
 | `pending` | `Pending` | `count_as` | `hallucinates`, `moves`, `in_time`, `counts`, `lowest`, `stand_in`, `revises` |

@@ -168,7 +168,7 @@ class Constraints(Part):
         return False
 
     def of_channel(self, policy: Combination, j: int) -> dict[str, Any]:
-        """Kernel, noise, lambda and prior mean of constraint j, counted from 0, by the slots of a policy."""
+        """What constraint j, counted from 0, has of its own, by the slots of a policy."""
         kernel: Kernel = policy.kernel if self.kernel is None else _of(self.kernel, j)
         noise = policy.noise if self.noise is None else _of(self.noise, j)
         if self.regularization is not None:
@@ -178,8 +178,10 @@ class Constraints(Part):
         else:
             row = np.zeros((1, policy.domain.dimension + (0 if policy.context is None else policy.context.dimension)))
             ridge = max(noise**2, LEAST_RIDGE * float(kernel.diagonal(row)[0]), LEAST_RIDGE * LEAST_RIDGE)
+        own = self.regularization is not None or self.noise is not None
         return {
             "kernel": kernel, "noise": noise, "regularization": ridge, "prior_mean": _of(self.prior_mean, j),
+            "memory": policy.memory.keeping_ridge() if own else policy.memory,
             "confidence": policy.confidence if self.confidence is None else self.confidence,
         }  # fmt: skip
 

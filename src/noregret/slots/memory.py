@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
@@ -166,6 +166,10 @@ class Memory(Part):
         """Lambda from a cut on, of a policy with this one."""
         return given
 
+    def keeping_ridge(self) -> Memory:
+        """This memory for a constraint with a lambda of its own, which stays as it is."""
+        return self
+
     def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002 - most count all since the last cut
         """The first trial that counts in this round, when the last cut was at `since`; never goes back."""
         return since
@@ -221,9 +225,8 @@ class RestartEvery(Memory):
     rounds: int
 
     def __post_init__(self) -> None:
-        settle(
-            self, rounds=integer("rounds", self.rounds, low=1, why="It is the number of rounds between two restarts.")
-        )
+        why = "It is the number of rounds between two restarts."
+        settle(self, rounds=integer("rounds", self.rounds, low=1, why=why))
 
     def cut(self, since: int, round_: int) -> Restart | None:
         """The last multiple."""
@@ -264,6 +267,10 @@ class RestartDoubling(Memory):
         """1 + 2/T, T = max(since, n)."""
         return 1.0 + 2.0 / max(since, self.first) if self.ridge else given
 
+    def keeping_ridge(self) -> RestartDoubling:
+        """Without the ridge."""
+        return replace(self, ridge=False)
+
 
 @final
 @described
@@ -271,8 +278,8 @@ class RestartDoubling(Memory):
 class RestartOnChange(Memory):
     """Those since a change was detected on the forced uniform rounds (Avanesov, Algorithms 1 and 2).
 
-    Under contexts pairs of (context, point) are compared. The points of these rounds are drawn uniformly, the contexts
-    come as they come; the paper has none, and another stream of contexts may look like another function.
+    Under contexts functions of (context, point) are compared; the paper has none, and contexts of another kind may look
+    like another function.
 
     Attributes:
         threshold: theta_n, a number or a `PowerLaw`; None for the default (see `detect_change`).

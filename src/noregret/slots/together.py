@@ -57,6 +57,10 @@ class AllOf(Memory):
             given = part.regularization(since, given)
         return given
 
+    def keeping_ridge(self) -> AllOf:
+        """Every part does."""
+        return AllOf(tuple(part.keeping_ridge() for part in self.parts))
+
     def first_counted(self, since: int, round_: int) -> int:
         """The youngest of the parts' first trials."""
         return max(part.first_counted(since, round_) for part in self.parts)
