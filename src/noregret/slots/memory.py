@@ -345,12 +345,10 @@ class UniformRounds(Watch):
         row = trial.point if trial.context is None else np.concatenate([trial.context, trial.point])
         found = self._detector.add(row, seen.value)
         self._latest = max(trial.number, self._latest)
+        if not found:
+            return None
         # After the latest round of the test, which is not this one where this answer came late.
-        return (
-            Restart(self._latest + 1, f"a change detected on the last {2 * found.half} uniform rounds")
-            if found
-            else None
-        )
+        return Restart(self._latest + 1, f"a change detected on the last {2 * found.half} uniform rounds")
 
     def reset(self) -> None:
         """Forget all pairs."""
