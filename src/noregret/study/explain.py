@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,37 +23,31 @@ DRAWS = 1000  # from which a propensity is estimated, unless told otherwise
 MOST_DRAWS = 10**7
 
 
-def explanations(
-    policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], numbers: Iterable[int], *, seed: int,
+def explanation(
+    policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], number: int, *, seed: int,
     available: Available | None = None, draws: int = DRAWS,
-) -> Iterator[Explanation]:  # fmt: skip
-    """Of several trials, ascending, in one replay of the record.
+) -> Explanation:  # fmt: skip
+    """Why a trial was chosen.
 
     Args:
         policy: of the study.
         goal: of the study.
         trials: all of them, by number.
-        numbers: of those that are asked about.
+        number: of the one that is asked about.
         seed: of the study.
-        available: what could be played in each, where that was not everything.
+        available: what could be played then, where that was not everything.
         draws: from which a propensity is estimated where it cannot be worked out.
     """
-    wanted = sorted(set(numbers))
-    events = iter(Record().apply(trials[: max(wanted, default=0)]))
-    state, event = begun(policy, goal, seed=seed), next(events, None)
-    for number in wanted:
-        trial = trials[number]
-        if trial.told_order == trial.asked_order:
-            raise TrialError(
-                f"Trial {number} was not asked for: its point and its answer were added together (`study.add`), and "
-                "nobody chose it. Ask about a trial that `ask` returned."
-            )
-        before = []
-        while event is not None and event.order < trial.asked_order:
-            before.append(event)
-            event = next(events, None)
-        state.receive(before)
-        yield _Moment(state, goal, trial.as_of(trial.asked_order), trials[:number], available, draws).explanation()
+    trial = trials[number]
+    if trial.told_order == trial.asked_order:
+        raise TrialError(
+            f"Trial {number} was not asked for: its point and its answer were added together (`study.add`), and "
+            "nobody chose it. Ask about a trial that `ask` returned."
+        )
+    earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
+    state = begun(policy, goal, seed=seed)
+    state.receive(Record().apply(earlier))
+    return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 
 class _Moment:
@@ -63,9 +57,9 @@ class _Moment:
         state: after everything before.
         goal: of the study.
         trial: as it was asked for.
-        earlier: trials, as they are now.
+        earlier: trials, as they were then.
         available: what could be played.
-        draws: see `explanations`.
+        draws: see `explanation`.
     """
 
     def __init__(
@@ -78,7 +72,7 @@ class _Moment:
         draws: int,
     ) -> None:
         self._goal, self._trial, self._draws, self._available = goal, trial, draws, available
-        self._earlier = [each.as_of(trial.asked_order - 1) for each in earlier]
+        self._earlier = earlier
         self._decision: Decision = state.decide(trial.context, now=trial.asked_at, available=available)
         self._state, self._inner = state, of_rewards(state)  # settled, by now, as it was then
         self._domain = self._inner.policy.domain

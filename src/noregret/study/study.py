@@ -26,7 +26,7 @@ from ..slots.memory import Evidence, Restart
 from ..slots.objective import SATURATED
 from .best import best_trial
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
-from .explain import DRAWS, MOST_DRAWS, explanations
+from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, begun, check_goal, has_channels
@@ -478,10 +478,7 @@ class Study:
         with self._lock:
             self._sync()
             number, trials = self._record.found(trial).number, self._record[:]
-        (found,) = explanations(
-            self.policy, self.goal, trials, [number], seed=self.seed, available=offered, draws=draws
-        )
-        return found
+        return explanation(self.policy, self.goal, trials, number, seed=self.seed, available=offered, draws=draws)
 
     # -- inside --------------------------------------------------------------------------------------------------
 
