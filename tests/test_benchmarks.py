@@ -52,7 +52,7 @@ PRINTED = {
     "explain.py": "0 explanations wrong",
     "coverage.py": "regret at most",
     "pending.py": "largest ratio",
-    "late.py": "imputed over window",
+    "late.py": "auto over window",
     "fit.py": "log likelihood",
     "change.py": "same verdicts: yes",
     "adaptive.py": "with the bank",
