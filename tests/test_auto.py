@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.slots.pending import Censored, Hallucinated, Ignored
+from noregret.slots.pending import Hallucinated, Ignored
 from noregret.testing import check_policy
 
 ROUNDS = 25
@@ -310,8 +310,11 @@ def test_parts_follow_the_arguments():
     assert isinstance(nr.auto(SQUARE).pending, Ignored)
     assert isinstance(nr.auto(SQUARE, parallel=2).pending, Hallucinated)
     assert isinstance(nr.auto(SQUARE, answers="late").pending, Hallucinated)
-    assert isinstance(nr.auto(SQUARE, answers="silent no").pending, Censored)
-    assert all(nr.auto(SQUARE, answers=each).pending.failed == "worst" for each in ("prompt", "late", "silent no"))
+    assert isinstance(nr.auto(SQUARE, answers="silent no").pending, nr.Imputed)
+    assert isinstance(nr.auto(SQUARE, answers="unknown").pending, nr.LateOrNever)
+    assert all(
+        nr.auto(SQUARE, answers=each).pending.failed == "worst" for each in ("prompt", "late", "silent no", "unknown")
+    )
     for world in ("drifting", "switching"):  # with whatever is forced at the beginning
         assert all(nr.auto(SQUARE, world=world, parallel=many).memory == nr.EDetector() for many in (1, 8, 145, 1000))
     assert nr.auto(SQUARE).memory.keeps_all

@@ -213,6 +213,14 @@ def test_only_trials_that_may_still_be_answered_move():
     assert len(waits.moving()) < 40 < 90 < open_
 
 
+def test_a_yes_that_is_always_the_same_is_worth_more_than_silence_of_unknown_worth():
+    study = conversions(nr.Study(policy_of(nr.Imputed(minimum=None)), seed=0), 80)
+    assert min(targets(study).values()) == 0.0
+    study.tell(study.ask(), 0.4)
+    study.ask()
+    assert min(targets(study).values()) == pytest.approx(0.4)  # the smallest there was
+
+
 def test_losses_have_the_other_sign():
     part = nr.Imputed(minimum=5.0, answer=1.0)
     assert part.turned() == nr.Imputed(minimum=-5.0, answer=-1.0)

@@ -187,7 +187,7 @@ def some_auto(rng):
         budget=[None, 6, 20][rng.integers(3)],
         parallel=int(rng.choice([1, 1, 3])),
         world=str(rng.choice(["stationary", "drifting"])),
-        answers=str(rng.choice(["prompt", "late", "silent no"])),
+        answers=str(rng.choice(["prompt", "late", "silent no", "unknown"])),
     )
     search = dataclasses.replace(SEARCH, mutations=8, incumbents=2, apart=0.01)
     policy = policy.using(search=search, refit=dataclasses.replace(policy.refit, restarts=0))

@@ -13,20 +13,20 @@ from ..slots.constraints import Constraints, EveryRound
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
 from ..slots.memory import Forever, Memory
-from ..slots.pending import Censored, Hallucinated, Ignored, Pending
+from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import ExpectedImprovement, Score, UpperConfidenceBound
+from ..slots.silence import Imputed, LateOrNever
 from .common import build
 
 WORLDS = ("stationary", "drifting", "switching")
-ANSWERS = ("prompt", "late", "silent no")
+ANSWERS = ("prompt", "late", "silent no", "unknown")
 FEWEST = 10  # points of an initial design
 MOST = 20  # of those, but for workers that would be idle
 SHARE = 3  # of a budget that is known, at most a third goes into it
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # reward units; between them squares can be computed with
 FIRST_NOISE = 0.1  # reward units, until the first fit
 WIDTH = 2.0  # standard deviations that are shown as bounds
-PATIENCE = 10_000  # rounds that a silent trial is waited for
 
 
 def auto(
@@ -70,8 +70,9 @@ def auto(
             satisfy them.
         world: "stationary"; or "drifting" or "switching", where only trials since a change that was noticed count
             (`nr.EDetector`).
-        answers: "prompt"; "late", and unanswered trials shrink the variance, as with `parallel` above 1; or "silent
-            no", where a trial without an answer counts as the smallest reward told until it has one.
+        answers: "prompt"; "late", and unanswered trials shrink the variance, as with `parallel` above 1; "silent no",
+            where the bad ones are never answered and a trial counts as what is expected of its silence (`Imputed`); or
+            "unknown": late, until it is evident that silence means no (`LateOrNever`).
 
     Raises:
         InvalidInput: for values that make no sense.
@@ -152,5 +153,7 @@ def _memory(world: str) -> Memory:
 
 def _pending(answers: str, parallel: int) -> Pending:
     if answers == "silent no":
-        return Censored(minimum=None, window=PATIENCE, late="accept", failed="worst")
+        return Imputed(minimum=None, failed="worst")
+    if answers == "unknown":
+        return LateOrNever(minimum=None, failed="worst")
     return Hallucinated(failed="worst") if answers == "late" or parallel > 1 else Ignored(failed="worst")

@@ -41,7 +41,7 @@ class _Silent(Pending):
 
     Attributes:
         minimum: s, what a trial is worth that is never answered, reward units; None for the smallest reward told so
-            far (the prior mean before the first).
+            far (the prior mean before the first), and while all that were told are the same, a yes, 0 if that is less.
         answer: v, what an answer is worth, reward units; None for the average of those that came.
         delay: the law of the delays of the answers that come, where it is known, a part of
             `noregret.environments.delays`; None to estimate it from the record.
@@ -151,7 +151,7 @@ class Silence(Waits):
         self._part, self._always = part, always
         self._arrivals = Arrivals(part.delay)
         self._sum = 0.0  # of the rewards told
-        self._least = math.inf
+        self._least, self._most = math.inf, -math.inf
         self._reach: float = 0  # the age from which on trials counted as final, when it was last asked
         self._last = 0  # how many questions there were then
         self._missed = False  # whether it was ever evident that too few are answered
@@ -167,10 +167,9 @@ class Silence(Waits):
         self._arrivals.hear(trial)
         for reward in self._arrivals.told[before:]:
             self._sum += reward
-            if reward < self._least:
-                self._least = reward
-                if self._part.minimum is None:
-                    self._reach = math.inf  # all trials move, final or not
+            if self._part.minimum is None and not self._least <= reward <= self._most:
+                self._reach = math.inf  # all trials move, final or not
+            self._least, self._most = min(self._least, reward), max(self._most, reward)
 
     def forget(self, first: int) -> None:
         """Of those before nothing is heard any more."""
@@ -201,6 +200,7 @@ class Silence(Waits):
         count = len(self._arrivals.told)
         if self._part.answer is None and not count:
             return means.tolist()  # type: ignore[no-any-return]  # an array of floats
+        lowest = self._silence(lowest)
         low = lowest - charges
         rise = (self._sum / count if self._part.answer is None else self._part.answer) - lowest
         if rise == 0.0:
@@ -209,6 +209,10 @@ class Silence(Waits):
         later = self._arrivals.law.later(ages)
         silent = low + rise * q * later / (1.0 - q * (1.0 - later))
         return np.where(ages >= self._arrivals.law.settled, low, silent).tolist()  # type: ignore[no-any-return]
+
+    def _silence(self, lowest: float) -> float:
+        """What silence is worth."""
+        return min(lowest, 0.0) if self._part.minimum is None and self._least == self._most else lowest
 
     def _is_evident(self) -> bool:
         """Whether too few old trials were answered at some time, and all answers are one and the same yes."""
@@ -219,7 +223,7 @@ class Silence(Waits):
         if not self._missed:
             n, k = arrivals.by_age(arrivals.law.reaches(OLD))
             self._missed = k < EVENTUALLY * n and _evidence(n, k) >= EVIDENCE
-        low = self._least if self._part.minimum is None else self._part.minimum
+        low = self._silence(self._least if self._part.minimum is None else self._part.minimum)
         yes = self._sum / told if self._part.answer is None else self._part.answer
         others = sum(abs(reward - yes) > ALIKE * abs(yes - low) for reward in arrivals.told)
         return self._missed and others <= BYCHANCE + FEW * told
