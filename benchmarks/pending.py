@@ -80,6 +80,9 @@ def policies(arms, kernel):
         for late in ("drop", "accept"):
             censored = nr.Censored(minimum=-3.0, window=PENDING, late=late)
             yield f"{kind}, censored, late {late}", replace(policy, pending=censored)
+        yield f"{kind}, imputed", replace(policy, pending=nr.Imputed(minimum=-3.0))
+        yield f"{kind}, auto", replace(policy, pending=nr.LateOrNever(minimum=-3.0))
+    yield "gp_ucb_sdf, tight", nr.gp_ucb_sdf(arms, kernel, noise=NOISE, window=PENDING, minimum=-3.0, width="tight")
     yield "gp_ucb_sdf", nr.gp_ucb_sdf(arms, kernel, noise=NOISE, window=PENDING, minimum=-3.0)
     yield "gp_ts_sdf", nr.gp_ts_sdf(arms, kernel, noise=NOISE, window=PENDING, minimum=-3.0)
 
