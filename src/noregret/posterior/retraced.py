@@ -11,9 +11,9 @@ changes at round s leaves F_s as it was: everything is worked out anew from ther
 posterior is a function of the observations alone, whatever became of them in which order, and it is the one of the
 Gaussian process with covariance k(x, x') (1 - rate)^{|s - s'| / 2} (Bogunovic, Scarlett & Cevher 2016, section 3.2).
 
-Of the F_s the last few are kept, and ever fewer of those further back, so that going back over n rounds costs about 2 n
-steps of a drifting posterior, and keeping them as much memory as log t of these. Large ones are kept less often, and
-going back to before the oldest one costs all rounds.
+Of the F_s every eighth of the last ones is kept, and ever fewer of those further back, so that going back over n rounds
+costs about 2 n + 4 steps of a drifting posterior, and keeping them as much memory as log t of these. Of large ones only
+the latest are kept: going back to before the oldest costs all rounds.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from .bank import BankPosterior
 from .drifting import DriftingPosterior
 from .protocol import Posterior
 
-KEPT = 4  # steps during which every F_s is kept
-EVERY = 20_000  # numbers in an F_s: so many more, and it is kept a round less often
+APART = 8  # rounds from one F_s that is kept to the next: a copy costs about as much as a round,
+LARGE = 250_000  # and more where it has so many numbers: then so many times as far apart
+KEPT = 4  # of these steps during which every one is kept
 FEWEST, MOST = 4, 8_000_000  # F_s kept at most: so many, or so many numbers in all
 
 Chain = DriftingPosterior | BankPosterior
@@ -54,8 +55,7 @@ class Retraced(Posterior):
         self._round, self._owned = 0, False
         self._live: Chain | None = None  # F_s for the latest s looked at; changed in place where it is owned
         self._marks: list[tuple[int, Chain]] = []  # ascending; what is in it is never changed
-        size = chain.size
-        self._apart, self._most = 1 + size // EVERY, max(FEWEST, MOST // size)
+        self._apart, self._most = APART * (1 + chain.size // LARGE), max(FEWEST, MOST // chain.size)
 
     def entry(self, arm: int, round_: int) -> int:
         """The observation of an arm in a round, as one number."""
@@ -118,10 +118,10 @@ class Retraced(Posterior):
                 chain.append(*self._told[self._round])
             chain.tick()
             self._round += 1
-            if self._round % self._apart == 0 and self._kept_until(self._round) >= self.now:
+            if self._round % self._apart == 0 and _kept_until(self._round, self._apart) >= self.now:
                 self._marks.append((self._round, chain.copy()))
         self._live = chain
-        self._marks = [mark for mark in self._marks if self._kept_until(mark[0]) >= self.now][-self._most :]
+        self._marks = [mark for mark in self._marks if _kept_until(mark[0], self._apart) >= self.now][-self._most :]
         return self._learned(chain) if self.now in self._told else chain
 
     def _go_back(self) -> Chain:
@@ -137,11 +137,6 @@ class Retraced(Posterior):
         chain = chain.copy()
         chain.append(*self._told[self.now])
         return chain
-
-    def _kept_until(self, round_: int) -> int:
-        """The round up to which F_s is kept: KEPT * 2^k on, 2^k the largest power that divides s, in steps."""
-        step = round_ // self._apart
-        return self._apart * (step + KEPT * (step & -step))
 
     def beside(self, answered: Retraced) -> Chain:
         """What this one says of the variance where `answered` has the mean: draws of f less that mean.
@@ -201,3 +196,9 @@ class Retraced(Posterior):
         other._told, other._marks = self._told.copy(), self._marks.copy()
         self._owned = other._owned = False
         return other
+
+
+def _kept_until(round_: int, apart: int) -> int:
+    """The round up to which F_s is kept: KEPT * 2^k on, 2^k the largest power that divides s, all in steps."""
+    step = round_ // apart
+    return apart * (step + KEPT * (step & -step))
