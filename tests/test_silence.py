@@ -244,6 +244,18 @@ def test_descriptions_survive_json_and_refuse_nonsense():
     assert policy_of("auto").pending == nr.LateOrNever()
 
 
+def test_a_failure_that_counts_as_the_worst_follows_the_worst():
+    study = nr.Study(policy_of(nr.Imputed(minimum=None, failed="worst")), seed=0)
+    first, second, failed = study.ask(count=3)
+    study.tell(first, 0.5)
+    study.fail(failed, "broken")
+    study.ask()
+    study.tell(second, -0.7)
+    study.ask()
+    ledger = study._look()._ledger
+    assert ledger.units.back(np.array(ledger.entries[failed.number].target)) == pytest.approx(-0.7)
+
+
 # -- late, or never ----------------------------------------------------------------------------------------------------
 
 

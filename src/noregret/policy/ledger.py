@@ -181,6 +181,8 @@ class Ledger:
         if self._waits is not None:
             for trial, target in due(self, self._waits, everything=recharged):
                 self._revise(trial, target)
+            if recharged or lowered:
+                self._revalue([number for number in self.dropped if number in self.entries])
         elif self._pending.moves or (lowered and (self.dropped or self.open)):
             self.retarget()
         elif recharged:
