@@ -26,9 +26,9 @@ from .constraints import Constraints
 from .envelope import Envelope, checked_delta
 from .view import PointView, Surface, TableView
 
-SHARE = 0.1  # of the probability left to violate something that one point may take
+SHARE = 0.2  # of the probability left to violate something that one point may take
 MOST_GOALS, MOST_PLACES = 64, 128  # of a step towards what is not certified
-INFORMS = 0.1  # prior deviations by which an answer must be able to move the goal, to be worth one
+INFORMS = 0.2  # prior deviations by which an answer must be able to move the goal, to be worth one
 
 
 @final
@@ -38,7 +38,7 @@ class Safe(Constraints):
     """No round may violate anything: only what is certified is played, besides `start`.
 
     With certificate="posterior" a point is certified where its probability to violate something, sum_j P(g_j > 0), is
-    at most a tenth of what is left of delta; playing it for the first time takes its own probability off. It is settled
+    at most a fifth of what is left of delta; playing it for the first time takes its own probability off. It is settled
     then: whether it violates is no matter of further rounds. As each of these probabilities is one given what was known
     when the point was chosen, a run violates something with probability at most delta, whatever its length, for g_j
     that are samples of the Gaussian process and Gaussian noise of the variance that lambda says (the world of Srinivas
