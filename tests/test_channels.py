@@ -611,6 +611,91 @@ def test_a_change_that_only_the_constraint_sees_begins_every_channel_anew():
     np.testing.assert_allclose(study.bounds(channel=1)[1], mean + WIDTH * std, atol=1e-8)
 
 
+def with_a_change(part, *, reward_after, limits_after, shift, seed=1):
+    """A study whose rewards and constraint values come so many rounds after the question; shift[i] from round 50 on."""
+    study = nr.Study(policy(constraints=part, memory="adaptive"), seed=seed)
+    for t in range(110):
+        study.ask()
+        for told, after in (("reward", reward_after), ("limits", limits_after)):
+            number = t - after
+            if number < 0:
+                continue
+            trial = study.trials[number]
+            reward, limits = values(trial)
+            changed = number >= 50
+            if told == "reward":
+                study.tell(trial, reward + shift[0] * changed)
+            else:
+                study.tell(trial, constraints=[limits[0] + shift[1] * changed])
+    return study
+
+
+JOINT, APART = nr.EveryRound(), nr.EveryRound(kernel=LIMIT_KERNEL, noise=LIMIT_NOISE)
+
+
+@pytest.mark.parametrize("part", [JOINT, APART], ids=["joint", "own kernel"])
+@pytest.mark.parametrize("delays", [(0, 8), (8, 0), (3, 3)], ids=["limits late", "limits early", "both"])
+@pytest.mark.parametrize("shift", [(0.0, 1.0), (-1.5, 0.0)], ids=["constraint", "reward"])
+def test_a_change_of_one_channel_is_found_by_the_round_of_its_question_whenever_values_come(part, delays, shift):
+    study = with_a_change(part, reward_after=delays[0], limits_after=delays[1], shift=shift)
+    assert len(study.restarts) == 1
+    assert 47 <= study.restarts[0] <= 60
+
+
+def test_values_that_come_one_by_one_are_each_seen_once():
+    study = with_a_change(APART, reward_after=8, limits_after=0, shift=(0.0, 0.0))
+    assert study.restarts == []
+    rewards, limits = study._look()._watch._evidence.each
+    assert (rewards.count, limits.count) == (102, 110)
+    joint = with_a_change(JOINT, reward_after=0, limits_after=8, shift=(0.0, 0.0))
+    assert joint.restarts == []
+    assert joint._look()._watch._evidence.count == 102
+
+
+def test_a_constraint_that_comes_first_shows_a_change_before_any_reward_of_it_is_told():
+    found = {}
+    for name, part in (("joint", JOINT), ("apart", APART)):
+        study = with_a_change(part, reward_after=30, limits_after=0, shift=(0.0, 1.0))
+        found[name] = study.evidence.trials[np.flatnonzero(study.evidence.values >= study.evidence.threshold)[0]]
+        assert 47 <= study.restarts[0] <= 60
+    assert found["apart"] <= found["joint"]  # numbers of trials; the joint one waits for their rewards
+
+
+def test_a_constraint_of_another_kernel_raises_no_alarm():
+    """Rough and exact, where the reward is smooth and noisy: under the reward's model it would be a change a round."""
+    rough = nr.Matern(0.5, 0.05)
+    K = rough(ARMS.points, ARMS.points) + 1e-9 * np.eye(len(ARMS))
+    alarms = 0
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        limit = 0.3 * np.linalg.cholesky(K) @ rng.standard_normal(len(K))
+        part = nr.EveryRound(kernel=0.09 * rough, noise=0.0)
+        study = nr.Study(policy(constraints=part, memory="adaptive", explore=UniformExploration(1.0)), seed=seed)
+        for _ in range(60):
+            trial = study.ask()
+            study.tell(trial, f(trial.point[None])[0] + NOISE * rng.normal(), constraints=[limit[trial.arm]])
+        alarms += len(study.restarts)
+    assert alarms == 0
+
+
+def test_a_study_with_late_constraint_values_goes_on_exactly(tmp_path):
+    url = f"sqlite:///{tmp_path / 'late.db'}"
+    stored = nr.Study(policy(constraints=APART, memory="adaptive"), seed=1, storage=url, name="late")
+    plain = nr.Study(policy(constraints=APART, memory="adaptive"), seed=1)
+    for t in range(70):
+        if t in (40, 55):  # between a reward and its constraint values
+            stored = nr.Study.open(storage=url, name="late")
+        for study in (stored, plain):
+            trial = study.ask()
+            study.tell(trial, values(trial)[0])
+            if t >= 5:
+                late = study.trials[t - 5]
+                study.tell(late, constraints=[values(late)[1][0] + (t >= 35)])
+    assert [trial.arm for trial in stored.trials] == [trial.arm for trial in plain.trials]
+    assert stored.restarts == plain.restarts != []
+    np.testing.assert_array_equal(stored.evidence.values, plain.evidence.values)
+
+
 # -- auto ------------------------------------------------------------------------------------------------------------
 
 

@@ -60,6 +60,7 @@ ORDER = [
     "change.grams",
     "change.detector",
     "change.evidence",
+    "change.several",
     "change.calibration",
     "change.validation",
     "change",

@@ -17,6 +17,7 @@ from ..record import Event, Trial
 from ..slots.borders import hopeless
 from ..slots.constraints import Constraints
 from ..slots.envelope import Bounds, Envelope, Progress
+from ..slots.memory import Model
 from ..theory.information import GreedyDesign
 from .engines import Engine, Limit, Limits, table
 from .fits import Fits
@@ -81,6 +82,14 @@ class Channel:
         other.fits = None if self.fits is None else self.fits.copy()
         other._guess = None if self._guess is None else self._guess.copy()
         return other
+
+
+def _model(channel: Channel, engine: Engine[Any]) -> Model:
+    kernel, ledger = channel.ledger.in_use, channel.ledger
+    noise = channel.policy.noise**2 if channel.policy.refit is None else ledger.ridge
+    return Model(
+        noise, lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel)
+    )
 
 
 @final
@@ -149,6 +158,13 @@ class Channels:
     def scales(self) -> tuple[Callable[[float], float], ...]:
         """What brings a value of each into the units of its belief as it is now."""
         return tuple(channel.ledger.units.scaled for channel in self.each)
+
+    def models(self, policy: Policy, engine: Engine[Any]) -> tuple[Model, ...]:
+        """What each is believed to be before anything is seen; none where all are as the reward is, and stay so."""
+        alike = all(c.policy.kernel == policy.kernel and c.policy.noise == policy.noise for c in self.each)
+        if alike and policy.refit is None:
+            return ()
+        return tuple(_model(channel, engine) for channel in self.each)
 
     def restart(self, first: int) -> None:
         """Nothing before this round counts any more."""

@@ -77,6 +77,8 @@ class State:
         self._charges = policy.objective.begin()
         self._ledger.multipliers = self._charges.values
         self._watch = policy.memory.watch(self._world(learned=policy.refit is None))
+        self._joins = self._watch is not None and self._watch.joins
+        self._limited: list[Trial] = []  # whose constraint values came by themselves since the last decision
 
     def _world(self, *, learned: bool) -> World:
         policy, engine, ledger = self.policy, self._engine, self._ledger
@@ -87,6 +89,7 @@ class State:
             policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraint_count,
             lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
             scaled, learned, () if self._channels is None else self._channels.scales(),
+            () if self._channels is None else self._channels.models(policy, engine),
         )  # fmt: skip
 
     # -- what happens --------------------------------------------------------------------------------------------
@@ -106,6 +109,8 @@ class State:
                     self._waiting.append(trial)
                     if trial.asked_order == order:
                         self._added.append(trial.number)
+                if kind == "limited" and self._joins:
+                    self._limited.append(trial)
                 if self._channels is not None:
                     self._channels.hear(event)
             if trial.number >= self._rounds:
@@ -138,6 +143,8 @@ class State:
         if waiting or self._ledger.fresh:
             self._take_in(waiting)
         self._take_limits()
+        if self._limited:
+            self._join()
         if self._forgets and (first := self._first_counted()) > self._since:
             self._forget_before(first)
         if self._drifts:
@@ -210,12 +217,23 @@ class State:
         if trial.reward is not None:
             self._show(self._watch, trial, before, drift)
 
+    def _join(self) -> None:
+        """Constraint values that came by themselves, for the watch."""
+        limited, self._limited = sorted(self._limited, key=_number), []
+        for trial in limited:
+            if trial.number >= self._since and self._watch is not None:
+                self._look_at(self._watch, trial, None, self._drift())
+
     def _show(self, watch: Watch, trial: Trial, before: Prediction | None, drift: float) -> None:
-        """An answer, and the cut that follows from it."""
+        """A reward, and the cut that follows from it."""
         if trial.reward is not None:
-            cut = watch.see(Seen(trial, trial.reward - self.policy.prior_mean, before, drift))
-            if cut is not None:
-                self._cut(cut)
+            self._look_at(watch, trial, before, drift)
+
+    def _look_at(self, watch: Watch, trial: Trial, before: Prediction | None, drift: float) -> None:
+        value = math.nan if trial.reward is None else trial.reward - self.policy.prior_mean
+        cut = watch.see(Seen(trial, value, before, drift))
+        if cut is not None:
+            self._cut(cut)
 
     def _cut(self, cut: Restart) -> None:
         """A restart that the memory calls for."""
@@ -428,7 +446,7 @@ class State:
         """A state that has taken in every outcome; a copy where something is due, so that looking changes nothing."""
         channels = self._channels
         due = channels is not None and (channels.due or channels.books.due(self._rounds))
-        if not (self._waiting or self.policy.by_round or self._ledger.fresh or due):
+        if not (self._waiting or self._limited or self.policy.by_round or self._ledger.fresh or due):
             return self
         other = self.copy()
         other._settle()
@@ -442,7 +460,7 @@ class State:
         other._ledger = self._ledger.copy(other._engine, other._asked_since)
         other._channels = None if self._channels is None else self._channels.copy(other._engine, other._asked_since)
         other._recent = None if self._recent is None else self._recent.copy()
-        for name in ("_added", "_uniform", "_restarts", "_waiting"):
+        for name in ("_added", "_uniform", "_restarts", "_waiting", "_limited"):
             setattr(other, name, getattr(self, name).copy())
         other._fits = None if self._fits is None else self._fits.copy()
         other._charges = self._charges.copy()

@@ -11,10 +11,12 @@ from typing import final
 import numpy as np
 
 from ..change.evidence import ChangeEvidence
+from ..change.several import Known, SeveralEvidence
 from ..checks import Array, listed, number, settle, shown
 from ..errors import InvalidInput
+from ..record import Trial
 from ..serialize import described
-from .memory import Evidence, Memory, Restart, Seen, Watch, World
+from .memory import Evidence, Memory, Model, Restart, Seen, Watch, World
 
 FEWEST = 12  # answers that a kernel must have been learned from
 MOST = 1000.0  # natural log: no answer can say more than this
@@ -66,7 +68,13 @@ class EDetector(Memory):
 
 @final
 class EvidenceWatch(Watch):
-    """Shows every answer to a `ChangeEvidence`, and cuts where it has come far enough."""
+    """Shows every answer to a `ChangeEvidence`, and cuts where it has come far enough.
+
+    Where constraints have kernels or noise of their own, or learn them, each channel has one, to which an answer is
+    shown when it comes; else all values of a trial are shown when the last of them has come.
+    """
+
+    joins = True
 
     def __init__(self, memory: EDetector, world: World) -> None:
         self._threshold = math.log(1.0 / memory.delta)
@@ -74,9 +82,14 @@ class EvidenceWatch(Watch):
         self._unwatched: list[Seen] = []  # before the first fit that is trusted, of a policy that learns its kernel
         self._trials: list[int] = []
         self._values: list[float] = []
-        self._evidence = ChangeEvidence(
-            world.between, _noise_of(world), channels=world.channels, weight=memory.weight, clip=memory.clip,
-            scaled=_scale_of(world),
+        self._evidence = SeveralEvidence(
+            [
+                ChangeEvidence(
+                    known.covariance, known.noise_variance, channels=1 if world.models else world.channels,
+                    weight=memory.weight, clip=memory.clip, scaled=known.scaled,
+                )
+                for known in _known_of(world)
+            ]
         )  # fmt: skip
 
     def see(self, seen: Seen) -> Restart | None:
@@ -96,13 +109,15 @@ class EvidenceWatch(Watch):
 
     def _add(self, seen: Seen) -> bool:
         """Whether the answer says something."""
-        trial = seen.trial
-        if trial.reward is None or (self._evidence.channels > 1 and trial.constraints is None):
-            return False
+        trial, count = seen.trial, self._evidence.channels - 1
+        reward, limits = _news(trial) if not self._evidence.together else (True, True)
+        values = np.full(1 + count, np.nan)
+        if reward and trial.reward is not None:
+            values[0] = trial.reward
+        if limits and count and trial.constraints is not None:
+            values[1:] = trial.constraints
         self._evidence.rate = seen.drift
-        values = [trial.reward] if trial.constraints is None else [trial.reward, *trial.constraints]
-        self._evidence.add(trial.number, self._cell(trial), np.array(values[: self._evidence.channels]))
-        return True
+        return self._evidence.add(trial.number, self._cell(trial), values)
 
     def reset(self) -> None:
         """Forget every answer."""
@@ -121,7 +136,7 @@ class EvidenceWatch(Watch):
         """
         if self._evidence.count + len(self._unwatched) < FEWEST:
             return
-        self._evidence.remodel(world.between, _noise_of(world), _scale_of(world))
+        self._evidence.remodel(_known_of(world))
         self._learned = True
         unwatched, self._unwatched = self._unwatched, []
         for seen in unwatched:
@@ -142,12 +157,28 @@ class EvidenceWatch(Watch):
         return other
 
 
-def _noise_of(world: World) -> float:
-    return max(world.noise_variance, LEAST_NOISE * world.largest_variance())
+def _known_of(world: World) -> list[Known]:
+    """Of all channels together, or where constraints have models of their own, of each."""
+    scales = (world.scaled, *world.limits)
+    if not world.models:
+        return [Known(world.between, _noise_of(world), partial(_scaled, scales))]
+    models: list[World | Model] = [world, *world.models]
+    return [
+        Known(model.between, _noise_of(model), partial(_scaled, [scale]))
+        for model, scale in zip(models, scales, strict=True)
+    ]
 
 
-def _scale_of(world: World) -> Callable[[Array], Array]:
-    return partial(_scaled, (world.scaled, *world.limits))
+def _news(trial: Trial) -> tuple[bool, bool]:
+    """Whether the reward of a trial that is shown is new, and whether its constraint values are."""
+    by_themselves, told = trial.constraints_order, trial.told_order
+    if by_themselves is None:
+        return True, True
+    return (False, True) if told is None or by_themselves > told else (True, False)
+
+
+def _noise_of(model: World | Model) -> float:
+    return max(model.noise_variance, LEAST_NOISE * model.largest_variance())
 
 
 def _scaled(each: Sequence[Callable[[float], float]], values: Array) -> Array:

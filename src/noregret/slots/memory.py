@@ -45,8 +45,9 @@ class Seen(NamedTuple):
     """An answered trial that counts, as a watch is shown it.
 
     Attributes:
-        trial: with its reward, and the constraint values told with it.
-        value: what it counts as less the prior mean, reward units.
+        trial: with its reward, and the constraint values told with it; to a watch that `joins`, also one of which
+            constraint values came by themselves, before the reward or after it.
+        value: what it counts as less the prior mean, reward units; nan where there is no reward yet.
         before: what was predicted; None unless the watch asks for it (`Watch.predicts`).
         drift: the share of f that is new in each round, where f drifts; of several the mean, by what was known before.
     """
@@ -55,6 +56,20 @@ class Seen(NamedTuple):
     value: float
     before: Prediction | None
     drift: float = 0.0
+
+
+class Model(NamedTuple):
+    """What a constraint with a kernel or noise of its own is believed to be before anything is seen.
+
+    Attributes:
+        noise_variance: as of `World`, as all that follows, of this constraint.
+        between: prior covariance `(a, b)` between two lists of cells.
+        largest_variance: gives the largest prior variance in the domain.
+    """
+
+    noise_variance: float
+    between: Callable[[list[Any], list[Any]], Array]
+    largest_variance: Callable[[], float]
 
 
 class World(NamedTuple):
@@ -74,6 +89,7 @@ class World(NamedTuple):
         scaled: brings a reward into the units of the belief.
         learned: whether kernel and noise are what they will be; False before the first fit of a policy that fits them.
         limits: brings the value of each constraint into the units of its belief; none where it has none of its own.
+        models: of each constraint; none where kernel and noise of all are those of the reward.
     """
 
     domain: Domain
@@ -89,6 +105,7 @@ class World(NamedTuple):
     scaled: Callable[[float], float]
     learned: bool
     limits: tuple[Callable[[float], float], ...] = ()
+    models: tuple[Model, ...] = ()
 
 
 class Evidence(NamedTuple):
@@ -109,6 +126,7 @@ class Watch(ABC):
     """Looks at answers, and says when what was learned before is no longer true. A function of what it has seen."""
 
     predicts: bool = False  # whether it wants the prediction before each answer; then they are learned singly
+    joins: bool = False  # whether it is shown a trial again, or already, where constraint values come by themselves
 
     @abstractmethod
     def see(self, seen: Seen) -> Restart | None:
