@@ -47,7 +47,7 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
-    | | then, not on arms, `CoordinateSearch`: every fifth round changes one parameter | "Every fifth round" |
+    | | then, not on arms or under constraints, `CoordinateSearch`: one parameter in every fifth round | likewise |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
@@ -102,10 +102,11 @@ def auto(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(context), noise=std, regularization=std**2, context=context,
         memory=_memory(world),
-        explore=_explore(domain, start),
+        explore=_explore(domain, start, limited=count > 0 and context is None),
         pending=_pending(one_of("answers", answers, ANSWERS), parallel),
         constraints=_limits(count, domain, context),
-        search=PointSearch(mutations=256, incumbents=5, apart=0.001),
+        # On a border the best is found to the last digits, or not at all.
+        search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if count else 0.001),
         refit=Refit(
             every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if told else "unknown"
         ),
@@ -126,8 +127,8 @@ def _start(domain: Domain, budget: int | None, parallel: int) -> int:
     return max(count, parallel)
 
 
-def _explore(domain: Domain, start: int) -> Explore:
-    if isinstance(domain, Arms):
+def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
+    if isinstance(domain, Arms) or limited:  # beside the best feasible point is mostly what is infeasible
         return InitialDesign(start)
     return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
 

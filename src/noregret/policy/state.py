@@ -249,6 +249,7 @@ class State:
                 f"and by the round to come ({self._rounds}): usually it forgets to compare with `since`, or a watch "
                 "counts rounds of its own. A trial's round is `trial.number`."
             )
+        self._charges.restart(cut.round)
         self._restart(cut)
 
     def _asked_since(self, trial: Trial) -> int:

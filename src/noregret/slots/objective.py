@@ -77,6 +77,9 @@ class Charges(ABC):
     def advance(self, rounds: int) -> Change:
         """What is due after so many rounds."""
 
+    def restart(self, first: int) -> None:  # noqa: B027 - most charge nothing that could be out of date
+        """The memory was cut at this round."""
+
     @abstractmethod
     def put_back(self, trials: Sequence[Trial]) -> Array:
         """What is learned of these answered trials is so much less than their rewards, on average, `(n,)`."""
@@ -408,13 +411,14 @@ class Multipliers(Charges):
         self.saturated = False
         self.kernel = objective.kernels[0] if objective.kernels else None
         self._told: dict[int, list[Array]] = {}  # of epochs after which there is another
+        self._since, self._anew = 0, False  # the first round of epoch 0; whether `advance` has yet to say so
 
     def hear(self, trial: Trial) -> None:
         """Take note of a trial's constraint values."""
-        if trial.constraints is None:
+        if trial.constraints is None or trial.number < self._since:
             return
         self.saturated = self.saturated or self._objective.saturates(trial.constraints)
-        epoch = trial.number // self._objective.epoch
+        epoch = (trial.number - self._since) // self._objective.epoch
         if self.epoch <= epoch < self._objective.epochs - 1:
             self._told.setdefault(epoch, []).append(trial.constraints)
 
@@ -426,12 +430,18 @@ class Multipliers(Charges):
     @property
     def began(self) -> int:
         """The round in which the epoch began."""
-        return self.epoch * self._objective.epoch
+        return self._since + self.epoch * self._objective.epoch
+
+    def restart(self, first: int) -> None:
+        """Another world: the algorithm begins anew with it, epochs and all; Algorithm 2's multipliers never fall."""
+        self.epoch, self.values, self._told = 0, frozen(self._objective.first()), {}
+        self._since, self._anew = first, True
 
     def advance(self, rounds: int) -> Change:
         """Begin the epoch that is due after so many rounds."""
         objective, before, epoch = self._objective, self.values, self.epoch
-        while self.epoch < objective.number_at(rounds):
+        anew, self._anew = self._anew, False
+        while self.epoch < objective.number_at(rounds - self._since):
             told = self._told.pop(self.epoch, [])
             if told:  # an epoch of which nothing is known changes nothing
                 self.values = frozen(objective.updated(self.values, np.mean(told, axis=0)))
@@ -441,7 +451,7 @@ class Multipliers(Charges):
             self.kernel = objective.kernels[self.epoch]  # k_l of Algorithm 2
         if objective.fresh and self.epoch != epoch:
             return Change.RESTART
-        return Change.NOTHING if np.array_equal(before, self.values) else Change.REVALUE
+        return Change.REVALUE if anew or not np.array_equal(before, self.values) else Change.NOTHING
 
     def put_back(self, trials: Sequence[Trial]) -> Array:
         """The penalty of the average constraint values at the point of each trial."""
@@ -452,6 +462,6 @@ class Multipliers(Charges):
         """An independent copy."""
         other = Multipliers(self._objective)
         other.epoch, other.values, other.saturated = self.epoch, self.values, self.saturated
-        other.kernel = self.kernel
+        other.kernel, other._since, other._anew = self.kernel, self._since, self._anew
         other._told = {epoch: list(told) for epoch, told in self._told.items()}
         return other
