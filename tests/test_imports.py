@@ -169,6 +169,7 @@ ORDER = [
     "study.integrity",
     "study.given",
     "study.best",
+    "study.export",
     "study.explanation",
     "study.explain",
     "storage.files",

@@ -8,6 +8,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, overload
 
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from ..serialize import loads
 from ..slots.envelope import Envelope
 from ..slots.memory import Evidence, Restart
 from ..slots.objective import SATURATED
+from . import export
 from .best import best_trial
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
 from .explain import DRAWS, MOST_DRAWS, explanation
@@ -33,6 +35,8 @@ from .goal import AnyPolicy, AnyState, Goal, begun, check_goal, has_channels
 from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ..storage import SqlStorage, StoredStudy
 
 P = ParamSpec("P")
@@ -309,6 +313,18 @@ class Study:
         with self._lock:
             self._sync()
             return self._record
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All trials as a table, a row each: columns "parameters.NAME" (or "point.0", ...), "reward", and so on."""
+        return export.to_pandas(self.policy, self.trials)
+
+    def export(self, path: str | Path) -> Path:
+        """Write all trials to a file that ends in .csv, .jsonl (a JSON object for each) or .parquet; gives its path."""
+        return export.write(self.policy, self.trials, path)
+
+    def add_from(self, path: str | Path) -> list[Trial]:
+        """Add the trials with a reward of a file that `export` wrote, or one with such columns; returns them."""
+        return export.add_from(self.add, self._given, self.policy, path)
 
     def predict(
         self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None

@@ -1,0 +1,301 @@
+"""Trials as tables and files: pandas, CSV, JSON lines, Parquet; and files read again.
+
+A record says everything of a trial and nests: `parameters` is a dict. A row is a record with one value a column:
+`parameters.rate`, `point.0`, `context.hour`, `constraints.0`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+from ..checks import shown
+from ..domain import Arms, Domain, Space
+from ..errors import InvalidInput, MissingExtra
+from ..parameters import Choice, Int, Parameter
+from ..record import Trial
+from .given import Given
+from .goal import AnyPolicy
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = (".csv", ".jsonl", ".parquet")
+Row = dict[str, Any]
+
+
+def record_of(trial: Trial) -> Row:
+    """Everything that is known of a trial, in plain values.
+
+    `context` is a dict where contexts have named parameters, else a list of coordinates; times are Unix seconds.
+    """
+    context = trial.context_parameters
+    return {
+        "number": trial.number,
+        "state": trial.state,
+        "reward": trial.reward,
+        "reason": trial.reason,
+        "parameters": trial.parameters,
+        "point": trial.point.tolist(),
+        "arm": trial.arm,
+        "context": context if context is not None or trial.context is None else trial.context.tolist(),
+        "constraints": None if trial.constraints is None else trial.constraints.tolist(),
+        "explored": trial.explored,
+        "asked_at": trial.asked_at,
+        "told_at": trial.told_at,
+    }
+
+
+def rows(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Row]:
+    """A row for each trial, all with the same columns; None where there is nothing to say."""
+    records = [record_of(trial) for trial in trials]
+    widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
+    return [_row(record, policy, widest) for record in records]
+
+
+def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
+    named = _names(policy.domain)
+    limits = record["constraints"] or [None] * constraints
+    row = {name: record[name] for name in ("number", "state", "reward", "reason")}
+    if named is None:
+        row |= {f"point.{i}": value for i, value in enumerate(record["point"])}
+    else:
+        row |= {f"parameters.{name}": record["parameters"].get(name) for name in named}
+    row |= {"arm": record["arm"]} if isinstance(policy.domain, Arms) else {}
+    if policy.context is not None:
+        context = record["context"]
+        listed = context if isinstance(context, Mapping) else dict(enumerate(context))
+        row |= {f"context.{name}": listed.get(name) for name in _names(policy.context) or listed}
+    row |= {f"constraints.{j}": value for j, value in enumerate(limits)}
+    return row | {name: record[name] for name in ("explored", "asked_at", "told_at")}
+
+
+def _names(domain: Domain) -> list[str] | None:
+    """Of parameters, where the domain has named ones."""
+    space = _space(domain)
+    return None if space is None else list(space.parameters)
+
+
+def _space(domain: Domain | None) -> Space | None:
+    return domain if isinstance(domain, Space) else domain.space if isinstance(domain, Arms) else None
+
+
+def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
+    """The rows as a table."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtra(
+            "`to_pandas` needs pandas, which is not installed: pip install 'noregret[export]'. "
+            "`study.export('trials.csv')` writes the same table and needs nothing."
+        ) from error
+    return pd.DataFrame(rows(policy, trials))
+
+
+def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path) -> Path:
+    """A file of all trials; its ending says which kind."""
+    path = Path(path)
+    ending = _ending(path)
+    if ending == ".jsonl":
+        lines = (json.dumps(record_of(trial), ensure_ascii=False) + "\n" for trial in trials)
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+        return path
+    texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
+    table = [_told_in_text(row, texts) for row in rows(policy, trials)]
+    if ending == ".parquet":
+        _write_parquet(table, path)
+        return path
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]) if table else ["number"])
+        writer.writeheader()
+        writer.writerows(table)
+    return path
+
+
+def _ending(path: Path) -> str:
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise InvalidInput(
+            f"The file is {shown(str(path))}: its name must end in .csv, .jsonl (a JSON object for each trial) or "
+            ".parquet, which says how it is written."
+        )
+    return ending
+
+
+def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:
+    """Columns whose values are options."""
+    for prefix, domain in (("parameters", policy.domain), ("context", policy.context)):
+        space = _space(domain)
+        for name, parameter in space.parameters.items() if space is not None else ():
+            if isinstance(parameter, Choice):
+                yield f"{prefix}.{name}", parameter
+
+
+def _texts(parameter: Choice) -> dict[tuple[str, Any], str]:
+    """Each option in text: as it is, or as JSON where two would look alike or one like nothing."""
+    plain = [option if isinstance(option, str) else json.dumps(option) for option in parameter.options]
+    if len(set(plain)) < len(plain) or "" in plain:
+        plain = [json.dumps(option) for option in parameter.options]
+    return {(type(option).__name__, option): text for option, text in zip(parameter.options, plain, strict=True)}
+
+
+def _told_in_text(row: Row, texts: Mapping[str, Mapping[tuple[str, Any], str]]) -> Row:
+    """A row whose options are text: a column of a file has one type. What does not count stays empty."""
+    return row | {
+        column: known.get((type(row[column]).__name__, row[column])) for column, known in texts.items() if column in row
+    }
+
+
+def _write_parquet(table: list[Row], path: Path) -> None:
+    arrow, parquet = _arrow()
+    parquet.write_table(arrow.Table.from_pylist(table), path)
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra(
+            "A Parquet file needs pyarrow, which is not installed: pip install 'noregret[export]'. Files that end in "
+            ".csv or .jsonl need nothing."
+        ) from error
+    return pyarrow, parquet
+
+
+# -- files read again ----------------------------------------------------------------------------------------------
+
+
+@final
+class Told(NamedTuple):
+    """A trial of a file that has a reward: what `Study.add` takes."""
+
+    where: Any
+    reward: float
+    context: Any
+    constraints: list[float] | None
+
+
+def read(policy: AnyPolicy, path: str | Path) -> list[Told]:
+    """The observed trials of a file that `write` wrote, or one like it, in its order.
+
+    Of a CSV or Parquet file every row counts that has a reward; where it has no column "parameters.NAME" a column
+    "NAME" will do. What the values mean is what the policy's domain says.
+    """
+    path = Path(path)
+    if _ending(path) == ".jsonl":
+        with path.open(encoding="utf-8") as file:
+            records = [_parsed(line, number) for number, line in enumerate(file, start=1) if line.strip()]
+        return [_told(record) for record in records if record.get("reward") is not None]
+    if path.suffix.lower() == ".parquet":
+        table = _arrow()[1].read_table(path).to_pylist()
+    else:
+        with path.open(encoding="utf-8", newline="") as file:
+            table = list(csv.DictReader(file))
+    found = (_Reader(policy, row, number) for number, row in enumerate(table, start=1))
+    return [each.told() for each in found if each.number("reward") is not None]
+
+
+def _parsed(line: str, number: int) -> Row:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or not {"parameters", "point"} & set(record):
+        raise InvalidInput(
+            f"Line {number} is no JSON object of a trial: {shown(line.strip())}. A file of JSON lines has one for each "
+            "trial, with `reward` and `parameters` or `point`."
+        )
+    return record
+
+
+def _told(record: Row) -> Told:
+    named = record.get("parameters")
+    where = record.get("point") if named is None else named
+    return Told(where, record["reward"], record.get("context"), record.get("constraints"))
+
+
+@final
+class _Reader:
+    """One row of a table, by its columns."""
+
+    def __init__(self, policy: AnyPolicy, row: Row, line: int) -> None:
+        self._policy, self._row, self._line = policy, row, line
+
+    def told(self) -> Told:
+        """What it tells."""
+        policy = self._policy
+        limits = [self.number(name) for name in self._several("constraints")]
+        known = [value for value in limits if value is not None]
+        return Told(
+            self._at("parameters", policy.domain) if _space(policy.domain) else self._at("point", policy.domain),
+            float(self.number("reward") or 0.0),
+            None if policy.context is None else self._at("context", policy.context),
+            known if known and len(known) == len(limits) else None,
+        )
+
+    def number(self, column: str) -> float | None:
+        """The number in a column; None where it is empty or missing."""
+        value = self._row.get(column)
+        if value is None or value == "":
+            return None
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise self._wrong(column, value, "a number") from None
+
+    def _several(self, prefix: str) -> list[str]:
+        """The columns "prefix.0", "prefix.1", ..."""
+        return [name for name in (f"{prefix}.{i}" for i in range(len(self._row))) if name in self._row]
+
+    def _at(self, prefix: str, domain: Domain) -> Any:
+        space = _space(domain)
+        if space is None:
+            return [self.number(name) for name in self._several(prefix)]
+        named = {name: self._value(prefix, name, each) for name, each in space.parameters.items()}
+        if space.conditions is None:
+            return named
+        active = {name for name in named if space.conditions.is_active(name, named)}
+        return {name: value for name, value in named.items() if name in active}
+
+    def _value(self, prefix: str, name: str, parameter: Parameter) -> Any:
+        column = f"{prefix}.{name}" if f"{prefix}.{name}" in self._row else name
+        if column not in self._row:
+            raise InvalidInput(
+                f"The file has no column {prefix}.{name}, and the study has that parameter: it has "
+                f"{shown(list(self._row))}."
+            )
+        if not isinstance(parameter, Choice):
+            number = self.number(column)
+            return int(number) if isinstance(parameter, Int) and number is not None and number.is_integer() else number
+        text = self._row[column]
+        if text is None or text == "":
+            return None
+        found = [option for (_, option), known in _texts(parameter).items() if known == str(text)]
+        if not found:
+            raise self._wrong(column, text, f"one of {shown(list(_texts(parameter).values()))}")
+        return found[0]
+
+    def _wrong(self, column: str, value: Any, wanted: str) -> InvalidInput:
+        return InvalidInput(f"Row {self._line} has {shown(value)} in column {column}: it must be {wanted}, or empty.")
+
+
+def add_from(add: Callable[..., Trial], given: Given, policy: AnyPolicy, path: str | Path) -> list[Trial]:
+    """Add the observed trials of a file by a study's `add`: all of them, or none where one of them cannot be."""
+    found = read(policy, path)
+    for number, told in enumerate(found, start=1):
+        try:
+            given.point(told.where)
+            given.reward(told.reward)
+            given.context(told.context)
+            if told.constraints is not None:
+                given.constraints(told.constraints)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"Of those with a reward, trial {number} of {path}: {error} Nothing was added."
+            ) from None
+    return [add(told.where, told.reward, context=told.context, constraints=told.constraints) for told in found]
