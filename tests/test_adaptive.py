@@ -172,7 +172,7 @@ def test_evidence_is_a_martingale_under_what_the_whole_stretch_predicts(clip):
     detector = added(fresh(clip=clip), told)
     for cell in (told[-1][1], 8):
         y = np.sinh(np.linspace(-6.0, 6.0, 241))  # Student-t tails are long
-        p = np.array([math.exp(dense_log_density(told, cell, np.array([each]), 10.0)) for each in y])
+        p = np.array([math.exp(dense_log_density(told, 12, cell, np.array([each]), 10.0)) for each in y])
         after = []
         for each in y:
             other = detector.copy()
