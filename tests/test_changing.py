@@ -438,7 +438,7 @@ def live(policy, *, watch=False, interrupt=(), seed=8):
     for t in range(36):
         open_.append(study.ask())
         if t in interrupt:
-            study._rebuild()
+            study._kept.rebuild()
         while open_ and rng.random() < 0.55:
             trial = open_.pop(int(rng.integers(len(open_))))
             if rng.random() < 0.1:
@@ -446,7 +446,7 @@ def live(policy, *, watch=False, interrupt=(), seed=8):
             else:
                 study.tell(trial, reward(trial, change=15))
             if t + 1 in interrupt:
-                study._rebuild()
+                study._kept.rebuild()
         if watch:
             study.predict(ARMS.points[:2])
             assert study.restarts == study.restarts
@@ -521,7 +521,7 @@ def test_every_policy_takes_a_memory(name, memory):
             values = [float(np.cos(7 * trial.point[0]))] * policy.objective.constraints or None
             study.tell(trial, reward(trial), constraints=values)
         if t == 15:
-            studies[1]._rebuild()
+            studies[1]._kept.rebuild()
     one, other = studies
     np.testing.assert_array_equal(one.predict(), other.predict())
     if isinstance(memory, nr.RestartEvery):

@@ -535,7 +535,7 @@ def test_of_points_equally_far_the_earlier_trial_is_the_nearest():
             for n, reward, order in zip((0, 1), (1.0, -1.0), times, strict=True)
         ]
         study = nr.Study(policy)
-        study._apply([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)])
+        study._kept.apply([*told, asked[2], Trial(3, arms.points[1], 1, None, 5, 0.0)])
         assert study.predict(arms.points[1:2])[0][0] > 0.5
 
 

@@ -165,12 +165,15 @@ def test_order_of_arrival_between_two_asks_does_not_matter(maker, world, pending
     assert len(set(outcomes)) == 1
 
 
-def test_an_answer_told_twice_is_refused(pending):
+def test_an_answer_told_twice_is_taken_once_and_another_is_refused(pending):
     study = nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], pending))
     trials = study.ask(count=3)
-    study.tell(trials[1], 0.5)
-    with pytest.raises(nr.TrialError, match="told already"):
-        study.tell(trials[1], 0.5)
+    told = study.tell(trials[1], 0.5)
+    events = study._record.order
+    assert study.tell(trials[1], 0.5) is told
+    assert study._record.order == events
+    with pytest.raises(nr.TrialError, match=r"told already \(reward 0.5\), and now another .*\(reward 0.6\)"):
+        study.tell(trials[1], 0.6)
     with pytest.raises(nr.TrialError, match="told already"):
         study.fail(trials[1], "late")
     study.fail(trials[0], "lost")
@@ -523,7 +526,7 @@ def test_a_replay_does_not_see_answers_before_they_came():
             study, again = nr.Study(policy), nr.Study(policy)
             for trial, reward in zip(study.ask(count=2), rewards, strict=True):
                 study.tell(trial, reward)
-            again._apply(list(study.trials))
+            again._kept.apply(list(study.trials))
             assert study.ask().arm == again.ask().arm
     events = Record().apply(list(study.trials))
     assert [event.trial.state for event in events if event.kind == "asked"] == ["pending"] * 3

@@ -134,7 +134,7 @@ def test_unknown_and_answered_trials_are_explained():
             study.tell(number, 1.0)
     study.tell(np.int64(0), 1.0)
     with pytest.raises(nr.TrialError, match=r"told already \(reward 1\.0\)"):
-        study.tell(trial, 1.0)
+        study.tell(trial, 2.0)
     with pytest.raises(nr.TrialError, match="told already"):
         study.fail(0, "x")
     other = nr.Study(POLICY, seed=1).ask()

@@ -75,7 +75,6 @@ if TYPE_CHECKING:
     from .optimize import Result, maximize, minimize
     from .parameters import Choice, Float, Int
     from .policy.policy import Policy
-    from .record import Trial
     from .search.boxes import PointSearch
     from .simulation import Run, replicate, simulate
     from .slots.adaptive import DriftBank, EDetector
@@ -100,6 +99,7 @@ if TYPE_CHECKING:
     from .theory.information import GreedyDesign, Spectrum, effective_dimension, information_gain
     from .theory.rates import information_gain_rate
     from .theory.regret_bounds import gp_ts_regret_bound, gp_ucb_regret_bound, igp_ucb_regret_bound
+    from .trial import Trial
     from .widths.series import EvenSeries, PowerSeries
 
 _HOME = {
@@ -184,7 +184,7 @@ _HOME = {
     "widths.series": ["EvenSeries", "PowerSeries"],
     "policy": ["Policy"],
     "theory.rates": ["information_gain_rate"],
-    "record": ["Trial"],
+    "trial": ["Trial"],
     "theory.regret_bounds": ["gp_ts_regret_bound", "gp_ucb_regret_bound", "igp_ucb_regret_bound"],
     "theory.delayed_bounds": [
         "conditional_gain_bound",

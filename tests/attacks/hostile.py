@@ -169,19 +169,26 @@ def make_templates(folder):
         study.tell(trials[0], -0.5)
         study.fail(trials[1], "broken")
         study.add(trials[0].point, 0.75, context=context)
-        study.tell(study.ask(context), 0.1, constraints=[0.5])
+        study.abandon(trials[3], "gone")
+        study.tell(trials[3], 0.2)
+        study.tell(trials[2], 0.3, revise=True)
+        study.tell(study.ask(context, lease=60.0), 0.1, constraints=[0.5])
+        study.close()
         result.append((path, study, list(study.trials)))
     return result
 
 
 COLUMNS = [
     "number", "state", "arm", "point", "parameters", "context", "explored", "reward", "reason", "asked_order",
-    "asked_at", "told_order", "told_at", "constraints",
+    "asked_at", "told_order", "told_at", "constraints", "constraints_order", "lease_until", "abandoned_order",
+    "abandoned_at", "abandoned_reason", "corrected", "last_order",
 ]  # fmt: skip
-STUDY_COLUMNS = ["name", "policy", "goal", "seed", "about", "format", "created_at"]
+STUDY_COLUMNS = ["name", "policy", "goal", "seed", "about", "format", "created_at", "events", "stamp"]
 VALUES = [
     None, -1, 0, 1, 2, 3, 4, 99, 2**62, 0.5, -0.5, 1e101, 1e300, float("inf"), -float("inf"), "", "x", "[1]", "[]",
-    "{}", "[[0.5]]", "[0.5]", "[NaN]", "[1e999]", '["x"]', "null", "[" * 3000 + "]" * 3000, '{"x": "' + COMMAND + '"}',
+    "{}", "[{}]",
+    '[{"order": 1, "time": 1.0, "reward": 0.5, "reason": null, "constraints": null}]',
+    "[[0.5]]", "[0.5]", "[NaN]", "[1e999]", '["x"]', "null", "[" * 3000 + "]" * 3000, '{"x": "' + COMMAND + '"}',
     '{"x": 1, "x": 2}', "pending", "observed", "failed", COMMAND, b"\xff\xfe", b"", "9" * 5000, "2", "1.5", "[true]",
 ]  # fmt: skip
 INVALID_TEXT = "CAST(x'fffe41' AS TEXT)"
@@ -232,6 +239,8 @@ def dump(path):
 def judge_row(template, path, luck):
     """ "unchanged", "refused", "used" (another record, but one that could be), "foreign: ..." or "silent: ..."."""
     source, original, known = template
+    for file in Path(path).parent.glob(f"{Path(path).name}*"):
+        file.unlink()
     shutil.copy(source, path)
     before = dump(path)
     what = spoil_row(path, luck)
@@ -244,6 +253,7 @@ def judge_row(template, path, luck):
         trials = list(study.trials)
         _work(study, study.policy, rounds=1)
         study.predict(study.trials[0].point, context=study.trials[0].context)
+        study.close()
     except nr.NoRegretError:
         if Path(path).read_bytes() != spoilt:
             return f"silent: a refused file was written to: {what}"
@@ -260,7 +270,7 @@ def judge_change(study, original, trials, known, what):
     """
     if study.policy != original.policy or len(trials) not in (len(known), len(known) - 1):
         return f"silent: another study or number of trials: {what}"
-    fixed = ["number", "arm", "asked_order", "told_order", "state", "settings"]
+    fixed = ["number", "arm", "asked_order", "told_order", "state", "settings", "late"]
     for trial, old in zip(trials, known, strict=False):
         same = all(getattr(trial, name) == getattr(old, name) for name in fixed)
         moved = trial.point.tobytes() != old.point.tobytes() and not isinstance(study.policy.domain, nr.Box)

@@ -236,7 +236,8 @@ class Reference:
     """What a policy should have learned of a record: written anew, from the documents and not from the code."""
 
     def __init__(self, study):
-        self.policy, self.trials = study.policy, list(study.trials)
+        # A correction is as if the right answer had come first.
+        self.policy, self.trials = study.policy, [trial.righted() for trial in study.trials]
         self.rounds = len(self.trials)
         memory, restarts = self.policy.memory, study.restarts
         self.first = restarts[-1] if restarts else 0
@@ -330,7 +331,7 @@ class Reference:
         for trial in self.trials[self.first :]:
             if trial.constraints is not None:
                 known.append((trial, (float(to(trial.constraints[j])) - center) / unit))
-            elif trial.state == "failed" or trial.asked_order == trial.told_order or not hallucinated:
+            elif trial.state in ("failed", "abandoned") or trial.asked_order == trial.told_order or not hallucinated:
                 continue
             spread.append((trial, 0.0))
         mean, std = self._solve((ledger.in_use, ledger.ridge), known, rows)
@@ -425,6 +426,7 @@ class Sequence:
     def run(self, operations=OPERATIONS):
         """All of it; raises a `Problem`, or whatever else goes wrong."""
         names = ["ask", "ask", "ask", "batch", "tell", "tell", "tell", "fail", "add", "look", "reopen", "twice"]
+        names += ["abandon", "revise"]
         for _ in range(operations):
             name = str(self.rng.choice(names))
             self.log.append(name)
@@ -443,18 +445,19 @@ class Sequence:
         before = list(self.study.trials)
         stored = self.copied() if self.rng.random() < 0.3 else None
         try:
-            trial = self.study.ask(context)
+            trial = self.study.ask(context, lease=float(self.rng.choice([4.0, 1e9])))
         except nr.NoRegretError as error:
             if "nothing left" not in str(error) or not Reference(self.study).aside():
                 raise
             return
-        copies = [self.replayed(before)] if stored is None else [self.replayed(before), stored._state]
-        for copy in copies:
-            decision = copy.decide(trial.context, now=trial.asked_at)
+        before = [t.as_of(trial.asked_order - 1) for t in self.study.trials[: trial.number]]  # leases may have ended
+        decisions = [self.replayed(before).decide(trial.context, now=trial.asked_at)]
+        decisions += [] if stored is None else [stored.ask(context)]  # whose leases end here, too
+        for decision in decisions:
             same = decision.point.tobytes() == trial.point.tobytes() and decision.explored == trial.explored
             if not (same and decision.arm == trial.arm):
                 raise Problem(f"live {trial.arm} {trial.point}, reopened {decision.arm} {decision.point}")
-        self.compared += len(copies)
+        self.compared += len(decisions)
 
     def batch(self):
         for _ in range(int(self.rng.integers(2, 4))):
@@ -527,11 +530,26 @@ class Sequence:
             self.study.tell(open_[self.rng.integers(len(open_))], constraints=values)
 
     def twice(self):
-        told = [trial for trial in self.study.trials if trial.state != "pending"]
+        told = [trial for trial in self.study.trials if not trial.open]
         if told:
             with contextlib.suppress(nr.TrialError):
                 self.study.tell(told[self.rng.integers(len(told))].number, 0.0)
                 raise Problem("an answer was told twice")
+
+    def abandon(self):
+        trial = self.some_pending_trial()
+        if trial is not None:
+            self.study.abandon(trial)
+
+    def revise(self):
+        told = [trial for trial in self.study.trials if not trial.open]
+        if told:
+            trial = told[self.rng.integers(len(told))]
+            if self.rng.random() < 0.2:
+                self.study.fail(trial, "taken back", revise=True)
+            else:
+                values = None if trial.constraints is None else self.some_constraints()
+                self.study.tell(trial, self.some_reward(trial.point), constraints=values, revise=True)
 
     def reopen(self):
         if self.url is not None:
@@ -539,18 +557,19 @@ class Sequence:
             return
         known = list(self.study.trials)
         self.study = nr.Study(self.policy, seed=self.seed, clock=self.clock)
-        self.study._apply(known)
+        self.study._kept.apply(known)
 
     # what they need
 
     def replayed(self, trials):
         state = State(self.policy, seed=self.seed)
-        state.receive(Record().apply(trials))
+        state.receive(Record().apply([trial.righted() for trial in trials]))
         return state
 
     def copied(self):
         if self.url is None:
             return None
+        self.study.close()  # which takes the write-ahead log into the file
         copy = f"{self.folder}/copy-{self.seed}.db"
         shutil.copy(f"{self.folder}/{self.seed}.db", copy)
         return nr.Study.open(storage=f"sqlite:///{copy}", clock=self.clock)
@@ -576,7 +595,7 @@ class Sequence:
         return domain.snap(points) if isinstance(domain, nr.Space) else points
 
     def some_pending_trial(self):
-        pending = [trial for trial in self.study.trials if trial.state == "pending"]
+        pending = [trial for trial in self.study.trials if trial.open]
         return pending[self.rng.integers(len(pending))] if pending else None
 
     def some_reward(self, point):

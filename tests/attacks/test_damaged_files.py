@@ -24,6 +24,7 @@ def made(path, rounds=6, seed=0, name="study"):
     for _ in range(rounds):
         study.tell(study.ask(), 0.5)
     study.ask()
+    study.close()  # what was written is in the file itself
     return study
 
 
@@ -72,7 +73,7 @@ def test_databases_of_other_programs_are_not_touched(tmp_path, statements):
 def test_opening_an_empty_file_makes_nothing_in_it(tmp_path):
     path = tmp_path / "empty.db"
     path.touch()
-    with pytest.raises(nr.InvalidInput, match="empty file"):
+    with pytest.raises(nr.InvalidInput, match="empty database"):
         nr.Study.open(storage=url_of(path))
     assert path.read_bytes() == b""
     made(path)
@@ -154,6 +155,8 @@ def test_an_older_copy_of_the_same_study_is_not_written_to(tmp_path, more):
     other = nr.Study.open(storage=url_of(copy_of_it))
     for _ in range(more):
         other.tell(other.ask(), -1.0)
+    other.close()
+    study.close()
     shutil.copy(copy_of_it, path)
     before = path.read_bytes()
     with pytest.raises(nr.StorageError):
@@ -171,11 +174,24 @@ def test_a_database_deleted_in_use_is_an_error_and_leaves_no_file(tmp_path):
         assert list(tmp_path.iterdir()) == []
 
 
+def test_a_database_deleted_between_two_calls_is_an_error_and_none_is_made(tmp_path):
+    """With a connection that is open: it could go on writing to a file without a name."""
+    path = tmp_path / "a.db"
+    study = made(path)
+    study.ask()
+    path.unlink()
+    for call in (study.ask, lambda: study.tell(6, 1.0), lambda: study.trials):
+        with pytest.raises(nr.StorageError, match="deleted or moved"):
+            call()
+        assert not path.exists()
+
+
 def test_cut_and_overwritten_files_are_refused_or_whole(tmp_path):
     """Never another exception, never another record; what is refused is left as it is."""
     path = tmp_path / "a.db"
     study = made(path, rounds=30)
     whole, trials = path.read_bytes(), list(study.trials)
+    study.close()
     luck = random.Random(5)
     refused = 0
     for number in range(40):
@@ -195,6 +211,7 @@ def test_cut_and_overwritten_files_are_refused_or_whole(tmp_path):
             assert list(again.trials) == trials
             again.tell(again.ask(), 0.5)
             assert again.policy == POLICY
+            again.close()
     assert refused > 10
 
 

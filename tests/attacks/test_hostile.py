@@ -100,6 +100,7 @@ def stored(tmp_path):
     study.fail(first, "broken")
     study.add({"x": 3}, 1.5)
     study.tell(study.ask(), 0.25)
+    study.close()
     return study
 
 
@@ -169,6 +170,7 @@ def test_constraints_of_another_length_are_refused(tmp_path):
     )
     study = nr.Study(policy, storage=f"sqlite:///{tmp_path}/a.db")
     study.tell(study.ask(), 0.5, constraints=[0.0, 1.0])
+    study.close()
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("UPDATE trials SET constraints = '[0.0, 1.0, 2.0]'")
     connection.close()
@@ -200,8 +202,9 @@ def test_damaged_studies_are_refused(tmp_path, change):
         "UPDATE trials SET reward = 7.0 WHERE number = 4",
         "UPDATE trials SET arm = 0, point = '[0.0]', parameters = '{\"x\": 1}', told_order = 9, told_at = 1.0, "
         "state = 'observed', reward = 1.0, asked_at = 0.5 WHERE number = 2",
-        "INSERT INTO trials SELECT study, 5, state, arm, point, parameters, context, explored, reward, reason, 10, "
-        "asked_at, 10, told_at, constraints, constraints_order FROM trials WHERE number = 3",
+        "INSERT INTO trials (study, number, state, arm, point, parameters, explored, reward, asked_order, asked_at, "
+        "told_order, told_at) SELECT study, 5, state, arm, point, parameters, explored, reward, 10, asked_at, 10, "
+        "told_at FROM trials WHERE number = 3",
         "DELETE FROM trials WHERE number = 4",
     ],
 )
@@ -209,8 +212,11 @@ def test_what_is_read_later_is_checked_likewise(tmp_path, change):
     study = stored(tmp_path)
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute(change)
+        connection.execute("UPDATE trials SET last_order = max(asked_order, coalesce(told_order, 0))")
+        connection.execute("UPDATE studies SET stamp = 'another'")  # who writes says so
     connection.close()
     before = (tmp_path / "a.db").read_bytes()
     with pytest.raises(nr.StorageError):
         study.ask()
+    study.close()
     assert (tmp_path / "a.db").read_bytes() == before

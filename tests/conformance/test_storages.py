@@ -11,22 +11,32 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret import testing
+from noregret import storage, testing
 
-STORAGES = {"sqlite": lambda folder: f"sqlite:///{folder}/studies.db"}
+STORAGES = ["memory", "sqlite", "postgresql"]
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), kind=nr.Choice("a", "b", 3), n=nr.Int(1, 4))
 ON_SPACE = nr.gp_ucb(SPACE.grid(4), nr.Matern(2.5, 0.5), noise=0.1)
 
 
-@pytest.fixture(params=STORAGES.values(), ids=STORAGES.keys())
-def url(request, tmp_path):
-    return request.param(tmp_path)
+@pytest.fixture(params=STORAGES)
+def url(request, places):
+    return places(request.param)()
 
 
-@pytest.mark.parametrize("place", STORAGES.values(), ids=STORAGES.keys())
-def test_keeps_the_promises_of_every_storage(place, tmp_path_factory):
-    testing.check_storage(lambda: place(tmp_path_factory.mktemp("storage")))
+@pytest.fixture(params=STORAGES[1:])
+def shared(request, places):
+    return places(request.param)()
+
+
+@pytest.mark.parametrize("kind", STORAGES)
+def test_keeps_the_promises_of_every_storage(kind, places):
+    testing.check_storage(places(kind))
+
+
+def test_every_storage_is_here():
+    kinds = {kind.__name__ for kind in storage.Storage.__subclasses__()}
+    assert kinds == {"MemoryStorage", "SqlStorage"}  # the latter is of two databases
 
 
 def test_studies_of_one_file_are_apart(url):
@@ -100,22 +110,22 @@ WORKER = """
 
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="kill -9 needs a POSIX system")
-def test_killed_processes_continue_the_identical_run(url, tmp_path):
+def test_killed_processes_continue_the_identical_run(shared, tmp_path):
     def work(where, die_at):
         command = [sys.executable, "-c", textwrap.dedent(WORKER), where, "20", str(die_at)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     for die_at in (0, 7, 19):
-        died = work(url, die_at)
+        died = work(shared, die_at)
         assert died.returncode == -9, died.stderr
-    resumed = work(url, -1)
+    resumed = work(shared, -1)
     straight = work(f"sqlite:///{tmp_path}/straight.db", -1)
     assert resumed.stdout == straight.stdout != ""
     assert straight.returncode == 0, straight.stderr
 
 
 def test_a_write_that_fails_loses_nothing(url, monkeypatch):
-    from noregret.storage.sql import Writer
+    from noregret.storage import memory, sql
 
     study, reference = nr.Study(POLICY, seed=1, storage=url), nr.Study(POLICY, seed=1)
     for s in (study, reference):
@@ -124,7 +134,8 @@ def test_a_write_that_fails_loses_nothing(url, monkeypatch):
             s.tell(trial, float(trial.point[0]))
         s.tell(s.ask(), 0.3)
     with monkeypatch.context() as patch:
-        patch.setattr(Writer, "save", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt()))
+        for writer in (sql._Turn, memory._Writer):
+            patch.setattr(writer, "save", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt()))
         with pytest.raises(KeyboardInterrupt):
             study.ask()
     assert len(study.trials) == 6
@@ -142,8 +153,10 @@ def test_a_write_that_fails_loses_nothing(url, monkeypatch):
         ("studies.db", "must be a URL"),
         ("sqlite://", "names no file"),
         ("sqlite:///:memory:", "names no file"),
-        ("sqlite+aiosqlite:///x.db", "only SQLite"),
-        ("mysql://host/x", "only SQLite"),
+        ("sqlite+aiosqlite:///x.db", "only SQLite and PostgreSQL"),
+        ("mysql://host/x", "only SQLite and PostgreSQL"),
+        ("postgresql://host:port/x", "no URL of a database"),
+        (None.__class__, "must be a URL"),
         ("sqlite:////no/such/folder/x.db", "does not exist"),
     ],
 )
@@ -171,6 +184,8 @@ def test_files_that_are_no_database_or_too_new_are_left_alone(tmp_path):
 def test_file_names_are_taken_as_they_are(tmp_path, name):
     study = nr.Study(POLICY, storage=f"sqlite:///{tmp_path}/{name}")
     study.ask()
+    assert {path.name for path in tmp_path.iterdir()} == {name, f"{name}-wal", f"{name}-shm"}
+    study.close()
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 

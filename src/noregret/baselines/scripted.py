@@ -118,8 +118,8 @@ class ScriptedState:
                 points = self._due()  # the script may go on here, and ask for others
                 if len(self._numbers) < len(points):
                     self._numbers.append(number)
-            elif event.kind == "told" and number in self._numbers:
-                self._answers[number] = event.trial
+            elif event.kind in ("told", "abandoned") and number in self._numbers:
+                self._answers[number] = event.trial  # of one that nobody works on any more: none, unless it comes
             self._rounds = max(self._rounds, number + 1)
 
     def _due(self) -> Array:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from typing import TYPE_CHECKING
 
 from ..domain import Domain
 from ..study.goal import AnyPolicy
 from .objective import Objective
 from .result import Result
 from .run import Callback, Constraint, Run
+
+if TYPE_CHECKING:
+    from ..storage import Storage
 
 
 def maximize(
@@ -18,7 +22,7 @@ def maximize(
     *,
     trials: int,
     seed: int = 0,
-    storage: str | None = None,
+    storage: str | Storage | None = None,
     name: str | None = None,
     constraints: Constraint = None,
     policy: AnyPolicy | None = None,
@@ -54,9 +58,9 @@ def maximize(
         space: `Space` of named parameters, `Box` or `Arms`.
         trials: how many in all, failed ones and those on record included.
         seed: of all random choices; the same seed gives the same run.
-        storage: URL of a database, such as "sqlite:///studies.db", in which each trial is the moment it is known. The
-            same call goes on where it was, after Ctrl-C, a crash or a power cut too: what had no answer is evaluated
-            again. A run that is finished returns at once.
+        storage: URL of a database, such as "sqlite:///studies.db", or a `noregret.storage.Storage`, in which each trial
+            is the moment it is known. The same call goes on where it was, after Ctrl-C, a crash or a power cut too:
+            what had no answer is evaluated again. A run that is finished returns at once.
         name: of the study in the storage; the objective's own name unless given.
         constraints: what the best trial must satisfy, all of it seen only when a trial is evaluated: a text such as
             "latency <= 50", where the objective returns a dict with this entry beside "reward"; or a function, called
@@ -100,7 +104,7 @@ def minimize(
     *,
     trials: int,
     seed: int = 0,
-    storage: str | None = None,
+    storage: str | Storage | None = None,
     name: str | None = None,
     constraints: Constraint = None,
     policy: AnyPolicy | None = None,

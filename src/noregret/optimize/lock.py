@@ -5,9 +5,15 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING
 
 from ..errors import StorageError
 from ..study.study import Study
+
+if TYPE_CHECKING:
+    from ..storage import Storage
+
+SCHEME = "sqlite:///"
 
 
 def finished(study: Study, trials: int) -> bool:
@@ -16,22 +22,24 @@ def finished(study: Study, trials: int) -> bool:
 
 
 @contextmanager
-def alone(study: Study, storage: str | None, *, trials: int) -> Iterator[None]:
+def alone(study: Study, storage: str | Storage | None, *, trials: int) -> Iterator[None]:
     """Nobody else runs trials of this storage meanwhile.
 
     The operating system releases the lock, however the process ends. A finished study is only looked at, which takes
-    no lock: it may lie where nothing can be written.
+    no lock: it may lie where nothing can be written. A server has no lock that ends with a process and needs no session:
+    there runs are not kept apart.
     """
-    if storage is None or finished(study, trials):
+    place = storage if isinstance(storage, str) or storage is None else storage.place
+    if place is None or not place.startswith(SCHEME) or finished(study, trials):
         yield
         return
-    with closing(_lock(storage)):
+    with closing(_lock(place)):
         yield
 
 
 def _lock(storage: str) -> sqlite3.Connection:
     """A lock that ends with the process at the latest: the write lock of an empty database beside the real one."""
-    path = storage.removeprefix("sqlite:///") + ".lock"
+    path = storage.removeprefix(SCHEME) + ".lock"
     try:
         lock = sqlite3.connect(path, timeout=0.0, isolation_level=None)
     except sqlite3.OperationalError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ..algorithms.auto import auto
 from ..checks import shown
@@ -13,6 +14,9 @@ from ..study.goal import AnyPolicy, Goal
 from ..study.study import Study, check_policy
 from .feasibility import UNLIMITED, Limits
 
+if TYPE_CHECKING:
+    from ..storage import Storage
+
 
 def opened(
     domain: Domain,
@@ -20,7 +24,7 @@ def opened(
     *,
     goal: Goal,
     seed: int,
-    storage: str | None,
+    storage: str | Storage | None,
     name: str,
     budget: int | None = None,
     parallel: int = 1,
@@ -35,7 +39,7 @@ def opened(
             or another number of workers, goes on with that.
         goal: of the study, as all that follows.
         seed: of all random choices.
-        storage: URL of a database, or None.
+        storage: as of `Study`.
         name: within it.
         budget: how many trials there will be, if that is known.
         parallel: how many evaluations are under way at once.
@@ -64,10 +68,10 @@ def check_count(policy: AnyPolicy, limits: Limits) -> None:
     )
 
 
-def _stored(domain: Domain, storage: str | None, name: str) -> AnyPolicy | None:
-    from ..storage import SqlStorage
+def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPolicy | None:
+    from ..storage import opened
 
-    stored = None if storage is None else SqlStorage(storage).find(name)
+    stored = None if storage is None else opened(storage).find(name)
     if stored is None:
         return None
     policy: AnyPolicy = loads(stored.policy)

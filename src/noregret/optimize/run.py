@@ -7,7 +7,7 @@ from concurrent.futures import Executor
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 from ..checks import flag, integer, listed, number, shown
 from ..domain import Arms, Box, Domain, Space, check_domain
@@ -23,6 +23,9 @@ from .objective import Evaluation, Objective, check_objective
 from .opening import check_count, opened
 from .progress import Bar
 from .result import Result
+
+if TYPE_CHECKING:
+    from ..storage import Storage
 
 Callback = Callable[[Study, Trial], object]
 Constraint = int | str | Callable[..., Any] | Sequence[str | Callable[..., Any]] | None
@@ -41,7 +44,7 @@ class Run:
     space: Domain
     trials: int
     seed: int
-    storage: str | None
+    storage: str | Storage | None
     name: str | None
     policy: AnyPolicy | None
     executor: Executor | None

@@ -132,6 +132,10 @@ class Channels:
     def hear(self, event: Event) -> None:
         """An outcome has come in, or constraint values have."""
         trial = event.trial
+        if event.kind == "abandoned":
+            for channel in self.each:
+                channel.ledger.abandon(trial)
+            return
         news = event.kind == "limited" or (trial.constraints_order is None and trial.constraints is not None)
         if news or (trial.state == "failed" and trial.constraints is None):
             self._waiting.append(trial)

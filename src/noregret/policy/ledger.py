@@ -17,9 +17,9 @@ from ..checks import Array
 from ..fitting import Standardization
 from ..kernels import Kernel
 from ..posterior import Belief
-from ..record import Trial
 from ..slots.memory import Prediction
 from ..slots.pending import Known, Pseudo
+from ..trial import Trial
 from ..warping import AnyWarp
 from .answers import AnswersAlone
 from .aside import Aside
@@ -57,6 +57,7 @@ class Ledger:
         self.kernel = policy.kernel  # of what is learned, where it is not fitted
         self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
         self.fresh: list[Trial] = []  # those of them that have not been taken in
+        self.gone: dict[int, Trial] = {}  # abandoned instead: they count as nothing until an answer comes after all
         self.entries: dict[int, Entry] = {}  # what counts, in the order in which it came in
         self.dropped: set[int] = set()  # answered or failed, and counted as something else for good
         self.failed: dict[int, Trial] = {}
@@ -108,6 +109,7 @@ class Ledger:
         """Only trials from this one on count, under the policy's own kernel."""
         self.open = {number: trial for number, trial in self.open.items() if number >= first}
         self.fresh = [trial for trial in self.fresh if trial.number >= first]
+        self.gone = {number: trial for number, trial in self.gone.items() if number >= first}
         self.entries = {number: entry for number, entry in self.entries.items() if number >= first}
         rewards = (entry.trial.reward for entry in self.entries.values())
         self.least = min((reward for reward in rewards if reward is not None), default=None)
@@ -134,7 +136,7 @@ class Ledger:
         other = Ledger.__new__(Ledger)
         other.__dict__.update(self.__dict__)
         other.engine, other._asked_since, other.belief = engine, asked_since, self.belief.copy()
-        for name in ("open", "fresh", "entries", "dropped", "failed"):
+        for name in ("open", "fresh", "gone", "entries", "dropped", "failed"):
             setattr(other, name, getattr(self, name).copy())
         other._aside = None if self._aside is None else self._aside.copy()
         other._waits = None if self._waits is None else self._waits.copy()
@@ -154,6 +156,16 @@ class Ledger:
             self.fresh.append(trial)
             if self._waits is not None:
                 self._waits.ask(trial)
+
+    def abandon(self, trial: Trial) -> None:
+        """Nobody works on a trial any more: what stood in for its answer does so no longer."""
+        question = self.open.pop(trial.number, None)
+        if question is not None:
+            self.gone[trial.number] = question
+            self.fresh = [other for other in self.fresh if other is not question]
+            if self._waits is not None:
+                self._waits.hear(trial)
+            self._close(trial.number)
 
     def take(self, trials: list[Trial]) -> None:
         """Outcomes of trials that count, by number, and what was asked for since they were last taken in."""
@@ -193,7 +205,7 @@ class Ledger:
         target = self._target(trial)
         if self._plain:
             return None if target is None else Entry(trial, target)  # the path of most rounds
-        question = self.open.pop(trial.number, None)
+        question = self.open.pop(trial.number, None) or self.gone.pop(trial.number, None)
         if self._waits is not None:
             self._waits.hear(trial)
         if question is not None and self.fresh:

@@ -109,6 +109,8 @@ class State:
                     self._waiting.append(trial)
                     if trial.asked_order == order:
                         self._added.append(trial.number)
+                elif kind == "abandoned":
+                    self._ledger.abandon(trial)
                 if kind == "limited" and self._joins:
                     self._limited.append(trial)
                 if self._channels is not None:

@@ -1,5 +1,19 @@
 """Where records live between runs."""
 
-from .sql import SqlStorage, StoredStudy
+from __future__ import annotations
 
-__all__ = ["SqlStorage", "StoredStudy"]
+from .base import Change, News, Storage, StoredStudy, Writer
+from .memory import MemoryStorage
+from .sql import SqlStorage
+
+__all__ = ["Change", "MemoryStorage", "News", "SqlStorage", "Storage", "StoredStudy", "Writer", "opened"]
+
+
+def opened(storage: str | Storage, *, make: bool = True) -> Storage:
+    """The storage that a URL names, or that was given.
+
+    Args:
+        storage: as of `Study`.
+        make: whether to make the file where there is none.
+    """
+    return storage if isinstance(storage, Storage) else SqlStorage(storage, make=make)

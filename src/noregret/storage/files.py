@@ -1,22 +1,42 @@
-"""The SQLite file: where it is, whose it is, and connections that never make one by accident."""
+"""The SQLite file: where it is, whose it is, and one connection that never makes a file by accident.
+
+The file is in WAL mode with `synchronous = FULL`: a commit is one append to the file beside it (`-wal`) that reached
+the disk, and readers wait for nobody. The connection is kept, which has three consequences. A file that is moved or
+deleted meanwhile would be written to without anybody noticing, so it is looked for before each transaction. SQLite
+forbids to use a connection across a fork, so it is closed before one. And the last connection to be closed takes the
+`-wal` file into the database, so it is closed when the storage is let go of, at the latest when Python ends.
+"""
 
 from __future__ import annotations
 
+import os
+import random
 import sqlite3
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, final
 
 import sqlalchemy as sql
+from sqlalchemy import exc
 
 from ..checks import shown
 from ..errors import InvalidInput, StorageError
 from ..study.integrity import storable
+from .database import LOCK_SECONDS, Database, newer
+from .tables import ADDED, FORMAT, Tables, tables
 
-LOCK_SECONDS = 60.0  # how long to wait while another process writes
 APPLICATION_ID = 0x6E726774  # "nrgt", in the header of every file made here (SQLite's `application_id`)
+SHORT = 0.05  # seconds that SQLite itself waits for a lock, ever more lazily; then we begin anew with it
+PAGES = 100  # of the write-ahead log after which it is taken into the file
+SCHEME = "sqlite:///"
 
 
-class File:
+@final
+class File(Database):
     """One SQLite file that may be somebody else's.
 
     Args:
@@ -27,30 +47,55 @@ class File:
     def __init__(self, url: str, *, make: bool) -> None:
         self.url = url
         self.path = _path(url, make=make).absolute()
-        # No pool: a connection to a file costs little, and none is left open in forks, threads and notebooks.
-        self.engine = sql.create_engine("sqlite://", creator=self._connect, poolclass=sql.NullPool)
-        sql.event.listen(self.engine, "connect", _leave_transactions_to_us)
-        sql.event.listen(self.engine, "begin", _begin)
+        self.place = f"{SCHEME}{self.path}"
+        self.tables = TABLES
+        self._kept = _Kept(self.path)
+        self.engine = self._kept.engine
+        weakref.finalize(self, self._kept.close)
         if make and not self.path.exists():
             self._make()
 
-    def _connect(self, mode: str = "rw") -> sqlite3.Connection:
-        # "rw" makes no file: one that was deleted while it was in use is an error, not an empty database.
-        return sqlite3.connect(f"{self.path.as_uri()}?mode={mode}", uri=True, timeout=LOCK_SECONDS)
-
     def _make(self) -> None:
         try:
-            self._connect("rwc").close()
+            connection = self._kept.connect("rwc")
+            with suppress(sqlite3.OperationalError):  # another process makes it, too; or no WAL on this disk
+                connection.execute("PRAGMA journal_mode = WAL")
+            connection.close()
         except sqlite3.OperationalError as error:
             raise StorageError(
-                f"The storage {self.url} could not be made: {error}. {self.remedy(str(error))}"
+                f"The storage {self.url} could not be made: {error}. {self._remedy(str(error))}"
             ) from error
 
-    def remedy(self, cause: str) -> str:
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[sql.Connection]:
+        """See `Database`; a writer has the file for itself from the start."""
+        kept = self._kept
+        with kept.lock:
+            try:
+                connection = kept.begin(write=write)
+                try:
+                    yield connection
+                    kept.commit()
+                except BaseException:
+                    kept.rollback()
+                    raise
+            except (exc.DatabaseError, sqlite3.Error) as error:
+                cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
+                raise StorageError(
+                    f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}"
+                ) from error
+
+    def close(self) -> None:
+        """See `Database`."""
+        with self._kept.lock:
+            self._kept.close()
+
+    def _remedy(self, cause: str) -> str:
         """What to try where SQLite says this."""
         if "locked" in cause:
             return (
-                f"Another process has been writing for more than {LOCK_SECONDS:.0f} s; try again, or stop that process."
+                f"Other processes have been writing for more than {LOCK_SECONDS:.0f} s; try again, or stop one that "
+                "holds the file."
             )
         if "no such table" in cause or "no such column" in cause:
             return "The file has been replaced by another since it was opened, or damaged; nothing was written."
@@ -60,59 +105,209 @@ class File:
             return "The file has been deleted or moved: put it back (or open the study anew, which begins it anew)."
         if "readonly" in cause or "unable to open" in cause:
             return "The file or its folder cannot be written to; check the permissions, or choose another place."
+        if "full" in cause or "disk I/O" in cause:
+            return (
+                "Make room on the disk and go on: nothing of this call was recorded, and all that was before is there."
+            )
         return "What was recorded before is still there."
 
+    # -- whose it is ---------------------------------------------------------------------------------------------
 
-def format_of(connection: sql.Connection, url: str, tables: sql.MetaData, added: dict[str, dict[str, int]]) -> int:
-    """The format of the tables in a file of ours, 0 where there are none yet.
+    def format(self, connection: sql.Connection) -> int:
+        """See `Database`."""
+        known: int = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+        ours = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+        if ours == APPLICATION_ID and known > FORMAT:
+            raise newer(self.url, known, FORMAT)
+        return self._format_of(connection, ours)
 
-    An error where the file is another program's, or ours and damaged.
+    def _format_of(self, connection: sql.Connection, mark: int) -> int:
+        """By the columns there are: files say their format only since format 5."""
+        made = connection.exec_driver_sql("SELECT name, type FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
+        there = {row[0]: row[1] for row in made if row[1] != "index"}
+        if not there and mark in (0, APPLICATION_ID):
+            return 0
+        each = self.tables.metadata.tables.items()
+        wanted = {name: {column.name for column in table.columns} for name, table in each}
+        first = {name: names - ADDED.get(name, {}).keys() for name, names in wanted.items()}
+        columns = {
+            name: self.columns(connection, table) if there.get(name) == "table" else set() for name, table in each
+        }
+        # Files from before there was a mark have these tables and nothing else.
+        ours = all(first[name] <= columns[name] <= wanted[name] for name in wanted)
+        if mark != APPLICATION_ID and (mark != 0 or there.keys() != wanted.keys() or not ours):
+            raise StorageError(
+                f"{self.url} is a database of another program (it has {_listed(there)}): nothing in it was touched. "
+                "Choose another file for the storage."
+            )
+        for name, names in first.items():
+            missing = names - columns[name]
+            if missing:
+                what = f"no column {min(missing)!r} of {name!r}" if columns[name] else f"no table {name!r}"
+                raise StorageError(f"{self.url} has {what}: it has been damaged. Restore a copy.")
+        lacking = [came for name, new in ADDED.items() for column, came in new.items() if column not in columns[name]]
+        return min(lacking, default=FORMAT + 1) - 1
 
-    Args:
-        connection: to the file.
-        url: for errors.
-        tables: that a file of ours has.
-        added: of each table, columns that the first format did not have, each with the format it came with.
-    """
-    mark = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-    made = connection.exec_driver_sql("SELECT name, type FROM sqlite_master WHERE name NOT GLOB 'sqlite_*'")
-    there = {row[0]: row[1] for row in made}
-    if not there and mark in (0, APPLICATION_ID):
-        return 0
-    wanted = {name: {column.name for column in table.columns} for name, table in tables.tables.items()}
-    first = {name: names - added.get(name, {}).keys() for name, names in wanted.items()}
-    columns = {name: columns_of(connection, name) if there.get(name) == "table" else set() for name in wanted}
-    # Files from before there was a mark have these tables and nothing else.
-    ours = all(first[name] <= columns[name] <= wanted[name] for name in wanted)
-    if mark != APPLICATION_ID and (mark != 0 or there.keys() != wanted.keys() or not ours):
-        raise StorageError(
-            f"{url} is a database of another program (it has {_listed(there)}): nothing in it was touched. "
-            "Choose another file for the storage."
+    def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - as in `Database`
+        """See `Database`."""
+        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.exec_driver_sql(f"PRAGMA user_version = {format}")
+
+    def columns(self, connection: sql.Connection, table: sql.Table) -> set[str]:
+        """See `Database`."""
+        return {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table.name})")}
+
+    def lock_tables(self, connection: sql.Connection) -> None:
+        """Who writes has the file for itself."""
+
+    def check_whole(self, connection: sql.Connection) -> None:
+        """Refuse a file in which pages are damaged, or an index says something else than its table."""
+        found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
+        if found != "ok":
+            raise StorageError(f"{self.url} has been damaged ({shown(found)}). Restore a copy; nothing was written.")
+
+    def gone(self, name: str) -> str:
+        """See `Database`."""
+        return (
+            f"{self.url} no longer holds the study {name!r} that was opened: it has been deleted, or the file has been "
+            "replaced by another. Nothing was written. Open the study anew to work with the file as it is now."
         )
-    for name, names in first.items():
-        missing = names - columns[name]
-        if missing:
-            what = f"no column {min(missing)!r} of {name!r}" if columns[name] else f"no table {name!r}"
-            raise StorageError(f"{url} has {what}: it has been damaged. Restore a copy.")
-    lacking = [came for name, new in added.items() for column, came in new.items() if column not in columns[name]]
-    return min(lacking, default=max(came for new in added.values() for came in new.values()) + 1) - 1
 
 
-def check_whole(connection: sql.Connection, url: str) -> None:
-    """Refuse a file in which pages are damaged, or an index says something else than its table."""
-    found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one()
-    if found != "ok":
-        raise StorageError(f"{url} has been damaged ({shown(found)}). Restore a copy; nothing was written.")
+class _Kept:
+    """The one connection to a file: made when it is needed, and as often."""
+
+    def __init__(self, path: Path) -> None:
+        self.lock = threading.RLock()
+        self._path = path
+        self.engine = sql.create_engine("sqlite://", creator=self.connect, poolclass=sql.NullPool, paramstyle="named")
+        sql.event.listen(self.engine, "connect", _prepare)
+        self._connection: Any = None  # of SQLAlchemy, or None
+        self._raw: Any = None  # the driver's own
+        self._process = os.getpid()
+        self._inode: tuple[int, int] = (0, 0)
+        self._wal = False
+        self._mode = "rw"
+        _ALL.add(self)
+
+    def connect(self, mode: str | None = None) -> sqlite3.Connection:
+        """A connection; "rw" makes no file: one that was deleted while it was in use is no empty database."""
+        path = f"{self._path.as_uri()}?mode={mode or self._mode}"
+        return sqlite3.connect(path, uri=True, timeout=SHORT, check_same_thread=False, isolation_level=None)
+
+    def begin(self, *, write: bool) -> sql.Connection:
+        """The connection, in a new transaction."""
+        if write and self._mode != "rw":  # perhaps it can be written to by now
+            self.close()
+            self._mode = "rw"
+        if self._process != os.getpid():  # forked in spite of all: closing it here would harm the other process
+            self.close()
+        until = time.monotonic() + LOCK_SECONDS
+        while True:
+            try:
+                self._begin(write=write)
+            except (exc.OperationalError, sqlite3.OperationalError) as error:
+                self.rollback()
+                if not write and self._mode == "rw" and self._unwritable(str(error)):
+                    self.close()
+                    self._mode = "ro&immutable=1"
+                elif "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(random.uniform(0.0, SHORT / 5))  # so that not all come back at once
+            else:
+                return cast(sql.Connection, self._connection)
+
+    def _begin(self, *, write: bool) -> None:
+        raw = self._opened()
+        if not write:
+            raw.execute("BEGIN")
+            raw.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # now is what will be read
+            return
+        if not self._wal and self._directly("PRAGMA application_id") == APPLICATION_ID:
+            with suppress(sqlite3.OperationalError):  # others have it open as it was: so it stays, this time
+                self._directly("PRAGMA journal_mode = WAL")
+            self._wal = True
+        raw.execute("BEGIN IMMEDIATE")
+
+    def _unwritable(self, cause: str) -> bool:
+        """Whether the file may be read as one that does not change: SQLite cannot make the files beside it."""
+        log = Path(f"{self._path}-wal")
+        return ("unable to open" in cause or "readonly" in cause) and self._path.exists() and not log.exists()
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._mode != "rw" and self._connection is not None:  # it has not been told of changes
+            self.close()
+        inode = _inode(self._path)
+        if self._connection is not None and inode != self._inode:
+            # It has been moved, deleted or replaced. What is only in the write-ahead log goes into the file, which has
+            # another name by now, or none; whether the new one holds the same studies others will see.
+            with suppress(sqlite3.Error):
+                self._directly("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.close()
+        if self._connection is None:
+            self._process, self._inode, self._wal = os.getpid(), inode, False
+            self._connection = self.engine.connect()
+            self._raw = self._connection.connection.driver_connection
+        return cast(sqlite3.Connection, self._raw)
+
+    def _directly(self, statement: str) -> Any:
+        """What cannot be in a transaction; the first value of its answer."""
+        return self._raw.execute(statement).fetchone()[0]
+
+    def commit(self) -> None:
+        """End the transaction well."""
+        self._connection.commit()  # if SQLAlchemy had a part in it
+        self._raw.commit()
+
+    def rollback(self) -> None:
+        """End the transaction as if it had not been."""
+        if self._connection is not None:
+            with suppress(exc.DatabaseError, sqlite3.Error):  # SQLite may have done so by itself
+                self._connection.rollback()
+                self._raw.rollback()
+
+    def close(self) -> None:
+        """Close the connection, if it is this process's."""
+        connection, self._connection, self._raw = self._connection, None, None
+        if connection is not None and self._process == os.getpid():
+            with suppress(exc.DatabaseError):
+                connection.close()
+        elif connection is not None:
+            _LOST.append(connection)
 
 
-def mark(connection: sql.Connection) -> None:
-    """Make the file ours."""
-    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+TABLES: Tables = tables()
+NOWHERE = (0, 0)
+_ALL: weakref.WeakSet[_Kept] = weakref.WeakSet()
+_LOST: list[Any] = []  # connections of another process, kept from being closed
 
 
-def columns_of(connection: sql.Connection, table: str) -> set[str]:
-    """The names of a table's columns."""
-    return {row[1] for row in connection.exec_driver_sql(f"PRAGMA table_info({table})")}
+def _inode(path: Path) -> tuple[int, int]:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - once in each transaction, and four times as fast
+    except OSError:
+        return NOWHERE
+    return found.st_dev, found.st_ino
+
+
+def _prepare(connection: Any, _: Any) -> None:
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute(f"PRAGMA wal_autocheckpoint = {PAGES}")
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from anybody
+
+
+def _before_fork() -> None:
+    for kept in list(_ALL):
+        if kept.lock.acquire(blocking=False):
+            try:
+                if kept._connection is not None and not kept._raw.in_transaction:
+                    kept.close()
+            finally:
+                kept.lock.release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)
 
 
 def _listed(there: dict[str, str]) -> str:
@@ -140,10 +335,7 @@ def _path(url: object, *, make: bool) -> Path:
 
 def _database(url: object) -> str:
     hint = "write 'sqlite:///studies.db' (three slashes, then a relative path; four for an absolute one)"
-    if not isinstance(url, str) or not url.startswith("sqlite:"):
-        kind = "only SQLite is supported" if isinstance(url, str) and "://" in url else "it must be a URL"
-        raise InvalidInput(f"`storage` is {shown(url)}: {kind}; {hint}.")
-    path = url.removeprefix("sqlite:///")
+    path = str(url).removeprefix(SCHEME)
     if path == url or path in ("", ":memory:") or "\0" in path:
         raise InvalidInput(
             f"`storage` is {shown(url)}, which names no file. For a study in memory leave it out; else {hint}."
@@ -151,15 +343,3 @@ def _database(url: object) -> str:
     if not storable(path):
         raise InvalidInput(f"`storage` is {shown(url)}, which cannot be written as UTF-8: rename the file or folder.")
     return path
-
-
-def _leave_transactions_to_us(connection: Any, _: Any) -> None:
-    # Python's driver would begin transactions by itself, and only before the first write.
-    connection.isolation_level = None
-    connection.execute("PRAGMA synchronous = FULL")
-    connection.execute("PRAGMA trusted_schema = OFF")  # the file may come from anybody
-
-
-def _begin(connection: sql.Connection) -> None:
-    write = connection.get_execution_options().get("noregret_write", True)
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if write else "BEGIN")

@@ -7,15 +7,15 @@ belong to a study is the business of `noregret.study.integrity`.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..checks import Array, frozen, shown
 from ..errors import StorageError
-from ..record import Trial
 from ..serialize import plain_loads
+from ..trial import Abandoned, Answer, Trial
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)
@@ -35,53 +35,117 @@ KINDS: dict[str, tuple[type, ...]] = {
     "told_at": _REAL + _OR_NULL,
     "constraints": _TEXT + _OR_NULL,
     "constraints_order": _WHOLE + _OR_NULL,
+    "lease_until": _REAL + _OR_NULL,
+    "abandoned_order": _WHOLE + _OR_NULL,
+    "abandoned_at": _REAL + _OR_NULL,
+    "abandoned_reason": _TEXT + _OR_NULL,
+    "corrected": _TEXT + _OR_NULL,
 }
+FIXED = ("number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until")
+OUTCOME = tuple(name for name in KINDS if name not in FIXED)  # columns that may change after the question
+MOST_SHAPES = 64  # combinations of types of a row that are remembered as good
+MOST_TEXTS = 4096  # points that are remembered with their text: arms come again and again
 
 
-def to_row(trial: Trial) -> dict[str, Any]:
-    """The values of the columns."""
+def question(trial: Trial) -> dict[str, Any]:
+    """The columns that never change."""
     return {
         "number": trial.number,
-        "state": trial.state,
         "arm": trial.arm,
         "point": json.dumps(trial.point.tolist()),
         "parameters": None if trial.parameters is None else json.dumps(trial.parameters),
         "context": None if trial.context is None else json.dumps(trial.context.tolist()),
         "explored": trial.explored,
-        "reward": trial.reward,
-        "reason": trial.reason,
         "asked_order": trial.asked_order,
         "asked_at": trial.asked_at,
-        "told_order": trial.told_order,
-        "told_at": trial.told_at,
-        "constraints": None if trial.constraints is None else json.dumps(trial.constraints.tolist()),
-        "constraints_order": trial.constraints_order,
+        "lease_until": trial.lease_until,
     }
 
 
-def from_row(row: Mapping[str, Any]) -> Trial:
-    """The trial of a row; its `settings` are those written in the row, which nobody has compared with its point."""
-    try:
-        for name, kinds in KINDS.items():
-            if type(row[name]) not in kinds:
-                raise ValueError(f"`{name}` is {shown(row[name])}")
-        if row["explored"] not in (0, 1):
-            raise ValueError(f"`explored` is {row['explored']}")
-        values = {name: row[name] for name in KINDS if name != "parameters"}
-        values["explored"] = bool(row["explored"])
-        values["point"] = _array("point", row["point"])
-        for name in ("context", "constraints"):
-            values[name] = None if row[name] is None else _array(name, row[name])
-        settings = None if row["parameters"] is None else _settings(row["parameters"])
-        return Trial(settings=settings, **values)
-    except ValueError as error:
-        raise StorageError(
-            f"Trial {shown(row['number'])} in the storage has been damaged ({error}). Restore a copy of the file."
-        ) from error
+def outcome(trial: Trial) -> dict[str, Any]:
+    """The columns that may change."""
+    left = trial.abandoned
+    return {
+        "state": trial.state,
+        "reward": trial.reward,
+        "reason": trial.reason,
+        "told_order": trial.told_order,
+        "told_at": trial.told_at,
+        "constraints": _listed(trial.constraints),
+        "constraints_order": trial.constraints_order,
+        "abandoned_order": None if left is None else left.order,
+        "abandoned_at": None if left is None else left.time,
+        "abandoned_reason": None if left is None else left.reason,
+        "corrected": None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
+    }
 
 
-def _array(name: str, text: str) -> Array:
-    values = plain_loads(text)
+def _listed(array: Array | None) -> str | None:
+    return None if array is None else json.dumps(array.tolist())
+
+
+def _dict_of(answer: Answer) -> dict[str, Any]:
+    g = answer.constraints
+    return answer._asdict() | {"constraints": None if g is None else g.tolist()}
+
+
+class Reader:
+    """Reads rows of `KINDS`' columns, in their order."""
+
+    def __init__(self) -> None:
+        self._shapes: set[tuple[type, ...]] = set()
+        self._points: dict[str, Array] = {}
+
+    def trials(self, rows: Iterable[Sequence[Any]]) -> list[Trial]:
+        """Their `settings` are those written in the row, which nobody has compared with the point."""
+        return [self._trial(row) for row in rows]
+
+    def _trial(self, row: Sequence[Any]) -> Trial:
+        try:
+            shape = tuple(map(type, row))
+            if shape not in self._shapes:
+                self._check(row, shape)
+            (
+                number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
+                told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
+                corrected,
+            ) = row  # fmt: skip
+            if explored not in (0, 1):
+                raise ValueError(f"`explored` is {explored}")
+            point = self._points.get(text)
+            if point is None:
+                if len(self._points) > MOST_TEXTS:
+                    self._points.clear()
+                point = self._points[text] = _array("point", plain_loads(text))
+            left = None
+            if (left_order, left_at, left_reason) != (None, None, None):
+                if None in (left_order, left_at, left_reason):
+                    raise ValueError(f"`abandoned_order` is {left_order}, `abandoned_at` is {left_at}")
+                left = Abandoned(left_order, left_at, left_reason)
+            return Trial(
+                number, point, arm, None if parameters is None else _settings(parameters), asked_order, asked_at,
+                _values("context", context), bool(explored), state, reward, reason, told_order, told_at,
+                _values("constraints", constraints), None, constraints_order, lease_until, left,
+                () if corrected is None else _corrected(corrected),
+            )  # fmt: skip
+        except ValueError as error:
+            raise StorageError(
+                f"Trial {shown(row[0])} in the storage has been damaged ({error}). Restore a copy of the file."
+            ) from error
+
+    def _check(self, row: Sequence[Any], shape: tuple[type, ...]) -> None:
+        for (name, kinds), kind, value in zip(KINDS.items(), shape, row, strict=True):
+            if kind not in kinds:
+                raise ValueError(f"`{name}` is {shown(value)}")
+        if len(self._shapes) < MOST_SHAPES:
+            self._shapes.add(shape)
+
+
+def _values(name: str, text: str | None) -> Array | None:
+    return None if text is None else _array(name, plain_loads(text))
+
+
+def _array(name: str, values: Any) -> Array:
     if type(values) is not list or not all(type(value) in (int, float) for value in values):
         raise ValueError(f"`{name}` is no list of numbers")
     try:
@@ -98,3 +162,25 @@ def _settings(text: str) -> tuple[tuple[str, Any], ...]:
     if not isinstance(values, dict):
         raise ValueError("`parameters` is no object")  # noqa: TRY004 - of a file, not of a call
     return tuple(values.items())
+
+
+_ANSWER: dict[str, tuple[type, ...]] = {
+    "order": _WHOLE, "time": _REAL, "reward": _REAL + _OR_NULL, "reason": _TEXT + _OR_NULL,
+    "constraints": (list, *_OR_NULL),
+}  # fmt: skip
+
+
+def _corrected(text: str) -> tuple[Answer, ...]:
+    answers = plain_loads(text)
+    if not isinstance(answers, list) or not answers:
+        raise ValueError(f"`corrected` is {shown(text)}")
+    found = []
+    for answer in answers:
+        if not isinstance(answer, dict) or answer.keys() != _ANSWER.keys():
+            raise ValueError(f"`corrected` has {shown(answer)}")
+        for name, kinds in _ANSWER.items():
+            if type(answer[name]) not in kinds:
+                raise ValueError(f"`{name}` of `corrected` is {shown(answer[name])}")
+        g = answer["constraints"]
+        found.append(Answer(**answer | {"constraints": None if g is None else _array("constraints", g)}))
+    return tuple(found)

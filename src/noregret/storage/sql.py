@@ -1,156 +1,161 @@
-"""The record in a SQL database; SQLite is one file, made on first use, and needs no server.
+"""The record in a SQL database: a file of SQLite, or a PostgreSQL server.
 
-One row a study, one row a trial. Rows of trials are inserted when asked and updated once, when their outcome comes
-in. All writing happens in transactions that hold the database's write lock from the start, so that processes sharing
-a study see one order of events; SQLite's default journal makes each commit survive a crash of the process or machine.
+One row a study, one row a trial. A study's row holds its counter of events and a stamp, which are changed in the very
+transaction that inserts or updates trials: who writes reads that row first, under a lock, so that processes sharing a
+study see one order of events, and sees by the stamp whether there is anything to catch up with. Unique keys on numbers
+and orders would refuse two events of one order even without the lock.
 """
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, final
 
 import sqlalchemy as sql
 from sqlalchemy import exc
 
 from ..checks import shown
 from ..errors import InvalidInput, StorageError
-from ..record import Trial
-from .files import File, check_whole, columns_of, format_of, mark
-from .rows import from_row, to_row
+from .base import Change, News, Storage, StoredStudy, Writer
+from .database import Database
+from .files import SCHEME, File
+from .rows import KINDS, OUTCOME, Reader, outcome, question
+from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
 
-FORMAT = 4  # of the tables; a database written by a newer version is refused rather than misread
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # of a row
-READABLE = 2  # the oldest format that is read as it is, also where nothing can be written
-# Columns since format 1: the format they came with.
-ADDED = {"trials": {"constraints": 2, "constraints_order": 4}, "studies": {"goal": 3}}
-OUTCOME = ("state", "reward", "reason", "told_order", "told_at", "constraints")  # columns that an answer fills
-WHOLE = ("constraints_order",)  # those of them that are numbers
-
-_metadata = sql.MetaData()
-_studies = sql.Table(
-    "studies",
-    _metadata,
-    sql.Column("id", sql.Integer, primary_key=True),
-    sql.Column("name", sql.Text, nullable=False, unique=True),
-    sql.Column("policy", sql.Text, nullable=False),  # JSON
-    sql.Column("seed", sql.Text, nullable=False),  # a whole number of any size
-    sql.Column("about", sql.Text, nullable=False),  # JSON
-    sql.Column("format", sql.Integer, nullable=False),
-    sql.Column("created_at", sql.Double, nullable=False),  # Unix seconds, as all times here
-    sql.Column("goal", sql.Text),  # "maximize" or "minimize"; since format 3, before which all maximised
-)
-_trials = sql.Table(
-    "trials",
-    _metadata,
-    sql.Column("study", sql.ForeignKey("studies.id"), primary_key=True),
-    sql.Column("number", sql.Integer, primary_key=True, autoincrement=False),
-    sql.Column("state", sql.Text, nullable=False),
-    sql.Column("arm", sql.Integer),
-    sql.Column("point", sql.Text, nullable=False),  # JSON
-    sql.Column("parameters", sql.Text),  # JSON, for people who look into the file
-    sql.Column("context", sql.Text),  # JSON
-    sql.Column("explored", sql.Boolean, nullable=False),
-    sql.Column("reward", sql.Double),
-    sql.Column("reason", sql.Text),
-    sql.Column("asked_order", sql.Integer, nullable=False),
-    sql.Column("asked_at", sql.Double, nullable=False),
-    sql.Column("told_order", sql.Integer),
-    sql.Column("told_at", sql.Double),
-    sql.Column("constraints", sql.Text),  # JSON; since format 2
-    sql.Column("constraints_order", sql.Integer),  # since format 4, before which they came with the reward
-    sql.UniqueConstraint("study", "asked_order"),
-    sql.UniqueConstraint("study", "told_order"),
-)
 
 
-class StoredStudy(NamedTuple):
-    """What a database knows of a study besides its trials."""
-
-    id: int
-    name: str
-    policy: str
-    goal: str
-    seed: int
-    about: str
-    created_at: float
-
-
-class SqlStorage:
+@final
+class SqlStorage(Storage):
     """A database of studies.
 
     Args:
         url: `sqlite:///file.db` (a relative path) or `sqlite:////folder/file.db` (an absolute one); what follows the
-            third slash is the path as it is.
-        make: whether to make the file where there is none.
+            third slash is the path as it is. Or `postgresql://user:password@host/database`, which needs the extra
+            `noregret[postgresql]`.
+        make: whether to make the file, or the tables, where there are none.
     """
 
+    shared = True
+
     def __init__(self, url: str, *, make: bool = True) -> None:
-        self.url = url
-        self._file = File(url, make=make)
-        with self._transaction(write=False) as connection:  # looking is possible where writing is not
-            known = self._format(connection)
+        self._database = _database(url, make=make)
+        self.url = self._database.url
+        self._statements = Statements(self._database)
+        try:
+            self._current = self._looked_at(make=make)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _looked_at(self, *, make: bool) -> bool:
+        """Make the tables where they are wanted and not there; returns whether they have every column."""
+        with self._database.transaction(write=False) as connection:  # looking is possible where writing is not
+            known = self._database.format(connection)
             if known:
-                check_whole(connection, url)
-        self._current = known == FORMAT  # whether the tables have every column
+                self._database.check_whole(connection)
+                self._read_as(connection)
         if known >= READABLE:
-            return
+            return known == FORMAT
         if not known and not make:
-            raise InvalidInput(f"`storage` {url!r} is an empty file: there is no study in it.")
-        with self._transaction(write=True) as connection:
+            raise InvalidInput(f"`storage` {self.url!r} is an empty database: there is no study in it.")
+        with self._database.transaction(write=True) as connection:
             self._bring_up_to_date(connection)
-        self._current = True
+        return True
 
     @property
     def place(self) -> str:
-        """The URL with an absolute path, which means the same file in every folder."""
-        return f"sqlite:///{self._file.path}"
+        """The URL, of a file with its absolute path, which means the same in every folder."""
+        return self._database.place
 
-    def _format(self, connection: sql.Connection) -> int:
-        return format_of(connection, self.url, _metadata, ADDED)
+    def __repr__(self) -> str:
+        return f"SqlStorage({self.url!r})"
+
+    def close(self) -> None:
+        """See `Storage`."""
+        self._database.close()
+
+    # -- tables --------------------------------------------------------------------------------------------------
 
     def _bring_up_to_date(self, connection: sql.Connection) -> None:
-        """Tables where there are none; columns that older formats lack."""
-        known = self._format(connection)  # again: another process may have been faster
-        if known == FORMAT:
-            return
-        if not known:
-            _metadata.create_all(connection)
-        for table, columns in ADDED.items():
-            for column in columns.keys() - columns_of(connection, table):
-                kind = "INTEGER" if column in WHOLE else "TEXT"
-                connection.exec_driver_sql(f"ALTER TABLE {table} ADD COLUMN {column} {kind}")
-        mark(connection)
+        """Tables where there are none; what older formats lack."""
+        database = self._database
+        database.lock_tables(connection)
+        known = database.format(connection)  # again: another process may have been faster
+        if known != FORMAT:
+            bring_up_to_date(connection, database.tables, known)
+            database.mark(connection, FORMAT)
+        self._read_as(connection)
+
+    def _read_as(self, connection: sql.Connection) -> None:
+        """Older files lack some columns, which are read as nothing."""
+        made = self._database.tables
+        lacking = {
+            table.name: set(ADDED[name]) - self._database.columns(connection, table)
+            for name, table in (("studies", made.studies), ("trials", made.trials))
+        }
+        self._statements = Statements(self._database, lacking)
+
+    # -- studies -------------------------------------------------------------------------------------------------
+
+    def names(self) -> list[str]:
+        """See `Storage`."""
+        with self._database.transaction(write=False) as connection:
+            return list(connection.execute(self._statements.names).scalars())
 
     def find(self, name: str) -> StoredStudy | None:
-        """The study of this name, or None."""
-        with self._transaction(write=False) as connection:
+        """See `Storage`."""
+        with self._database.transaction(write=False) as connection:
             return self._find(connection, name)
 
     def find_or_make(self, name: str, *, policy: str, goal: str, seed: int, about: str) -> StoredStudy:
-        """The study of this name; where there is none, a new one of this policy (JSON), goal, seed and facts (JSON)."""
+        """See `Storage`."""
+        values: dict[str, Any] = {"name": name, "policy": policy, "goal": goal, "seed": str(seed), "about": about}
+        values |= {"format": FORMAT, "created_at": time.time(), "events": 0, "stamp": _stamp()}
         found = self.find(name)
         if found is not None:
             return found
-        with self._transaction(write=True) as connection:
-            found = self._find(connection, name)
-            if found is not None:
-                return found
-            self._bring_up_to_date(connection)
-            values: dict[str, Any] = {"name": name, "policy": policy, "goal": goal, "seed": str(seed), "about": about}
-            values |= {"format": FORMAT, "created_at": time.time()}
-            connection.execute(sql.insert(_studies).values(values))
-            made = self._find(connection, name)
+        try:
+            with self._database.transaction(write=True) as connection:
+                self._bring_up_to_date(connection)
+                found = self._find(connection, name)
+                if found is None:
+                    connection.execute(sql.insert(self._database.tables.studies).values(values))
+        except StorageError as error:
+            if not isinstance(error.__cause__, exc.IntegrityError):  # otherwise another process was faster
+                raise
+        self._current = True
+        made = found or self.find(name)
         if made is None:
-            raise StorageError(f"Study {name!r} could not be made in {self.url}: the file has been tampered with.")
+            raise StorageError(f"Study {name!r} could not be made in {self.url}: it has been tampered with.")
         return made
 
+    def rename(self, name: str, new: str) -> None:
+        """See `Storage`."""
+        studies = self._database.tables.studies
+        with self._database.transaction(write=True) as connection:
+            study = self._find(connection, name)
+            if study is None or self._find(connection, new) is not None:
+                what = f"there is no study {shown(name)}" if study is None else f"there is a study {shown(new)} already"
+                raise InvalidInput(f"{shown(name)} in {self.url} cannot become {shown(new)}: {what}.")
+            connection.execute(sql.update(studies).where(studies.c.id == study.id).values(name=new))
+
+    def delete(self, name: str) -> None:
+        """See `Storage`."""
+        studies, trials = self._database.tables.studies, self._database.tables.trials
+        with self._database.transaction(write=True) as connection:
+            study = self._find(connection, name)
+            if study is None:
+                raise InvalidInput(f"There is no study {shown(name)} in {self.url}.")
+            connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
+            connection.execute(sql.delete(trials).where(trials.c.study == study.id))
+            connection.execute(sql.delete(studies).where(studies.c.id == study.id))
+
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
-        there = columns_of(connection, "studies")
-        columns = [c if c.name in there else sql.null().label(c.name) for c in _studies.c]
-        row = connection.execute(sql.select(*columns).where(_studies.c.name == name)).one_or_none()
+        row = connection.execute(self._statements.find, {"sought": name}).one_or_none()
         if row is None:
             return None
         if isinstance(row.format, int) and row.format > FORMAT:
@@ -171,93 +176,138 @@ class SqlStorage:
         except ValueError as error:
             raise StorageError(f"Study {name!r} in {self.url} has been damaged: {error}. Restore a copy.") from error
 
-    def names(self) -> list[str]:
-        """Names of all studies, oldest first."""
-        with self._transaction(write=False) as connection:
-            return list(connection.execute(sql.select(_studies.c.name).order_by(_studies.c.id)).scalars())
+    # -- trials --------------------------------------------------------------------------------------------------
+
+    def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
+        """See `Storage`."""
+        with self._database.transaction(write=False) as connection:
+            return self._turn(connection, study, lock=False).news(since=since, stamp=stamp)
 
     @contextmanager
     def writing(self, study: StoredStudy) -> Iterator[Writer]:
-        """A transaction in which nobody else writes; commits at the end, leaves no trace on an error."""
-        with self._transaction(write=True) as connection:
-            self._check_still_there(connection, study)
+        """See `Storage`."""
+        with self._database.transaction(write=True) as connection:
             if not self._current:
                 self._bring_up_to_date(connection)
-            yield Writer(connection, study.id)
+            yield self._turn(connection, study, lock=True)
         self._current = True
 
-    def changes(self, study: StoredStudy, *, since: int) -> list[Trial]:
-        """Trials asked or told in the event of this order or later; every one of the study since 0."""
-        with self._transaction(write=False) as connection:
-            self._check_still_there(connection, study)
-            there = None if self._current else columns_of(connection, "trials")
-            return Writer(connection, study.id, there).changes(since=since)
-
-    def _check_still_there(self, connection: sql.Connection, study: StoredStudy) -> None:
+    def _turn(self, connection: sql.Connection, study: StoredStudy, *, lock: bool) -> _Turn:
         """A file may be replaced while it is in use: what is not the study that was opened is not written to."""
-        columns = (_studies.c.name, _studies.c.seed, _studies.c.created_at)
-        row = connection.execute(sql.select(*columns).where(_studies.c.id == study.id)).one_or_none()
-        if row is None or tuple(row) != (study.name, str(study.seed), study.created_at):
-            raise StorageError(
-                f"{self.url} no longer holds the study {study.name!r} that was opened: the file has been replaced by "
-                "another. Nothing was written. Open the study anew to work with the file as it is now."
-            )
-
-    @contextmanager
-    def _transaction(self, *, write: bool) -> Iterator[sql.Connection]:
-        try:
-            with self._file.engine.connect().execution_options(noregret_write=write) as connection, connection.begin():
-                yield connection
-        except exc.DatabaseError as error:
-            cause = str(error.orig)
-            raise StorageError(
-                f"The storage {self.url} could not be used: {cause}. {self._file.remedy(cause)}"
-            ) from error
+        cursor = connection.connection.cursor()
+        cursor.execute(self._statements.lock if lock else self._statements.head, {"sought": study.id})
+        row = cursor.fetchone()
+        if row is None or tuple(row)[:2] != (str(study.seed), study.created_at):
+            raise StorageError(self._database.gone(study.name))
+        stamp = row[2] if isinstance(row[2], str) else NEVER
+        return _Turn(cursor, self._statements, study.id, stamp)
 
 
-class Writer:
-    """Reading and writing one study's trials inside a transaction."""
+class Statements:
+    """Made once, and those of each call as text for the driver: to make one takes many times as long as to execute it.
 
-    def __init__(self, connection: sql.Connection, study: int, there: set[str] | None = None) -> None:
-        self._connection = connection
-        self._study = study
-        # Columns: older files lack some.
-        self._there = {column.name for column in _trials.c} if there is None else there
+    Args:
+        database: that they are for.
+        lacking: of each of its tables, columns that it has not.
+    """
 
-    def changes(self, *, since: int) -> list[Trial]:
-        """Trials asked or told in the event of this order or later, by number; every one of the study since 0."""
+    def __init__(self, database: Database, lacking: dict[str, set[str]] | None = None) -> None:
+        studies, trials, lacking = database.tables.studies, database.tables.trials, lacking or {}
+        sought: sql.BindParameter[Any] = sql.bindparam("sought")
+        since: sql.BindParameter[Any] = sql.bindparam("since")
+
+        def there(table: sql.Table, names: Sequence[str]) -> list[Any]:
+            without = lacking.get(table.name, set())
+            return [sql.null().label(name) if name in without else table.c[name] for name in names]
+
+        self.names = sql.select(studies.c.name).order_by(studies.c.id)
+        self.find = sql.select(*there(studies, [c.name for c in studies.c])).where(studies.c.name == sought)
+        head = sql.select(*there(studies, ["seed", "created_at", "stamp"])).where(studies.c.id == sought)
+        self.head, self.lock = database.text(head), database.text(head.with_for_update())
         # A column for whether a round was explored holds any number in SQLite, and is to be seen as it is.
-        columns = [
-            sql.null().label(c.name) if c.name not in self._there
-            else sql.type_coerce(c, sql.Integer).label(c.name) if c.name == "explored" else c
-            for c in _trials.c
-        ]  # fmt: skip
-        query = sql.select(*columns).where(_trials.c.study == self._study).order_by(_trials.c.number)
-        if since > 0:
-            # Two lookups by index rather than one scan: a long study is polled before every call.
-            fresh = sql.union(
-                *(
-                    sql.select(_trials.c.number).where(_trials.c.study == self._study, column >= since)
-                    for column in (_trials.c.asked_order, _trials.c.told_order, _trials.c.constraints_order)
-                    if column.name in self._there
-                )
-            )
-            query = query.where(_trials.c.number.in_(fresh))
-        return [from_row(row._asdict()) for row in self._connection.execute(query)]
-
-    def save(self, trial: Trial) -> None:
-        """Insert a trial that is new, update one that has been answered, or whose constraint values were told."""
-        row = to_row(trial)
-        limited = trial.constraints_order is not None and trial.constraints_order > (trial.told_order or -1)
-        if not limited and (trial.told_order is None or trial.told_order == trial.asked_order):
-            self._connection.execute(sql.insert(_trials).values(study=self._study, **row))
-            return
-        changes = ("constraints", "constraints_order") if limited else OUTCOME
-        before = _trials.c.constraints.is_(None) if limited else _trials.c.state == "pending"
-        changed = self._connection.execute(
-            sql.update(_trials)
-            .where(_trials.c.study == self._study, _trials.c.number == trial.number, before)
-            .values(**{name: row[name] for name in changes})
+        whole = sql.type_coerce(trials.c.explored, sql.Integer).label("explored")
+        columns = [whole if c.name == "explored" else c for c in there(trials, list(KINDS))]
+        everything = sql.select(*columns).where(trials.c.study == sought).order_by(trials.c.number)
+        # Of a file that lacks this column nothing new can come: who writes to it brings it up to date.
+        lacks = "last_order" in lacking.get(trials.name, set())
+        self.all = database.text(everything)
+        self.changed = self.all if lacks else database.text(everything.where(trials.c.last_order >= since))
+        self.insert = database.text(sql.insert(trials))
+        update = (
+            sql.update(trials)
+            .where(trials.c.study == sought, trials.c.number == sql.bindparam("which"))
+            .where(trials.c.last_order == sql.bindparam("before"))
+            .values({name: sql.bindparam(name) for name in (*OUTCOME, "last_order")})
         )
-        if changed.rowcount != 1:
-            raise StorageError(f"Trial {trial.number} is no longer pending in the storage; nothing was written.")
+        self.update = database.text(update)
+        count = sql.update(studies).where(studies.c.id == sought)
+        self.count = database.text(count.values(events=sql.bindparam("now"), stamp=sql.bindparam("mark")))
+
+
+@final
+class _Turn(Writer):
+    """A study inside a transaction."""
+
+    def __init__(self, cursor: Any, statements: Statements, study: int, stamp: str) -> None:
+        self._cursor, self._statements, self._study, self._stamp = cursor, statements, study, stamp
+
+    def news(self, *, since: int, stamp: str) -> News:
+        """See `Writer`."""
+        if stamp == self._stamp != NEVER:
+            return News((), stamp)
+        if since > 0:
+            self._cursor.execute(self._statements.changed, {"sought": self._study, "since": since})
+        else:
+            self._cursor.execute(self._statements.all, {"sought": self._study})
+        return News(Reader().trials(self._cursor.fetchall()), self._stamp)
+
+    def save(self, changes: Sequence[Change], *, order: int) -> str:
+        """See `Writer`."""
+        new = [trial for before, trial in changes if before is None]
+        if new:
+            rows = [
+                {"study": self._study, "last_order": trial.last_order} | question(trial) | outcome(trial)
+                for trial in new
+            ]
+            self._many(self._statements.insert, rows)
+        old = [(before, trial) for before, trial in changes if before is not None]
+        if old:
+            self._many(
+                self._statements.update,
+                [
+                    {"sought": self._study, "which": trial.number, "before": before.last_order}
+                    | {"last_order": trial.last_order}
+                    | outcome(trial)
+                    for before, trial in old
+                ],
+            )
+            if self._cursor.rowcount != len(old):
+                numbers = ", ".join(str(trial.number) for _, trial in old[:10])
+                raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
+        stamp = _stamp()
+        self._cursor.execute(self._statements.count, {"sought": self._study, "now": order, "mark": stamp})
+        return stamp
+
+    def _many(self, statement: str, rows: list[dict[str, Any]]) -> None:
+        if len(rows) == 1:
+            self._cursor.execute(statement, rows[0])
+        else:
+            self._cursor.executemany(statement, rows)
+
+
+def _stamp() -> str:
+    return secrets.token_hex(8)
+
+
+def _database(url: str, *, make: bool) -> Database:
+    if isinstance(url, str) and url.startswith(SCHEME[:-3]):
+        return File(url, make=make)
+    from .server import SCHEMES, Server
+
+    if isinstance(url, str) and url.startswith(SCHEMES):
+        return Server(url)
+    kind = "only SQLite and PostgreSQL are supported" if isinstance(url, str) and "://" in url else "it must be a URL"
+    raise InvalidInput(
+        f"`storage` is {shown(url)}: {kind}, or a `noregret.storage.Storage`; write 'sqlite:///studies.db' (three "
+        "slashes, then a relative path; four for an absolute one) or 'postgresql://user:password@host/database'."
+    )

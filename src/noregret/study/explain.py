@@ -39,14 +39,14 @@ def explanation(
         draws: from which a propensity is estimated where it cannot be worked out.
     """
     trial = trials[number]
-    if trial.told_order == trial.asked_order:
+    if trial.righted().told_order == trial.asked_order:
         raise TrialError(
             f"Trial {number} was not asked for: its point and its answer were added together (`study.add`), and "
             "nobody chose it. Ask about a trial that `ask` returned."
         )
     earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
     state = begun(policy, goal, seed=seed)
-    state.receive(Record().apply(earlier))
+    state.receive(Record().apply([each.righted() for each in earlier]))
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 

@@ -18,8 +18,9 @@ from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, StorageError
 from ..parameters import Float, Parameter
 from ..policy.policy import Policy
-from ..record import Record, Trial
+from ..record import Record
 from ..serialize import plain_loads
+from ..trial import Trial
 from .goal import AnyPolicy, Goal, check_told
 
 SHORT = 60  # characters of a value that an error still shows
@@ -58,7 +59,7 @@ class Auditor:
         self._timed = policy.pending.in_time
 
     def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:
-        """Those of the stored trials that the record does not know yet, their parameters decoded from their points.
+        """Those of the stored trials of which the record does not know all yet, with the parameters of their points.
 
         Args:
             stored: by number, every trial that had a part in the last event known or in a later one.
@@ -66,13 +67,17 @@ class Auditor:
         """
         fresh: list[Trial] = []
         reached = known.order == 0  # whether the last event known is still in the storage
-        expected, before = len(known), known[-1] if len(known) else None
+        count = expected = len(known)
+        before = known[-1] if count else None
         for trial in stored:
-            if trial.number in range(len(known)):
-                changed = self._compare(trial, known[trial.number])
-                reached = reached or known.order in _orders(trial)
-                if not changed:
+            if 0 <= trial.number < count:
+                old = known[trial.number]
+                if trial == old:
+                    reached = reached or trial.last_order == known.order
                     continue
+                if trial.as_of(known.order) != old:  # it may have been answered since; nothing else may change
+                    self._refuse(trial, "it is not what it was when it was read before")
+                reached = reached or old.last_order == known.order
             else:
                 if trial.number != expected:
                     self._refuse(trial, f"trial {expected} is missing")
@@ -87,22 +92,6 @@ class Auditor:
         return self._decoded(fresh)
 
     # -- one trial -----------------------------------------------------------------------------------------------
-
-    def _compare(self, trial: Trial, old: Trial) -> bool:
-        """Whether a trial known as pending has been answered since; nothing else may change."""
-        if trial == old:
-            return False
-        question = old
-        if old.told_order is None and trial.told_order is not None:
-            question = question._replace(
-                state=trial.state, reward=trial.reward, reason=trial.reason, told_order=trial.told_order,
-                told_at=trial.told_at,
-            )  # fmt: skip
-        if old.constraints is None and (trial.constraints_order is not None or question is not old):
-            question = question._replace(constraints=trial.constraints, constraints_order=trial.constraints_order)
-        if question is old or trial != question:
-            self._refuse(trial, "it is not what it was when it was read before")
-        return True
 
     def _check_question(self, trial: Trial, before: Trial | None) -> None:
         domain, contexts = self._policy.domain, self._policy.context
@@ -126,31 +115,64 @@ class Auditor:
             self._refuse(trial, f"it was asked at {trial.asked_at}")
 
     def _check_outcome(self, trial: Trial) -> None:
-        ended = {"pending": (False, False), "observed": (True, False), "failed": (False, True)}.get(trial.state)
-        if (trial.reward is not None, trial.reason is not None) != ended:
+        wanted = (trial.reward is not None, trial.reason is not None, trial.told_order is not None)
+        state = (trial.state, *wanted, trial.told_at is not None)
+        if state not in _STATES or (trial.state == "abandoned" and trial.abandoned is None):
             self._refuse(
-                trial, f"state {shown(trial.state)} with reward {trial.reward!r} and reason {shown(trial.reason)}"
+                trial,
+                f"state {shown(trial.state)} with reward {trial.reward!r}, reason {shown(trial.reason)}, told_order "
+                f"{trial.told_order} and told_at {trial.told_at}",
             )
-        told = (trial.told_order is not None, trial.told_at is not None)
-        if told != ((trial.state != "pending"),) * 2:
-            self._refuse(trial, f"state {trial.state!r} with told_order {trial.told_order}, told_at {trial.told_at}")
+        if trial.abandoned is not None or trial.lease_until is not None:
+            self._check_given_up(trial)
+        withdrawn = bool(trial.corrected) and trial.reward is None
+        if trial.corrected:
+            self._check_corrections(trial)
+            trial = trial.righted()
         if trial.constraints is not None:
-            self._check_constraints(trial, trial.constraints)
+            self._check_constraints(trial, trial.constraints, withdrawn=withdrawn)
         elif trial.constraints_order is not None:
             self._refuse(trial, f"event {trial.constraints_order} told its constraint values, and it has none")
-        if trial.told_order is None or trial.told_at is None:
-            return
-        added = trial.told_order == trial.asked_order
-        if trial.told_order < trial.asked_order or (
-            added and (trial.reward is None or trial.told_at != trial.asked_at)
-        ):
-            self._refuse(trial, f"it was told in event {trial.told_order} and asked in event {trial.asked_order}")
-        if not math.isfinite(trial.told_at) or (self._timed and trial.told_at < trial.asked_at):
-            self._refuse(trial, f"it was told at {trial.told_at}")
+        if trial.told_order is not None and trial.told_at is not None:
+            self._check_answer(trial, trial.told_order, trial.told_at, withdrawn=withdrawn)
+
+    def _check_answer(self, trial: Trial, order: int, at: float, *, withdrawn: bool) -> None:
+        added = order == trial.asked_order
+        if order < trial.asked_order or (added and ((trial.reward is None and not withdrawn) or at != trial.asked_at)):
+            self._refuse(trial, f"it was told in event {order} and asked in event {trial.asked_order}")
+        if not math.isfinite(at) or (self._timed and at < trial.asked_at):
+            self._refuse(trial, f"it was told at {at}")
         if trial.reward is not None:
             self._check_reward(trial, trial.reward)
         elif not (trial.reason or "").strip():
             self._refuse(trial, "it failed without a reason")
+
+    def _check_given_up(self, trial: Trial) -> None:
+        """That nobody worked on it any more was found out after it was asked for, and before it was answered."""
+        if trial.lease_until is not None and not math.isfinite(trial.lease_until):
+            self._refuse(trial, f"its lease ends at {trial.lease_until}")
+        left = trial.abandoned
+        if left is None:
+            return
+        first = trial.righted().told_order
+        in_between = trial.asked_order < left.order and (first is None or left.order < first)
+        if not in_between or not math.isfinite(left.time) or not left.reason.strip():
+            self._refuse(trial, f"it was given up in event {left.order}, at {left.time}, {shown(left.reason)}")
+
+    def _check_corrections(self, trial: Trial) -> None:
+        """Answers one after the other, each of which could have been told."""
+        orders = [answer.order for answer in trial.corrected] + [trial.told_order or 0]
+        if orders != sorted(set(orders)) or trial.state not in ("observed", "failed"):
+            self._refuse(trial, f"it is {trial.state}, and its answers came in events {orders}")
+        times = [answer.time for answer in trial.corrected] + [trial.told_at or 0.0]
+        if not all(map(math.isfinite, times)) or (self._timed and min(times) < trial.asked_at):
+            self._refuse(trial, f"its answers came at {times}")
+        for answer in trial.corrected:
+            g, wanted = answer.constraints, self._policy.constraint_count
+            if (answer.reward is None) == (answer.reason is None) or (g is not None and wanted and len(g) != wanted):
+                self._refuse(trial, f"it was told {shown(answer)}")
+            if answer.reward is not None:
+                self._check_reward(trial, answer.reward)
 
     def _check_reward(self, trial: Trial, reward: float) -> None:
         if not abs(reward) <= LARGEST_REWARD:
@@ -160,14 +182,14 @@ class Auditor:
         except InvalidInput as error:
             self._refuse(trial, str(error))
 
-    def _check_constraints(self, trial: Trial, g: Array) -> None:
+    def _check_constraints(self, trial: Trial, g: Array, *, withdrawn: bool) -> None:
         wanted = self._policy.constraint_count
         by_themselves = trial.constraints_order
         if by_themselves is None:
             told = trial.state == "observed"
         else:
             told = trial.asked_order < by_themselves != trial.told_order
-            told = told and not (trial.state == "failed" and by_themselves > (trial.told_order or -1))
+            told = told and (withdrawn or trial.state != "failed" or by_themselves < (trial.told_order or 0))
         if not told or (wanted and len(g) != wanted) or np.abs(g).max(initial=0.0) > LARGEST_REWARD:
             self._refuse(trial, f"it is {trial.state} with {len(g)} constraint values; the policy has {wanted}")
 
@@ -177,8 +199,14 @@ class Auditor:
         """Events are numbered 1, 2, ... without gaps or repeats."""
         events: list[tuple[int, Trial]] = []
         for trial in fresh:
-            before = _orders(known[trial.number]) if trial.number < len(known) else set()
-            events += [(order, trial) for order in _orders(trial) - before]
+            if trial.constraints_order is None and trial.abandoned is None and not trial.corrected:
+                if trial.told_order is not None and trial.told_order != trial.asked_order:
+                    events.append((trial.told_order, trial))
+                if trial.number >= len(known):
+                    events.append((trial.asked_order, trial))
+                continue
+            old = {at for _, at in known[trial.number].happened()} if trial.number < len(known) else set()
+            events += [(order, trial) for _, order in trial.happened() if order not in old]
         events.sort(key=lambda event: event[0])
         for expected, (found, trial) in enumerate(events, start=known.order + 1):
             if found != expected:
@@ -210,10 +238,13 @@ class Auditor:
         raise StorageError(f"The storage of {self._where} {why}. Nothing was written; open the study anew.")
 
 
-def _orders(trial: Trial) -> set[int]:
-    """The events in which a trial had a part."""
-    orders = (trial.asked_order, trial.told_order, trial.constraints_order)
-    return {order for order in orders if order is not None}
+# (state, whether there is a reward, a reason, a told_order, a told_at) of trials that can be
+_STATES = {
+    ("pending", False, False, False, False),
+    ("abandoned", False, False, False, False),
+    ("observed", True, False, True, True),
+    ("failed", False, True, True, True),
+}
 
 
 def _inside(domain: Domain, point: Array) -> bool:

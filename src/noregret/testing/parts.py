@@ -186,6 +186,8 @@ def _counts(trial: Trial, ledger: Ledger, study: Study) -> bool:
     """Whether a trial that the memory has not forgotten is among the data."""
     if trial.state == "observed" and trial.told_order == trial.asked_order:
         return ledger._target(trial) is not None
+    if trial.state == "abandoned":
+        return False
     if trial.state == "failed":
         return study.policy.pending.failed == "worst"
     if trial.state == "pending" or trial.number in ledger.dropped:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..algorithms import gp_ucb, gp_ucb_noisy_constraints
 from ..domain import Arms, Space
-from ..errors import InvalidInput, NoRegretError, TrialError
+from ..errors import InvalidInput, NoRegretError, StorageError, TrialError
 from ..kernels import Matern
 from ..parameters import Choice, Float, Int
 from ..policy.policy import Policy
@@ -28,8 +28,9 @@ def check_storage(make: Callable[[], Any]) -> None:
     resumed with an equal policy, goal and seed, and shared by several `Study` objects (and threads) at once.
 
     Args:
-        make: gives what is passed to `Study(storage=...)`, a new and empty place at each call: today the URL of a file
-            that is not there yet. It is called a few times; cleaning up is its maker's business.
+        make: gives what is passed to `Study(storage=...)`, a new and empty place at each call: the URL of a file that
+            is not there yet, or of an empty database, or a `noregret.storage.Storage`. It is called some ten times;
+            cleaning up is its maker's business.
     """
     first, second = make(), make()
     Study(_arms(), storage=first, name="here")
@@ -43,6 +44,10 @@ def check_storage(make: Callable[[], Any]) -> None:
     _check_shared(make())
     _check_threads(make())
     _check_names(make())
+    _check_states(make())
+    _check_batches(make())
+    _check_closing(make())
+    _check_moving(make())
 
 
 def _arms() -> Policy:
@@ -129,7 +134,7 @@ def _check_shared(storage: Any) -> None:
     promise(np.array_equal(left.predict(), right.predict()), "Two objects of one study predict otherwise.")
     for study in (left, right):
         promise(
-            refused(lambda study=study: study.tell(3, 0.0), TrialError),  # type: ignore[misc]
+            refused(lambda study=study: study.tell(3, -7.0), TrialError),  # type: ignore[misc]
             "A trial can be told twice: the second teller does not see that the first was there.",
         )
     orders = sorted(_orders(left.trials))
@@ -176,3 +181,88 @@ def _check_names(storage: Any) -> None:
         )
         study.ask()
         promise(len(Study.open(storage=storage, name=name).trials) == 1, f"The study {name!r} is not found again.")
+
+
+def _check_states(storage: Any) -> None:
+    """Leases, trials that were abandoned, late answers and corrections, as they were recorded."""
+    now = [1e9]
+    study = Study(_arms(), storage=storage, name="states", clock=lambda: now[0])
+    leased, left, late, wrong, failed = (*study.ask(count=2, lease=60), *study.ask(count=3))
+    study.abandon(left, "nonsense: \N{SNOWMAN} 'quoted'")
+    study.abandon(late)
+    study.tell(late, 1 / 3)
+    study.tell(study.tell(wrong, 1.0), 2 / 3, revise=True)
+    study.tell(study.tell(wrong, 2 / 3), 0.1, revise=True)
+    study.fail(failed, "too soon")
+    study.tell(failed, 0.2, revise=True)
+    now[0] += 61.0
+    study.ask()
+    states = [trial.state for trial in study.trials]
+    wanted = ["abandoned", "abandoned", "observed", "observed", "observed", "pending"]
+    promise(states == wanted, f"Trials are {states}, and should be {wanted}: a lease ran out, and answers came.")
+    again = Study.open(storage=storage, name="states", clock=lambda: now[0])
+    promise(
+        _keys(again.trials) == _keys(study.trials),
+        "Leases, trials that were abandoned, and corrections do not come out of the storage as they went in: "
+        f"{list(study.trials)} came back as {list(again.trials)}.",
+    )
+    trials = again.trials
+    promise(trials[2].late and not trials[3].late, "An answer that came after its trial was abandoned is not marked.")
+    told = [answer.reward for answer in trials[3].corrected]
+    promise(told == [1.0, 2 / 3], f"Of an answer that was corrected twice what was told before comes back as {told}.")
+    promise(np.array_equal(again.predict(), study.predict()), "A study with corrections predicts otherwise, reopened.")
+    study.tell(leased, 0.5)
+    promise(again.trials[0].late, "What one object of a study was told late another one does not see.")
+    study.tell(left, 0.25)
+    study.tell(0, 0.75, revise=True)
+    promise(np.array_equal(again.predict(), study.predict()), "What one object corrects another one does not see.")
+    happened = sorted(order for trial in again.trials for _, order in trial.happened())
+    promise(happened == list(range(1, len(happened) + 1)), f"Events have the orders {happened}: there are gaps.")
+
+
+def _check_batches(storage: Any) -> None:
+    """Many at once are one transaction: all of them or none."""
+    study, other = Study(_arms(), storage=storage), Study(_arms(), storage=storage)
+    trials = study.ask(count=20)
+    promise(list(other.trials) == trials, "Of trials asked for at once another object of the study does not see all.")
+    answers = [(trial.number, float(trial.point[0])) for trial in trials]
+    promise(
+        refused(lambda: study.tell_many([*answers, (20, 0.0)]), TrialError)
+        and all(trial.state == "pending" for trial in Study.open(storage=storage).trials),
+        "Of answers told at once, one of which is refused, others are recorded: an error leaves no trace.",
+    )
+    other.tell_many(reversed(answers))
+    promise(study.tell_many(answers) == list(other.trials), "Answers told again are not the ones that were recorded.")
+    promise(np.array_equal(study.predict(), other.predict()), "Two objects of one study predict otherwise.")
+
+
+def _check_closing(storage: Any) -> None:
+    with Study(_arms(), storage=storage) as study:
+        trial = study.ask()
+    study.tell(trial, 1.0)
+    study.close()
+    promise(Study.open(storage=storage).trials[0].reward == 1.0, "A study that was closed does not go on.")
+
+
+def _check_moving(storage: Any) -> None:
+    """Studies that get another name, and studies that are removed."""
+    from ..storage import opened
+
+    place = opened(storage)
+    one, other = Study(_arms(), storage=storage, name="one"), Study(_arms(), storage=storage, name="other", seed=1)
+    one.ask()
+    promise(refused(lambda: place.rename("one", "other"), InvalidInput), "Two studies can have one name.")
+    promise(refused(lambda: place.rename("none", "new"), InvalidInput), "A study that there is not can be renamed.")
+    place.rename("one", "new")
+    promise(place.names() == ["new", "other"] or place.names() == ["other", "new"], "A renamed study is not listed.")
+    one.tell(0, 1.0)
+    promise(len(Study.open(storage=storage, name="new").trials) == 1, "A renamed study is not found by its new name.")
+    place.delete("new")
+    promise(refused(lambda: place.delete("new"), InvalidInput), "A study that there is not can be deleted.")
+    promise(
+        refused(one.ask, StorageError) and refused(lambda: one.trials, StorageError),
+        "A study that was deleted under a worker goes on as if it were there.",
+    )
+    other.ask()
+    promise(place.names() == ["other"] and len(other.trials) == 1, "With one study another one went.")
+    promise(len(Study(_arms(), storage=storage, name="new").trials) == 0, "A deleted study's trials come back.")

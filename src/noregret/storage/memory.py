@@ -1,0 +1,121 @@
+"""Records that live as long as the process: for tests, and for studies that several threads or names share."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import final
+
+from ..checks import shown
+from ..errors import InvalidInput, StorageError
+from ..trial import Trial
+from .base import Change, News, Storage, StoredStudy, Writer
+
+
+@dataclass
+class _Kept:
+    study: StoredStudy
+    trials: list[Trial] = field(default_factory=list)
+    last: list[int] = field(default_factory=list)  # the last event of each
+    order: int = 0
+
+
+@final
+class MemoryStorage(Storage):
+    """Studies by name, in this process alone: `Study(policy, storage=MemoryStorage(), name="a")`."""
+
+    place = "memory"
+    shared = False
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._studies: dict[str, _Kept] = {}
+        self._made = 0
+
+    def names(self) -> list[str]:
+        """See `Storage`."""
+        with self._lock:
+            return list(self._studies)
+
+    def find(self, name: str) -> StoredStudy | None:
+        """See `Storage`."""
+        with self._lock:
+            kept = self._studies.get(name)
+            return None if kept is None else kept.study
+
+    def find_or_make(self, name: str, *, policy: str, goal: str, seed: int, about: str) -> StoredStudy:
+        """See `Storage`."""
+        with self._lock:
+            if name not in self._studies:
+                self._made += 1
+                self._studies[name] = _Kept(StoredStudy(self._made, name, policy, goal, seed, about, time.time()))
+            return self._studies[name].study
+
+    def rename(self, name: str, new: str) -> None:
+        """See `Storage`."""
+        with self._lock:
+            if name not in self._studies or new in self._studies:
+                raise InvalidInput(
+                    f"{shown(name)} cannot become {shown(new)}: the studies are {shown(list(self._studies))}."
+                )
+            kept = self._studies.pop(name)
+            kept.study = kept.study._replace(name=new)
+            self._studies[new] = kept
+
+    def delete(self, name: str) -> None:
+        """See `Storage`."""
+        with self._lock:
+            if self._studies.pop(name, None) is None:
+                raise InvalidInput(f"There is no study {shown(name)} in memory; there are {list(self._studies)}.")
+
+    def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
+        """See `Storage`."""
+        with self._lock:
+            return _Writer(self._found(study)).news(since=since, stamp=stamp)
+
+    @contextmanager
+    def writing(self, study: StoredStudy) -> Iterator[Writer]:
+        """See `Storage`."""
+        with self._lock:
+            kept = self._found(study)
+            before = list(kept.trials), list(kept.last), kept.order
+            try:
+                yield _Writer(kept)
+            except BaseException:
+                kept.trials, kept.last, kept.order = before
+                raise
+
+    def _found(self, study: StoredStudy) -> _Kept:
+        for kept in self._studies.values():
+            if kept.study.id == study.id:
+                return kept
+        raise StorageError(f"The study {study.name!r} has been deleted from memory; nothing was written.")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+@final
+class _Writer(Writer):
+    def __init__(self, kept: _Kept) -> None:
+        self._kept = kept
+
+    def news(self, *, since: int, stamp: str) -> News:
+        """See `Writer`."""
+        kept = self._kept
+        now = str(kept.order)
+        if now == stamp:
+            return News((), now)
+        return News([t for t, last in zip(kept.trials, kept.last, strict=True) if last >= since], now)
+
+    def save(self, changes: Sequence[Change], *, order: int) -> str:
+        """See `Writer`."""
+        kept = self._kept
+        for _, trial in changes:
+            kept.trials[trial.number : trial.number + 1] = [trial]
+            kept.last[trial.number : trial.number + 1] = [trial.last_order]
+        kept.order = order
+        return str(order)

@@ -1,0 +1,164 @@
+"""A PostgreSQL database, through psycopg.
+
+Nothing outlives a transaction: no session locks, no prepared statements, no settings. So it works behind a pool of
+connections that hands out another one for each transaction (PgBouncer). Our two tables stand beside others' under the
+names `noregret_studies` and `noregret_trials`.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, final
+
+import sqlalchemy as sql
+from sqlalchemy import exc
+
+from ..checks import shown
+from ..errors import InvalidInput, MissingExtra, StorageError
+from .database import LOCK_SECONDS, Database, newer
+from .tables import FORMAT, Tables, tables
+
+SCHEMES = ("postgresql:", "postgresql+psycopg:", "postgres:")
+PREFIX = "noregret_"
+MARK = f"{PREFIX}format"  # a table of one row, with the format
+KEY = 0x6E726774  # "nrgt": of the lock under which tables are made
+CONNECT_SECONDS = 10  # how long to wait for a server that does not answer
+
+
+@final
+class Server(Database):
+    """A database of a PostgreSQL server.
+
+    Args:
+        url: as of `SqlStorage`.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            parsed = sql.make_url(url).set(drivername="postgresql+psycopg")
+            self.engine = sql.create_engine(
+                parsed, isolation_level="READ COMMITTED", pool_size=5, max_overflow=100, connect_args=_options(parsed)
+            )
+        except (exc.ArgumentError, ValueError) as error:
+            raise InvalidInput(
+                f"`storage` is {shown(url)}, which is no URL of a database: write "
+                "'postgresql://user:password@host:5432/database'."
+            ) from error
+        except ImportError as error:
+            raise MissingExtra(
+                f"PostgreSQL needs psycopg, which is not here ({error}): pip install 'noregret[postgresql]'."
+            ) from error
+        self.url = parsed.render_as_string(hide_password=True)
+        self.place = parsed.render_as_string(hide_password=False)
+        self.tables = TABLES
+        self._process = os.getpid()
+        weakref.finalize(self, self.engine.dispose)
+
+    @contextmanager
+    def transaction(self, *, write: bool) -> Iterator[sql.Connection]:  # noqa: ARG002 - studies are locked by row
+        """See `Database`; a writer locks the rows that it reads for it."""
+        if self._process != os.getpid():
+            self.engine.dispose(close=False)  # connections of the process that this one was forked from
+            self._process = os.getpid()
+        driver: Any = self.engine.dialect.dbapi
+        try:
+            connection = self._begun()
+            try:
+                yield connection
+                connection.commit()  # if SQLAlchemy had a part in it
+                connection.connection.commit()
+            finally:
+                connection.close()
+        except (exc.DBAPIError, driver.Error) as error:
+            own = error.orig if isinstance(error, exc.DBAPIError) else error
+            cause = str(own).strip().split("\n")[0]
+            lost = isinstance(own, driver.OperationalError | driver.InterfaceError)
+            raise StorageError(
+                f"The storage {self.url} could not be used: {cause}. {_remedy(cause, lost=lost)}"
+            ) from error
+
+    def _begun(self) -> sql.Connection:
+        """A connection that answers: one that the server has closed meanwhile is replaced, and all kept with it."""
+        connection = self.engine.connect()
+        try:
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'")
+        except exc.DBAPIError as error:
+            connection.close()
+            if not error.connection_invalidated:
+                raise
+            connection = self.engine.connect()
+            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'")
+        return connection
+
+    def close(self) -> None:
+        """See `Database`."""
+        self.engine.dispose()
+
+    def format(self, connection: sql.Connection) -> int:
+        """See `Database`."""
+        there = set(sql.inspect(connection).get_table_names())
+        ours = {table.name for table in self.tables.metadata.tables.values()} | {MARK}
+        if not there & ours:
+            return 0
+        if not ours <= there:
+            raise StorageError(
+                f"{self.url} has others of our tables, no {min(ours - there)!r}: it has been damaged. Restore a copy."
+            )
+        known = connection.exec_driver_sql(f"SELECT max(format) FROM {MARK}").scalar_one()
+        if type(known) is not int or known < 1:
+            raise StorageError(f"{self.url} has the format {shown(known)} in {MARK}: it has been damaged.")
+        if known > FORMAT:
+            raise newer(self.url, known, FORMAT)
+        return known
+
+    def mark(self, connection: sql.Connection, format: int) -> None:  # noqa: A002 - as in `Database`
+        """See `Database`."""
+        connection.exec_driver_sql(f"CREATE TABLE IF NOT EXISTS {MARK} (format integer NOT NULL)")
+        connection.exec_driver_sql(f"DELETE FROM {MARK}")
+        connection.exec_driver_sql(f"INSERT INTO {MARK} VALUES ({format})")
+
+    def columns(self, connection: sql.Connection, table: sql.Table) -> set[str]:
+        """See `Database`."""
+        return {column["name"] for column in sql.inspect(connection).get_columns(table.name)}
+
+    def lock_tables(self, connection: sql.Connection) -> None:
+        """A lock that ends with the transaction."""
+        connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({KEY})")
+
+    def check_whole(self, connection: sql.Connection) -> None:
+        """A server looks after its files itself."""
+
+    def gone(self, name: str) -> str:
+        """See `Database`."""
+        return (
+            f"{self.url} no longer holds the study {name!r} that was opened: it has been deleted, or the database is "
+            "another. Nothing was written. Open the study anew to work with what is there now."
+        )
+
+
+TABLES: Tables = tables(PREFIX)
+
+
+def _options(url: sql.URL) -> dict[str, Any]:
+    given: dict[str, Any] = {"prepare_threshold": None}
+    return given if "connect_timeout" in url.query else given | {"connect_timeout": CONNECT_SECONDS}
+
+
+def _remedy(cause: str, *, lost: bool) -> str:
+    if "lock timeout" in cause:
+        return f"Others have held the study for more than {LOCK_SECONDS:.0f} s; try again, or stop who holds it."
+    if "permission denied" in cause or "read-only" in cause:
+        return "The user or the server may not write there; nothing was recorded."
+    if "No space left" in cause or "disk full" in cause:
+        return "Make room on the server's disk; nothing of this call was recorded, and all that was before is there."
+    if "does not exist" in cause:
+        return "Make it first, or correct the URL; somebody may also have removed it since it was opened."
+    if lost:
+        return (
+            "The server cannot be reached, or ended the connection. Check that it runs and the URL is right, and try "
+            "again; whether the call on which the connection broke was recorded, `study.trials` says."
+        )
+    return "What was recorded before is still there."

@@ -1,0 +1,239 @@
+"""What a study says of what it knows, which changes nothing."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
+
+from ..checks import Array, integer
+from ..policy.availability import Some, available
+from ..slots.envelope import Envelope
+from ..slots.memory import Evidence, Restart
+from ..trial import Trial
+from . import export
+from .best import best_trial
+from .explain import DRAWS, MOST_DRAWS, explanation
+from .explanation import Explanation
+from .given import Given
+from .goal import AnyPolicy, AnyState, Goal, has_channels
+from .kept import Kept
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class Looking(ABC):
+    """The part of a study that looks: after every answer, at what is known."""
+
+    policy: AnyPolicy
+    goal: Goal
+    seed: int
+    _given: Given
+    _kept: Kept
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All trials by number, those of other processes included."""
+        kept = self._kept
+        with kept.lock:
+            kept.sync()
+            return kept.record
+
+    def to_pandas(self) -> pd.DataFrame:
+        """All trials as a table, a row each: columns "parameters.NAME" (or "point.0", ...), "reward", and so on."""
+        return export.to_pandas(self.policy, self.trials)
+
+    def export(self, path: str | Path) -> Path:
+        """Write all trials to a file that ends in .csv, .jsonl (a JSON object for each) or .parquet; gives its path."""
+        return export.write(self.policy, self.trials, path)
+
+    def predict(
+        self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
+    ) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
+
+        Where the goal is to minimise, of the loss. Under constraints, of what is learned: the reward less (the loss
+        plus) what the multipliers in force charge for violations.
+        A dict of parameters, a list of them or a table will do as well. Without points: at every arm.
+        """
+        envelope = self._envelope(points, context)
+        return envelope.mean, envelope.std
+
+    def bounds(
+        self,
+        points: npt.ArrayLike | Mapping[str, Any] | None = None,
+        *,
+        context: npt.ArrayLike | None = None,
+        channel: int = 0,
+    ) -> tuple[Array, Array]:
+        """The policy's lower and upper confidence bounds in the next round, each `(n,)`; see `predict`.
+
+        Args:
+            points: see `predict`.
+            context: see `predict`.
+            channel: 0 for the reward; j for constraint j, from 1, in its own units, where the policy was made with
+                `constraints=nr.EveryRound(...)` or one of its relatives.
+        """
+        most = self.policy.constraint_count if has_channels(self.policy) else 0
+        if channel and most:
+            why = "It is 0 for the reward, or the number of a constraint, from 1."
+            channel = integer("channel", channel, low=0, high=most, why=why)
+        envelope = self._envelope(points, context) if channel == 0 else self._limit(channel, points, context)
+        return envelope.lower, envelope.upper
+
+    def _limit(self, channel: int, points: Any, context: Any) -> Envelope:
+        seen = self._given.context(context)
+        with self._kept.lock:
+            return self._look().limit(channel, points, seen)
+
+    def feasible(
+        self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
+    ) -> Array:
+        """What is known of points `(n, d)` satisfying all constraints, `(n,)`, as the policy's world says.
+
+        With `nr.EveryRound` and `nr.OnAverage` the posterior probability that all g_j <= 0. With `nr.Safe` the
+        certificate: 1.0 where all upper bounds are at most 0 and at the points of `start`, else 0.0.
+        """
+        seen = self._given.context(context)
+        with self._kept.lock:
+            return self._look().certain(points, seen)
+
+    def infeasible(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> float | None:
+        """Whether no point can satisfy all constraints any more: None, or how sure that is.
+
+        A number says that the lower bound of some constraint is above 0 at every arm (of a continuous domain, at every
+        candidate of the search and every point tried), and how probable it is at least that all those bounds hold; 0
+        where nothing is proved for them.
+        """
+        seen = self._given.context(context)
+        with self._kept.lock:
+            return self._look().infeasible(seen)
+
+    def best(self, *, context: npt.ArrayLike | Mapping[str, Any] | None = None) -> Trial:
+        """The answered trial of the highest posterior mean (the earliest, where several are at that point).
+
+        Where the goal is to minimise, of the lowest, here and below. After a restart of the memory, of the trials
+        since. With `context`, the trial whose point has the highest posterior mean under that context, whatever the
+        context was in which it was tried.
+
+        Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
+        counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
+        With `context`, of the trials of that very context: what a violation is elsewhere is not learned.
+        """
+        seen = None if context is None else self._given.context(context)
+        with self._kept.lock:
+            return best_trial(self.policy, self.goal, self._look(), self._kept.record, seen)
+
+    @property
+    def width(self) -> float:
+        """What multiplies the standard deviation in the next round; NaN where the bounds are no such multiple."""
+        with self._kept.lock:
+            width = self._look().bounds(now=self._window_clock()).width
+            return math.nan if width is None else width
+
+    @property
+    def information_gain(self) -> float:
+        """Realised information gain of the answered trials, 1/2 log det(I + K / lambda), nats."""
+        with self._kept.lock:
+            return self._look().information_gain
+
+    @property
+    def minimum(self) -> float | None:
+        """What unanswered trials count as in the next round, reward units; None where they are not censored.
+
+        Where the policy was made with `minimum=None` it is the smallest reward told so far, and moves with it. Where
+        the goal is to minimise, both are the largest loss.
+        """
+        with self._kept.lock:
+            return self._look().minimum
+
+    @property
+    def restarts(self) -> list[int]:
+        """Rounds, counted from 0, from which on trials count: each is a cut of the memory (see `restart_reasons`)."""
+        return [restart.round for restart in self._restarts()]
+
+    @property
+    def restart_reasons(self) -> list[str]:
+        """Why the memory was cut, in words, one for each of `restarts`."""
+        return [restart.reason for restart in self._restarts()]
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """How much spoke for a change of the world after each answer, natural logs, and from where on memory is cut.
+
+        None of policies whose memory does not put it into a number (`memory="adaptive"` does). See `plots.evidence`.
+        """
+        with self._kept.lock:
+            return self._look().evidence
+
+    def _restarts(self) -> list[Restart]:
+        with self._kept.lock:
+            return self._look().restarts
+
+    @property
+    def multipliers(self) -> Array:
+        """What violating each constraint costs in the next round, `(m,)`, reward units; empty without constraints."""
+        with self._kept.lock:
+            return self._look().multipliers.copy()
+
+    @property
+    def last_multipliers(self) -> Array:
+        """The multipliers under which the last question was decided, `(m,)`; the first ones before any."""
+        return self._kept.state.multipliers.copy()
+
+    @property
+    def saturated(self) -> bool:
+        """Whether a multiplier or a penalty has grown so large (1e6) that it was cut off, as of the last question."""
+        return self._kept.state.saturated
+
+    @property
+    def norm_bounds(self) -> list[tuple[int, float]]:
+        """Guesses of the norm bound, (rounds so far, guess), the first one and every doubling of it.
+
+        Empty where the norm bound was given (see `igp_ucb(guess_norm=True)`).
+        """
+        with self._kept.lock:
+            return self._look().norm_bounds
+
+    def explain(
+        self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS
+    ) -> Explanation:
+        """Why a trial was chosen: score, bounds, runner-up, what was pending and forgotten, how probable it was.
+
+        Recomputed from the record of what had happened before the trial was asked for, which costs a replay of it, and
+        nothing is stored. It is exact on the machine and with the libraries that decided (see the page on studies).
+
+        Args:
+            trial: as `ask` returned it, or its number.
+            among: what was passed to `ask` then; the record does not hold it.
+            exclude: likewise.
+            draws: from which the propensity is estimated where the policy draws (Thompson sampling): its random numbers
+                are keyed by (seed, trial number). 0 for none.
+        """
+        offered = None if among is None and exclude is None else available(self.policy.domain, among, exclude)
+        draws = integer("draws", draws, low=0, high=MOST_DRAWS)
+        kept = self._kept
+        with kept.lock:
+            kept.sync()
+            number, trials = kept.record.found(trial).number, kept.record[:]
+        return explanation(self.policy, self.goal, trials, number, seed=self.seed, available=offered, draws=draws)
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    def _look(self) -> AnyState:
+        return self._kept.look()
+
+    def _envelope(self, points: Any, context: Any) -> Envelope:
+        seen = self._given.context(context)
+        with self._kept.lock:
+            return self._look().envelope(points, seen, now=self._window_clock())
+
+    def _window_clock(self) -> float:
+        """The time where a width depends on it."""
+        window = self.policy.window
+        return self._kept.now() if window is not None and window.in_time else math.inf

@@ -1,0 +1,397 @@
+"""Databases in trouble: old, new, full, read-only, gone, restarted, forked; and what then is on record."""
+
+import contextlib
+import multiprocessing
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import textwrap
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy
+
+import noregret as nr
+from noregret.storage import MemoryStorage, SqlStorage, files, server, tables
+
+from .postgres import Server
+
+POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
+NEW_IN_5 = [name for name, came in tables.ADDED["trials"].items() if came == 5]
+
+
+def url_of(path):
+    return f"sqlite:///{path}"
+
+
+def made(url, rounds=4, **more):
+    study = nr.Study(POLICY, storage=url, **more)
+    for number in range(rounds):
+        study.tell(study.ask(), 0.1 * number)
+    study.ask()
+    return study
+
+
+def execute(path, *statements):
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+def as_format(path, number):
+    """The file as the version that wrote this format left it."""
+    if number < 5:
+        execute(path, "DROP INDEX trials_by_last_order", "PRAGMA user_version = 0")
+        execute(path, *(f"ALTER TABLE trials DROP COLUMN {name}" for name in NEW_IN_5))
+        execute(path, *(f"ALTER TABLE studies DROP COLUMN {name}" for name in ("events", "stamp")))
+    if number < 4:
+        execute(path, "ALTER TABLE trials DROP COLUMN constraints_order")
+    if number < 3:
+        execute(path, "ALTER TABLE studies DROP COLUMN goal")
+    execute(path, f"UPDATE studies SET format = {number}", "PRAGMA journal_mode = DELETE")
+
+
+def columns(path, table="trials"):
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+
+
+@pytest.mark.parametrize("number", [2, 3, 4])
+def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_the_first_write(tmp_path, number):
+    path = tmp_path / "a.db"
+    study = made(url_of(path))
+    trials, predicted = list(study.trials), study.predict()
+    study.close()
+    as_format(path, number)
+    before = path.read_bytes()
+    again = nr.Study.open(storage=url_of(path))
+    assert list(again.trials) == trials
+    assert again.trials is again._record
+    np.testing.assert_array_equal(again.predict(), predicted)
+    again.close()
+    assert path.read_bytes() == before
+    again.tell(4, 1.0)
+    again.abandon(again.ask(), "tried")
+    again.close()
+    assert set(NEW_IN_5) <= set(columns(path))
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (5, 12, "maximize")
+        assert connection.execute("PRAGMA user_version").fetchone() == (5,)
+        orders = [row[0] for row in connection.execute("SELECT last_order FROM trials ORDER BY number")]
+    assert orders == [trial.last_order for trial in again.trials]
+    study = nr.Study.open(storage=url_of(path))
+    assert list(study.trials) == list(again.trials)
+    other = nr.Study(POLICY, storage=url_of(path), name="other")
+    assert len(other.trials) == 0
+
+
+def test_every_format_has_a_migration_to_the_next():
+    assert len(tables.MIGRATIONS) == tables.FORMAT - 1
+    assert max(came for new in tables.ADDED.values() for came in new.values()) == tables.FORMAT
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_what_a_newer_version_wrote_is_left_alone(places, kind, postgres):
+    url = places(kind)()
+    study = made(url)
+    with study._kept.place.storage._database.transaction(write=True) as connection:
+        study._kept.place.storage._database.mark(connection, 99)
+    for attempt in (lambda: nr.Study(POLICY, storage=url), lambda: nr.Study.open(storage=url)):
+        with pytest.raises(nr.StorageError, match=r"newer version of noregret \(format 99.*Upgrade"):
+            attempt()
+
+
+def test_a_full_disk_is_said_and_loses_nothing(tmp_path):
+    path = tmp_path / "a.db"
+    study = made(url_of(path))
+    kept = study._kept.place.storage._database._kept
+    pages = kept._raw.execute("PRAGMA page_count").fetchone()[0]
+    kept._raw.execute(f"PRAGMA max_page_count = {pages}")
+
+    def fill():
+        for _ in range(200):
+            study.tell(study.ask(count=3)[0], 0.3)
+
+    with pytest.raises(nr.StorageError, match=r"disk is full\. Make room"):
+        fill()
+    stored = list(study.trials)
+    assert list(nr.Study.open(storage=url_of(path)).trials) == stored
+    assert len(stored) > 5
+    kept._raw.execute(f"PRAGMA max_page_count = {10 * pages}")
+    replayed = nr.Study.open(storage=url_of(path))
+    np.testing.assert_array_equal(study.predict(), replayed.predict())
+    assert study.ask().number == len(stored)
+
+
+@contextlib.contextmanager
+def unwritable(folder):
+    """Nobody may write there, not even the root user of a container, who becomes another one meanwhile."""
+    folder.chmod(0o555)
+    for file in folder.iterdir():
+        file.chmod(0o444)
+    root = os.geteuid() == 0
+    if root:
+        os.seteuid(65534)
+    try:
+        yield
+    finally:
+        if root:
+            os.seteuid(0)
+        folder.chmod(0o755)
+
+
+@pytest.mark.parametrize("number", [2, 4, 5])
+def test_where_nothing_can_be_written_one_can_look(number):
+    folder = Path(tempfile.mkdtemp())
+    try:
+        study = made(url_of(folder / "a.db"))
+        trials = list(study.trials)
+        study.close()
+        as_format(folder / "a.db", number)
+        if number == 5:
+            execute(folder / "a.db", "PRAGMA journal_mode = WAL")
+        with unwritable(folder):
+            again = nr.Study.open(storage=url_of(folder / "a.db"))
+            assert list(again.trials) == trials
+            for call in (again.ask, lambda: again.tell(4, 1.0)):
+                with pytest.raises(nr.StorageError, match="cannot be written to"):
+                    call()
+            assert list(again.trials) == trials
+            again.close()
+        assert [file.name for file in folder.iterdir()] == ["a.db"]
+        (folder / "a.db").chmod(0o644)
+        assert again.tell(4, 1.0).reward == 1.0
+        again.close()
+    finally:
+        shutil.rmtree(folder)
+
+
+def test_a_file_is_complete_when_the_last_study_in_it_is_closed(tmp_path):
+    made(url_of(tmp_path / "a.db")).close()
+    assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
+    script = f"""
+        import noregret as nr
+        study = nr.Study.open(storage={url_of(tmp_path / "a.db")!r})
+        study.tell(4, 1.0)
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
+    assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
+    assert nr.Study.open(storage=url_of(tmp_path / "a.db")).trials[4].reward == 1.0
+
+
+def test_commits_reach_the_disk(tmp_path):
+    study = made(url_of(tmp_path / "a.db"))
+    raw = study._kept.place.storage._database._kept._raw
+    assert raw.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert raw.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+
+
+def _fork_and_work(study, number, queue):
+    queue.put((number, study.tell(number, 0.5).reward, study.ask().number))
+
+
+@pytest.mark.filterwarnings("ignore:.*multi-threaded.*fork")  # in later Pythons; that is what is tried
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on this system")
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_study_goes_on_in_processes_that_are_forked(places, kind):
+    url = places(kind)()
+    study = made(url)
+    study.ask(count=3)
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    workers = [context.Process(target=_fork_and_work, args=(study, number, queue)) for number in (4, 5, 6)]
+    for worker in workers:
+        worker.start()
+    done = [queue.get(timeout=60) for _ in workers]
+    for worker in workers:
+        worker.join()
+        assert worker.exitcode == 0
+    assert sorted(number for *_, number in done) == [8, 9, 10]
+    assert [study.trials[number].reward for number in (4, 5, 6)] == [0.5] * 3
+    study.tell(7, 0.25)
+    assert nr.Study.open(storage=url).trials[7].reward == 0.25
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_many_write_at_once_and_none_waits_in_vain(places, kind):
+    url = places(kind)()
+    made(url, 0)
+    problems = []
+
+    def work():
+        try:
+            mine = nr.Study.open(storage=url)
+            for _ in range(6):
+                trial = mine.ask()
+                mine.tell(trial, float(trial.point[0]))
+            mine.close()
+        except Exception as error:
+            problems.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert [trial.number for trial in nr.Study.open(storage=url).trials] == list(range(49))
+
+
+def test_two_processes_that_make_a_study_at_once_have_the_same(places):
+    for kind in ("sqlite", "postgresql"):
+        url, found = places(kind)(), []
+
+        def make(url=url, found=found):
+            study = nr.Study(POLICY, storage=url)
+            found.append(study._kept.place.study)
+            study.close()
+
+        threads = [threading.Thread(target=make) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(found) == 6
+        assert len(set(found)) == 1
+
+
+def test_a_lock_that_is_held_too_long_is_explained(tmp_path, monkeypatch):
+    study = made(url_of(tmp_path / "a.db"))
+    monkeypatch.setattr(files, "LOCK_SECONDS", 0.2)
+    with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(nr.StorageError, match=r"locked\. Other processes have been writing"):
+            study.ask()
+        assert len(study.trials) == 5  # readers do not wait
+    assert study.ask().number == 5
+
+
+# -- a server --------------------------------------------------------------------------------------------------------
+
+
+def test_a_server_that_is_not_there_is_explained():
+    with pytest.raises(nr.StorageError, match="The server cannot be reached"):
+        nr.Study(POLICY, storage="postgresql://nobody@/none?host=/tmp/no-such-folder")
+    with pytest.raises(nr.StorageError, match=r"postgresql\+psycopg://me:\*\*\*@localhost:1/none") as caught:
+        nr.Study(POLICY, storage="postgresql://me:hunter2@localhost:1/none")
+    assert "hunter2" not in str(caught.value)
+
+
+def test_postgresql_without_its_driver_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(nr.MissingExtra, match=r"noregret\[postgresql\]"):
+        nr.Study(POLICY, storage="postgresql://somebody@/database")
+
+
+def test_a_server_that_is_restarted_is_found_again():
+    with Server() as own:
+        url = own.url()
+        study, reference = made(url), made(None)
+        own.stop(signal.SIGQUIT)  # as in a crash
+        with pytest.raises(nr.StorageError, match="The server cannot be reached, or ended the connection"):
+            study.ask()
+        own.start()
+        assert study.ask().arm == reference.ask().arm
+        assert (
+            list(study.trials)[:4]
+            == [
+                trial._replace(asked_at=again.asked_at, told_at=again.told_at)
+                for trial, again in zip(reference.trials, study.trials, strict=False)
+            ][:4]
+        )
+
+
+def test_connections_that_the_server_has_closed_are_replaced(postgres):
+    study = made(postgres.url())
+    postgres.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid != pg_backend_pid()")
+    assert study.ask().number == 5
+
+
+def test_a_server_that_may_not_be_written_to_is_explained(postgres):
+    url = postgres.url()
+    study = made(url)
+    reader = nr.Study.open(storage=url + "%20-cdefault_transaction_read_only%3Don")
+    assert list(reader.trials) == list(study.trials)
+    with pytest.raises(nr.StorageError, match="may not write there"):
+        reader.ask()
+
+
+def test_nothing_outlives_a_transaction_on_a_server(postgres):
+    """As behind a pool that hands out another connection for each: no locks, no settings, no prepared statements."""
+    url = postgres.url()
+    study = made(url, rounds=12)
+    database = study._kept.place.storage._database
+    engine = sqlalchemy.create_engine(database.place)
+    with engine.connect() as connection:
+        locks = connection.exec_driver_sql("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'").scalar_one()
+        assert locks == 0
+    with database.engine.connect() as connection:
+        assert connection.exec_driver_sql("SELECT count(*) FROM pg_prepared_statements").scalar_one() == 0
+        assert connection.exec_driver_sql("SHOW lock_timeout").scalar_one() == "0"
+    engine.dispose()
+    study.close()
+
+
+def test_foreign_tables_on_a_server_are_left_alone(postgres):
+    url = postgres.url()
+    place = SqlStorage(url)
+    with place._database.transaction(write=True) as connection:
+        connection.exec_driver_sql("CREATE TABLE trials (theirs integer)")
+        connection.exec_driver_sql("CREATE TABLE studies (theirs integer)")
+    made(url)
+    with place._database.transaction(write=True) as connection:
+        connection.exec_driver_sql(f"DROP TABLE {server.PREFIX}trials")
+    with pytest.raises(nr.StorageError, match="no 'noregret_trials'"):
+        nr.Study.open(storage=url)
+
+
+# -- anything that is a storage --------------------------------------------------------------------------------------
+
+
+def test_a_storage_may_be_given_itself(tmp_path):
+    place = SqlStorage(url_of(tmp_path / "a.db"))
+    one = made(place, name="one")
+    assert list(nr.Study.open(storage=place, name="one").trials) == list(one.trials)
+    assert place.names() == ["one"]
+    place.close()
+    one.ask()
+    with pytest.raises(nr.InvalidInput, match="no study 'two'"):
+        nr.Study.open(storage=place, name="two")
+    assert "a.db" in repr(place)
+
+
+def test_studies_in_memory_are_shared_by_name_and_not_copied():
+    place = MemoryStorage()
+    one, again = made(place), nr.Study.open(storage=place)
+    assert list(again.trials) == list(one.trials)
+    again.tell(4, 1.0)
+    assert one.trials[4].reward == 1.0
+    with pytest.raises(nr.NoRegretError, match="in memory cannot be copied"):
+        one.__reduce__()
+
+
+def test_a_clock_that_goes_back_changes_no_order(tmp_path):
+    times = iter([1e9, 9e8, 8e8, 1e9 + 5, 7e8, 6e8, 5e8])
+    study = nr.Study(POLICY, storage=url_of(tmp_path / "a.db"), clock=lambda: next(times))
+    for _ in range(3):
+        study.tell(study.ask(), 0.5)
+    again = nr.Study.open(storage=url_of(tmp_path / "a.db"))
+    assert list(again.trials) == list(study.trials)
+    assert [trial.asked_order for trial in again.trials] == [1, 3, 5]
+    assert time.time() > 1e9
+
+
+@pytest.mark.parametrize("kind", ["memory", "postgresql"])
+def test_a_run_goes_on_wherever_its_record_is(places, kind):
+    place, box = places(kind)(), nr.Box([0.0], [1.0])
+    for trials in (3, 5):
+        result = nr.minimize(lambda x: (x[0] - 0.3) ** 2, box, trials=trials, storage=place, name="a", progress=False)
+        assert len(result.history) == trials
+    assert len(nr.Study.open(storage=place, name="a").trials) == 5
