@@ -349,3 +349,15 @@ def test_threads_that_give_up_and_answer_at_once_agree():
         thread.join()
     assert not problems
     assert all(trial.reward == 0.5 for trial in study.trials)
+
+
+def test_a_decision_is_explained_by_what_was_known_then():
+    clock = Clock()
+    study = eventful(nr.Study(POLICIES["bucb"], seed=5, clock=clock), clock)
+    asked = [trial.number for trial in study.trials]
+    assert all(study.explain(number, draws=0).repeated for number in asked)
+    left = {
+        n for n in asked if study.trials[n].abandoned and study.trials[n].abandoned.order < study.trials[20].asked_order
+    }
+    assert left
+    assert not left & set(study.explain(20, draws=0).pending)

@@ -26,8 +26,8 @@ def alone(study: Study, storage: str | Storage | None, *, trials: int) -> Iterat
     """Nobody else runs trials of this storage meanwhile.
 
     The operating system releases the lock, however the process ends. A finished study is only looked at, which takes
-    no lock: it may lie where nothing can be written. A server has no lock that ends with a process and needs no session:
-    there runs are not kept apart.
+    no lock: it may lie where nothing can be written. A server has no lock that ends with a process and needs no
+    session: there runs are not kept apart.
     """
     place = storage if isinstance(storage, str) or storage is None else storage.place
     if place is None or not place.startswith(SCHEME) or finished(study, trials):
