@@ -302,7 +302,7 @@ def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(
     fits = policy.refit.fits(26)
     assert (fits, len(live)) == (6, 6)
     again = nr.Study(policy, seed=5)
-    again._apply(list(study.trials))
+    again._kept.apply(list(study.trials))
     assert len(again._look()._fits.made) == (1 if memory == "all" else 6)
     for k in range(4):
         mine, other = study.ask(), again.ask()
@@ -324,7 +324,7 @@ def test_a_replay_makes_the_last_fit_alone_where_failures_and_open_trials_count_
             trial = open_trials.pop(number % len(open_trials))
             study.tell(trial, cliff(trial.point))
     again = nr.Study(policy, seed=5)
-    again._apply(list(study.trials))
+    again._kept.apply(list(study.trials))
     assert len(study._look()._fits.made) >= 4
     assert len(again._look()._fits.made) == 1
     for mine, other in zip(study.predict(PROBES), again.predict(PROBES), strict=True):

@@ -36,7 +36,7 @@ def problem(policy, where):
         warnings.simplefilter("ignore", nr.NoRegretWarning)
         study = play(driver, rounds)
         seen = driver.seen(study, rounds)
-        study._rebuild()
+        study._kept.rebuild()
         return None if same(seen, driver.seen(study, rounds)) else "it decides otherwise after it was opened again"
 
 
