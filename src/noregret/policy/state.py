@@ -105,20 +105,25 @@ class State:
                 self._settle()
                 self._note(trial)
             else:
-                if kind == "told":
-                    self._waiting.append(trial)
-                    if trial.asked_order == order:
-                        self._added.append(trial.number)
-                elif kind == "abandoned":
-                    self._ledger.abandon(trial)
-                if kind == "limited" and self._joins:
-                    self._limited.append(trial)
-                if self._channels is not None:
-                    self._channels.hear(event)
+                self._hear(event)
             if trial.number >= self._rounds:
                 self._rounds = trial.number + 1
         if self._fits is not None:
             self._fits.planned()
+
+    def _hear(self, event: Event) -> None:
+        """An outcome has come in, or will not come."""
+        order, kind, trial = event
+        if kind == "told":
+            self._waiting.append(trial)
+            if trial.asked_order == order:
+                self._added.append(trial.number)
+        elif kind == "abandoned":
+            self._ledger.abandon(trial)
+        if kind == "limited" and self._joins:
+            self._limited.append(trial)
+        if self._channels is not None:
+            self._channels.hear(event)
 
     def _note(self, trial: Trial) -> None:
         """A trial has been asked for."""
