@@ -100,8 +100,8 @@ class State:
             events = list(events)
             self._fits.plan(events, self._ledger, self._waiting)
         for event in events:
-            order, kind, trial = event
-            if kind == "asked":
+            trial = event.trial
+            if event.kind == "asked":
                 self._settle()
                 self._note(trial)
             else:
