@@ -39,21 +39,15 @@ def chance(visitor, offer, *, competitor):
     return 1.0 / (1.0 + np.exp(-(worth - offer["price"] + charm * offer["discount"]) / 1.5))
 
 
-def margin(offer):
-    """What is left of a sale."""
-    return offer["price"] - offer["discount"] - COST
-
-
-def expected():
-    """Profits of every (visitor, offer), before and after the competitor opens, `(2, 12, 35)`."""
+def table():
+    """What is left of a sale, `(35,)`, and the probability of one, before and after the competitor, `(2, 12, 35)`."""
     visitors = [VISITORS.parameters(i) for i in range(len(VISITORS))]
     offers = [OFFERS.parameters(i) for i in range(len(OFFERS))]
-    return np.array(
-        [
-            [[margin(offer) * chance(visitor, offer, competitor=after) for offer in offers] for visitor in visitors]
-            for after in (False, True)
-        ]
-    )
+    margins = np.array([offer["price"] - offer["discount"] - COST for offer in offers])
+    taken = [
+        [[chance(visitor, offer, competitor=after) for offer in offers] for visitor in visitors] for after in (0, 1)
+    ]
+    return margins, np.array(taken)
 
 
 def policy(memory):
@@ -83,7 +77,7 @@ class Outcome(NamedTuple):
 
 def run(memory, days, *, seed):
     """Every visitor of so many days, under one policy."""
-    world, visitors = expected(), days * A_DAY
+    (margins, chances), visitors = table(), days * A_DAY
     noticed = []
 
     def note(_):
@@ -97,11 +91,10 @@ def run(memory, days, *, seed):
     profits, discounts, due = np.zeros(visitors), np.zeros(visitors), []
     for t in range(visitors):
         trial = study.ask(VISITORS.points[who[t]])
-        offer, competitor = trial.parameters, t >= visitors // 2
-        discounts[t], profits[t] = offer["discount"], world[int(competitor), who[t], trial.arm]
-        study.tell(trial, constraints=[offer["discount"] - BUDGET])  # known at once
-        buys = moods[t] < profits[t] / margin(offer)
-        heapq.heappush(due, (t + int(waits[t]), t, margin(offer)) if buys else (t + EXPIRES, t, 0.0))
+        sale, taken = margins[trial.arm], chances[int(t >= visitors // 2), who[t], trial.arm]
+        discounts[t], profits[t] = trial.parameters["discount"], sale * taken
+        study.tell(trial, constraints=[discounts[t] - BUDGET])  # known at once
+        heapq.heappush(due, (t + int(waits[t]), t, sale) if moods[t] < taken else (t + EXPIRES, t, 0.0))
         while due and due[0][0] <= t:
             _, number, profit = heapq.heappop(due)
             study.tell(number, profit)
@@ -110,11 +103,11 @@ def run(memory, days, *, seed):
 
 def fixed(visitors, *, seed):
     """Profits of the offer that was best for everybody before, within the budget."""
-    world = expected()
+    margins, chances = table()
     allowed = [OFFERS.parameters(arm)["discount"] <= BUDGET for arm in range(len(OFFERS))]
-    best = int(np.where(allowed, world[0].mean(axis=0), -np.inf).argmax())
+    best = int(np.where(allowed, margins * chances[0].mean(axis=0), -np.inf).argmax())
     who = np.random.default_rng([seed, 1]).integers(len(VISITORS), size=visitors)
-    return world[(np.arange(visitors) >= visitors // 2).astype(int), who, best]
+    return margins[best] * chances[(np.arange(visitors) >= visitors // 2).astype(int), who, best]
 
 
 def daily(values):
