@@ -26,7 +26,7 @@ VISITORS = nr.Space(hour=nr.Float(8, 20), loyalty=nr.Float(0, 1)).grid({"hour": 
 OFFERS = nr.Space(price=nr.Float(10, 22), discount=nr.Float(0, 6)).grid({"price": 7, "discount": 5})
 COST, BUDGET = 6.0, 2.0  # of an article; of an average visitor
 A_DAY, DAYS, AVERAGED = 50, 60, 3
-EXPIRES, THINKS = 20, 6.0  # visitors after whom an offer is over; of those who buy, the average wait
+EXPIRES, THINKS = 10, 3.0  # visitors after whom an offer is over; of those who buy, the average wait
 
 
 def chance(visitor, offer, *, competitor):
@@ -163,7 +163,7 @@ def main():
     print("       noregret   told   the best price as it was      oracle's  discount   so many visitors  alarms")
     shares, discounts = [], []
     for seed in range(options.seeds):
-        ours = run("adaptive", options.days, seed=seed)
+        ours = run(nr.EDetector(delta=0.01), options.days, seed=seed)
         told = run(nr.RestartAt((opens,)), options.days, seed=seed)
         old = fixed(visitors, seed=seed)
         if seed == 0:
