@@ -269,6 +269,34 @@ def test_what_could_be_played_is_passed_again(policy):
     assert (told.compared, told.propensity.value) == (3, 1.0)
 
 
+def test_later_corrections_and_answers_to_the_abandoned_change_nothing_of_what_was_known(tmp_path):
+    clock = iter(range(1000))
+    url = f"sqlite:///{tmp_path}/studies.db"
+    policy = nr.gp_bucb(ARMS, K, noise=0.1)
+    study = nr.Study(policy, seed=2, storage=url, clock=lambda: float(next(clock)))
+    first = study.ask()
+    study.ask(lease=5.0)
+    early = {}
+    for i in range(10):
+        trial = study.ask()
+        early[trial.number] = study.explain(trial)
+        waiting = [other.number for other in study.trials if other.state == "pending"]
+        assert [*early[trial.number].pending, trial.number] == waiting
+        study.tell(trial, float(np.sin(9 * trial.point[0])))
+        if i == 3:
+            study.abandon(first, "the machine was switched off")
+        if i == 5:
+            study.tell(trial, 2.0, revise=True)
+        if i == 7:
+            study.tell(first, 0.3)
+            study.fail(trial, "it was no answer", revise=True)
+    assert {said.pending for said in early.values()} == {(0, 1), (0,), ()}
+    assert all(said.repeated for said in early.values())
+    assert {number: study.explain(number) for number in early} == early
+    again = nr.Study.open(storage=url)
+    assert {number: again.explain(number) for number in early} == early
+
+
 def test_scripts_name_their_points():
     study = nr.Study(nr.bandit_oco(BOX, step=0.1), seed=0)
     said = study.explain(study.ask())

@@ -59,7 +59,6 @@ ORDER = [
     "change.algorithm",
     "change.grams",
     "change.detector",
-    "change.beliefs",
     "change.evidence",
     "change.several",
     "change.calibration",

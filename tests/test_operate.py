@@ -103,7 +103,7 @@ def test_what_a_trial_is_in_json(oven):
             "number": trial.number, "state": trial.state, "parameters": trial.parameters,
             "point": trial.point.tolist(), "arm": trial.arm, "context": None, "explored": False,
             "reward": trial.reward, "constraints": None, "reason": trial.reason, "asked_at": trial.asked_at,
-            "told_at": trial.told_at,
+            "told_at": trial.told_at, "lease_until": None, "abandoned": None, "late": False, "corrected": [],
         }  # fmt: skip
     assert first["reason"] == "it burnt"
     assert data("trials", *oven, "--state", "failed") == [first]
@@ -113,6 +113,110 @@ def test_what_a_trial_is_in_json(oven):
     assert "it burnt" in text
     assert "loss" in text
     assert "no such trials" in run("trials", *oven, "--state", "pending")
+
+
+def test_workers_that_are_gone_and_answers_that_were_wrong(oven):
+    run("ask", *oven, "--count", 3)
+    given_up = data("abandon", *oven, 0, "its machine is off")
+    assert (given_up["state"], given_up["abandoned"]) == ("abandoned", "its machine is off")
+    assert "its machine is off" in run("trials", *oven, "--state", "abandoned")
+    late = data("tell", *oven, 0, 0.25)
+    assert late["late"]
+    assert data("tell", *oven, 1, 0.5) == data("tell", *oven, 1, 0.5)
+    righted = data("tell", *oven, 1, 0.75, "--revise")
+    assert (righted["reward"], righted["corrected"][0]["reward"]) == (0.75, 0.5)
+    assert data("fail", *oven, 1, "the thermometer lied", "--revise")["state"] == "failed"
+    assert data("show", *oven)["delays"]["of_abandoned"] == [0]
+    assert "of abandoned trials: 0" in run("show", *oven)
+    leased = data("ask", *oven, "--lease", 1e-9)
+    assert leased["lease_until"] >= leased["asked_at"]
+    run("ask", *oven)
+    assert data("trials", *oven, "--last", 2)[0]["state"] == "abandoned"
+    assert "lease" in run("ask", *oven, "--lease", -1, code=1)
+
+
+def test_studies_are_renamed_and_removed(oven, folder):
+    run("create", "studies.db", "other", "oven.toml")
+    run("ask", *oven)
+    open_ = nr.Study.open(storage="sqlite:///studies.db", name="oven")
+    assert "'kiln'" in run("rename", *oven, "kiln")
+    open_.tell(0, 0.5)
+    assert [each["name"] for each in data("studies", "studies.db")] == ["kiln", "other"]
+    assert "already" in run("rename", "studies.db", "kiln", "other", code=1)
+    assert "no study" in run("rename", "studies.db", "oven", "stove", code=1)
+    for name in ("", " ", "\udcff"):
+        assert "name" in run("rename", "studies.db", "kiln", name, code=1)
+    refused = CliRunner().invoke(main, ["delete", "studies.db", "kiln"], input="n\n")
+    assert refused.exit_code == 1
+    assert CliRunner().invoke(main, ["delete", "studies.db", "kiln"], input="").exit_code == 1
+    assert len(data("trials", "studies.db", "kiln")) == 1
+    run("delete", "studies.db", "kiln", "--yes")
+    assert [each["name"] for each in data("studies", "studies.db")] == ["other"]
+    with pytest.raises(nr.StorageError):
+        open_.ask()
+    assert "no study" in run("delete", "studies.db", "kiln", code=1).lower()
+    agreed = CliRunner().invoke(main, ["delete", "studies.db", "other"], input="y\n")
+    assert agreed.exit_code == 0
+    assert "no studies" in run("studies", "studies.db")
+
+
+def test_trials_go_to_files_and_come_back(oven, folder):
+    run("ask", *oven, "--count", 3)
+    run("tell", *oven, 0, 0.5)
+    run("tell", *oven, 2, 0.75)
+    lines = [json.loads(line) for line in run("export", *oven).splitlines()]
+    assert [line["reward"] for line in lines] == [0.5, None, 0.75]
+    run("create", "studies.db", "other", "oven.toml", "--seed", 9)
+    for ending in ("csv", "jsonl"):
+        assert run("export", *oven, f"trials.{ending}").startswith("3 trials are in")
+        assert data("import", "studies.db", "other", f"trials.{ending}")["added"] == 2
+    found = data("trials", "studies.db", "other")
+    assert [trial["reward"] for trial in found] == [0.5, 0.75, 0.5, 0.75]
+    assert [trial["parameters"] for trial in found[:2]] == [lines[0]["parameters"], lines[2]["parameters"]]
+    assert "must end in" in run("export", *oven, "trials.xls", code=1)
+    assert "could not be written" in run("export", *oven, "no/trials.csv", code=1)
+    assert "cannot be read" in run("import", *oven, "nowhere.csv", code=1)
+    (folder / "bad.csv").write_text("heat,kind,reward\n150,rye,1\n1e9,rye,2\n")
+    assert "Nothing was added" in run("import", *oven, "bad.csv", code=1)
+    (folder / "bytes.csv").write_bytes(b"\xff\xfe\x00heat")
+    run("import", *oven, "bytes.csv", code=1)
+    assert len(data("trials", *oven)) == 3
+
+
+def test_studies_of_optuna_come_over(folder):
+    optuna = pytest.importorskip("optuna")
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    theirs = optuna.create_study(study_name="theirs", storage="sqlite:///optuna.db", direction="minimize")
+    theirs.optimize(lambda trial: (trial.suggest_float("x", 0, 1) - 0.3) ** 2, n_trials=4)
+    said = data("import", "studies.db", "ours", "sqlite:///optuna.db", "--optuna", "theirs")
+    assert (said["name"], said["trials"]) == ("ours", 4)
+    study = nr.Study.open(storage="sqlite:///studies.db", name="ours")
+    assert [trial.reward for trial in study.trials] == [trial.value for trial in theirs.trials]
+    assert study.goal == "minimize"
+    assert "could not be read" in run("import", "studies.db", "a", "sqlite:///optuna.db", "--optuna", "mine", code=1)
+    assert "no file" in run("import", "studies.db", "a", "sqlite:///nowhere.db", "--optuna", "theirs", code=1)
+    assert "could not be read" in run("import", "studies.db", "a", "nonsense", "--optuna", "theirs", code=1)
+    assert [each["name"] for each in data("studies", "studies.db")] == ["ours"]
+    assert not (folder / "nowhere.db").exists()
+
+
+def test_commands_take_a_server_like_a_file(folder, postgres):
+    url = postgres.url()
+    run("create", url, "oven", "oven.toml")
+    run("ask", url)
+    run("tell", url, "oven", 0, 0.5)
+    assert data("show", url)["trials"] == {"all": 1, "observed": 1}
+    assert data("explain", url, "oven", 0)["repeated"]
+    run("rename", url, "oven", "kiln")
+    run("delete", url, "kiln", "--yes")
+    assert data("studies", url) == []
+    assert "postgres" in run("studies", "postgresql://nobody@127.0.0.1:1/nothing", code=4)
+
+
+def test_commands_leave_nothing_beside_the_file(oven, folder):
+    run("ask", *oven)
+    run("show", *oven)
+    assert sorted(path.name for path in folder.iterdir()) == ["oven.toml", "studies.db"]
 
 
 def test_several_at_once_and_what_may_be_played(oven):
@@ -259,6 +363,7 @@ def test_exit_codes(oven, folder):
     assert "no study" in run("ask", "studies.db", "stove", code=1)
     assert "no such file" in run("studies", "nowhere.db", code=1)
     assert "three slashes" in run("studies", "mysql://somewhere", code=1)
+    run("tell", *oven, 0, 0.5)
     run("tell", *oven, 0, 0.5)
     assert "told already" in run("tell", *oven, 0, 0.6, code=3)
     assert "no trial 7" in run("tell", *oven, 7, 0.5, code=3)

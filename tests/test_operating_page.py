@@ -17,7 +17,7 @@ PAGE = Path(__file__).parent.parent / "docs" / "operating.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 VARIES = [
     (re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"), "DATE"),
-    (re.compile(r'("(?:asked|told|last_event)_at"): [\d.]+'), r"\1: TIME"),
+    (re.compile(r'("(?:asked_at|told_at|lease_until)"): [\d.]+'), r"\1: TIME"),
     (re.compile(r"after \S+ s \(median\), \S+ s at most"), "after SOME s"),
 ]
 
@@ -60,6 +60,9 @@ def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch):
             (tmp_path / text.split("\n")[0].removeprefix("# ")).write_text(text)
         elif kind == "sh" and text.startswith("#!"):
             script(tmp_path, text)
+        elif kind == "python":
+            exec(text, {})
+            assert "oven" in printed("noregret studies copy.db", 0)[0]
         elif kind == "console":
             for session in text.split("$ ")[1:] if text.startswith("$ ") else ():
                 command, _, expected = session.partition("\n")
@@ -67,4 +70,4 @@ def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch):
                 assert steady(found) == steady(expected), command
                 commands += 1
     assert commands >= 8
-    assert len(json.loads(printed("noregret trials studies.db oven --json", 0)[0])) == 5
+    assert len(json.loads(printed("noregret trials studies.db oven --json", 0)[0])) == 7

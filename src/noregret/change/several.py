@@ -13,8 +13,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..checks import Array
-from .beliefs import Covariance
-from .evidence import ChangeEvidence
+from .evidence import ChangeEvidence, Covariance
 
 
 class Known(NamedTuple):

@@ -43,22 +43,26 @@ def url_of(storage: str) -> str:
 
 
 def _storage(storage: str) -> SqlStorage:
+    """Of this URL or path; let go of when the command is over."""
     from ..storage import SqlStorage
 
-    return SqlStorage(url_of(storage), make=False)
+    place = SqlStorage(url_of(storage), make=False)
+    click.get_current_context().call_on_close(place.close)
+    return place
 
 
 def _opened(storage: str, name: str | None) -> Study:
     """The study of this name, or the only one; it keeps its warnings to itself (`show` has them)."""
     from ..study.study import Study
 
+    place = _storage(storage)
     if name is None:
-        names = _storage(storage).names()
+        names = place.names()
         if len(names) != 1:
             listed = ", ".join(map(repr, names)) or "none"
             raise InvalidInput(f"{storage} has {len(names)} studies: say which one. There is: {listed}.")
         (name,) = names
-    study = Study.open(storage=url_of(storage), name=name)
+    study = Study.open(storage=place, name=name)
     study.quiet = True
     return study
 
@@ -95,21 +99,33 @@ def studies(storage: str, *, as_json: bool) -> None:
     from .words import moment, table
 
     found: list[dict[str, Any]] = []
-    for name in _storage(storage).names():
-        study = Study.open(storage=url_of(storage), name=name)
+    place = _storage(storage)
+    for name in place.names():
+        study = Study.open(storage=place, name=name)
         trials = study.trials
         last = max((trial.told_at or trial.asked_at for trial in trials), default=None)
         states = [trial.state for trial in trials]
         found.append({
             "name": name, "algorithm": study.policy.algorithm, "goal": study.goal, "seed": study.seed,
             "trials": len(trials), "observed": states.count("observed"), "pending": states.count("pending"),
-            "failed": states.count("failed"), "last_event_at": last,
+            "failed": states.count("failed"), "abandoned": states.count("abandoned"), "last_event_at": last,
         })  # fmt: skip
     if as_json:
         _print(found)
     elif found:
         shown = [[*list(each.values())[:-1], moment(each["last_event_at"])] for each in found]
-        headings = ["study", "policy", "goal", "seed", "trials", "observed", "pending", "failed", "last event (UTC)"]
+        headings = [
+            "study",
+            "policy",
+            "goal",
+            "seed",
+            "trials",
+            "observed",
+            "pending",
+            "failed",
+            "abandoned",
+            "last event (UTC)",
+        ]
         _say(table(shown, headings))
     else:
         _say(f"{storage} has no studies.")
@@ -159,13 +175,15 @@ def _draw(study: Study, picture: Path) -> None:
 @click.command(short_help="List the trials of a study.")
 @storage_argument
 @study_argument
-@click.option("--state", type=click.Choice(["pending", "observed", "failed"]), help="Only those in this state.")
+@click.option(
+    "--state", type=click.Choice(["pending", "observed", "failed", "abandoned"]), help="Only those in this state."
+)
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
 @json_option
 @in_sentences
 def trials(storage: str, study: str | None, state: str | None, last: int | None, *, as_json: bool) -> None:
     """List the trials of STUDY, by number."""
-    from .words import context_of, moment, of_trial, table, where
+    from .words import context_of, moment, of_trial, table, where, why
 
     found = _opened(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
@@ -175,7 +193,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         rows = [
             [
                 trial.number, trial.state, where(trial), context_of(trial), trial.reward,
-                None if trial.constraints is None else trial.constraints.tolist(), trial.reason,
+                None if trial.constraints is None else trial.constraints.tolist(), why(trial),
                 moment(trial.asked_at), moment(trial.told_at),
             ]
             for trial in wanted
@@ -224,11 +242,12 @@ def explain(
 @click.option("--context", metavar="JSON", help="What is known before, such as '[0.5]' or '{\"day\": 3}'.")
 @click.option("--among", metavar="JSON", help="What may be played this time: numbers of arms, points or parameters.")
 @click.option("--exclude", metavar="JSON", help="Arms that may not be.")
+@click.option("--lease", type=float, metavar="SECONDS", help="After which the trial is abandoned, if no answer came.")
 @json_option
 @in_sentences
 def ask(
-    storage: str, study: str | None, count: int | None, context: str | None, among: str | None, exclude: str | None, *,
-    as_json: bool,
+    storage: str, study: str | None, count: int | None, context: str | None, among: str | None, exclude: str | None,
+    lease: float | None, *, as_json: bool,
 ) -> None:  # fmt: skip
     """Ask STUDY for the next trial, which is recorded as pending before you see it.
 
@@ -238,7 +257,9 @@ def ask(
 
     found = _opened(storage, study)
     known = {"context": _given("--context", context)} if context is not None else {}
-    asked = found.ask(**known, count=count or 1, among=_given("--among", among), exclude=_given("--exclude", exclude))
+    asked = found.ask(
+        **known, count=count or 1, among=_given("--among", among), exclude=_given("--exclude", exclude), lease=lease
+    )
     if as_json:
         _print([of_trial(trial) for trial in asked] if count is not None else of_trial(asked[0]))
     else:
@@ -251,19 +272,22 @@ def ask(
 @click.argument("number", type=int)
 @click.argument("reward", type=float, required=False)
 @click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
+@click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 @in_sentences
 def tell(
-    storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], *, as_json: bool
-) -> None:
+    storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], *, revise: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Tell the REWARD of trial NUMBER of STUDY: the loss, where it minimises.
 
-    Constraint values, satisfied when <= 0, go with it, or by themselves where the reward is not known yet.
+    Constraint values, satisfied when <= 0, go with it, or by themselves where the reward is not known yet. To tell the
+    same again changes nothing.
     """
     if reward is None and not constraints:
         raise click.UsageError("Tell a REWARD, or --constraint values, or both.")
     found = _opened(storage, study)
-    trial = found.tell(number, reward, constraints=list(constraints) or None)
+    trial = found.tell(number, reward, constraints=list(constraints) or None, revise=revise)
     _one(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
@@ -272,13 +296,138 @@ def tell(
 @named_argument
 @click.argument("number", type=int)
 @click.argument("reason")
+@click.option("--revise", is_flag=True, help="Take back an answer; it is kept.")
 @json_option
 @in_sentences
-def fail(storage: str, study: str, number: int, reason: str, *, as_json: bool) -> None:
+def fail(storage: str, study: str, number: int, reason: str, *, revise: bool, as_json: bool) -> None:
     """Tell that trial NUMBER of STUDY failed, and why, in words."""
-    found = _opened(storage, study)
-    trial = found.fail(number, reason)
+    trial = _opened(storage, study).fail(number, reason, revise=revise)
     _one(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+
+
+@click.command(short_help="Tell that nobody works on a trial any more.")
+@storage_argument
+@named_argument
+@click.argument("number", type=int)
+@click.argument("reason")
+@json_option
+@in_sentences
+def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool) -> None:
+    """Tell that nobody works on trial NUMBER of STUDY any more, and why, in words.
+
+    It no longer counts as pending, and says nothing of its point. Its answer is taken all the same if it comes.
+    """
+    trial = _opened(storage, study).abandon(number, reason)
+    _one(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+
+
+@click.command(short_help="Write the trials of a study to a file.")
+@storage_argument
+@named_argument
+@click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
+@in_sentences
+def export(storage: str, study: str, file: Path | None) -> None:
+    """Write all trials of STUDY to FILE: .csv, .jsonl (a JSON object for each trial) or .parquet.
+
+    Without FILE as JSON lines on the terminal.
+    """
+    from ..study.export import record_of
+
+    found = _opened(storage, study)
+    if file is None:
+        for trial in found.trials:
+            click.echo(json.dumps(record_of(trial)))
+        return
+    try:
+        found.export(file)
+    except OSError as error:
+        raise InvalidInput(f"{file} could not be written: {error.strerror}.") from error
+    _say(f"{len(found.trials)} trials are in {file}.")
+
+
+@click.command("import", short_help="Add the trials of a file, or of a study of Optuna.")
+@storage_argument
+@named_argument
+@click.argument("file", metavar="FILE")
+@click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
+@json_option
+@in_sentences
+def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
+    """Add the trials with a reward of FILE to STUDY, all or none: what `export` wrote, or a table like it.
+
+    A table has a column for each parameter, and one named reward.
+    """
+    if optuna is not None:
+        made = _from_optuna(url_of(storage), study, file, optuna)
+        click.get_current_context().call_on_close(made.close)
+        count, total = len(made.trials), len(made.trials)
+    else:
+        found = _opened(storage, study)
+        try:
+            count = len(found.add_from(file))
+        except OSError as error:
+            raise InvalidInput(f"{file} cannot be read: {error.strerror}.") from error
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"{file} cannot be read: {error}.") from error
+        total = len(found.trials)
+    if as_json:
+        _print({"name": study, "added": count, "trials": total})
+    else:
+        _say(f"{count} trials were added; study {study!r} has {total}.")
+
+
+def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
+    """A new study, of what Optuna's has."""
+    from ..errors import MissingExtra
+
+    try:
+        import optuna
+
+        from ..integrations.importing import import_study
+    except ImportError as error:
+        raise MissingExtra("Optuna is not installed: pip install 'noregret[optuna]'.") from error
+    from sqlalchemy.exc import SQLAlchemyError
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    path = url.removeprefix("sqlite:///")
+    if path != url and not Path(path).exists():  # Optuna would make it
+        raise InvalidInput(f"There is no file {path!r}.")
+    of_optuna = (SQLAlchemyError, optuna.exceptions.OptunaError)
+    unreadable = (KeyError, ValueError, RuntimeError, ImportError, OSError, *of_optuna)
+    try:
+        theirs = optuna.load_study(study_name=name, storage=url)
+    except unreadable as error:
+        raise InvalidInput(f"The study {name!r} of Optuna in {url} could not be read: {error!r}.") from error
+    return import_study(theirs, storage=storage, name=study)
+
+
+@click.command(short_help="Give a study another name.")
+@storage_argument
+@named_argument
+@click.argument("new")
+@in_sentences
+def rename(storage: str, study: str, new: str) -> None:
+    """Give STUDY the name NEW; whoever has it open goes on under that name."""
+    from ..study.integrity import storable
+
+    if not new.strip() or "\0" in new or not storable(new):
+        raise InvalidInput(f"A study cannot have the name {new!r}: it must be some text that can be written as UTF-8.")
+    _storage(storage).rename(study, new)
+    _say(f"Study {study!r} is now {new!r}.")
+
+
+@click.command(short_help="Remove a study and all its trials.")
+@storage_argument
+@named_argument
+@click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
+@in_sentences
+def delete(storage: str, study: str, *, yes: bool) -> None:
+    """Remove STUDY and all its trials from STORAGE, for good. Whoever has it open is told at the next call."""
+    place = _storage(storage)
+    if not yes and place.find(study) is not None:
+        click.confirm(f"Remove study {study!r} and all its trials from {storage}, for good?", abort=True, err=True)
+    place.delete(study)
+    _say(f"Study {study!r} has been removed.")
 
 
 @click.command(short_help="Make a study from a file.")
@@ -303,6 +452,7 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
         described.policy, goal=described.goal if goal is None else check_goal(goal),
         seed=described.seed if seed is None else seed, storage=url_of(storage), name=study,
     )  # fmt: skip
+    click.get_current_context().call_on_close(made.close)
     said = {"name": made.name, "algorithm": made.policy.algorithm, "goal": made.goal, "seed": made.seed}
     said["trials"] = len(made.trials)
     if as_json:
@@ -311,4 +461,18 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
         _say(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {said['trials']} trials.")
 
 
-COMMANDS: list[click.Command] = [studies, show, trials, explain, create, ask, tell, fail]
+COMMANDS: list[click.Command] = [
+    studies,
+    show,
+    trials,
+    explain,
+    create,
+    ask,
+    tell,
+    fail,
+    abandon,
+    export,
+    import_,
+    rename,
+    delete,
+]

@@ -18,6 +18,7 @@ from ..study.study import Study
 from .words import cell, context_of, facts, figure, moment, of_trial, table, where
 
 MILESTONES = (1, 2, 5)  # times powers of ten: answers after which the best so far is shown
+MOST_MILESTONES = 6  # of these in words
 LISTED = 20  # pending trials that are listed in words
 LONGEST = 100  # characters of a domain
 
@@ -79,7 +80,7 @@ def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
     asked = np.array([trial.asked_order for trial in trials if trial.asked_order != trial.told_order])
     waited = [trial for trial in trials if trial.told_order is not None and trial.asked_order != trial.told_order]
     if not waited:
-        return {"answers": 0, "late": 0, "too_late": []}
+        return {"answers": 0, "late": 0, "too_late": [], "of_abandoned": []}
     ends = np.array([trial.told_order for trial in waited])
     begins = np.array([trial.asked_order for trial in waited])
     questions = np.searchsorted(asked, ends) - np.searchsorted(asked, begins, side="right")
@@ -89,6 +90,7 @@ def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
     too_late = [trial.number for trial, since in told if not policy.pending.counts(trial, since)]
     return {
         "answers": len(waited), "late": int((questions > 0).sum()), "too_late": too_late,
+        "of_abandoned": [trial.number for trial in waited if trial.late],
         "median_questions": float(np.median(questions)), "most_questions": int(questions.max()),
         "median_seconds": float(np.median(seconds)), "most_seconds": float(seconds.max()),
     }  # fmt: skip
@@ -143,7 +145,8 @@ def _of_best(said: dict[str, Any]) -> list[tuple[str, object]]:
 
 
 def _milestones(progress: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{figure(each['best'])} ({each['answers']})" for each in progress)
+    """The last of them, each with after how many answers it was the best."""
+    return ", ".join(f"{figure(each['best'])} ({each['answers']})" for each in progress[-MOST_MILESTONES:])
 
 
 def _waited(delays: dict[str, Any]) -> str:
@@ -154,4 +157,6 @@ def _waited(delays: dict[str, Any]) -> str:
         text += f"; {delays['late']} came after further questions, up to {delays['most_questions']}"
     if delays["too_late"]:
         text += f"; too late to count: trials {figure(delays['too_late'])}"
+    if delays["of_abandoned"]:
+        text += f"; of abandoned trials: {figure(delays['of_abandoned'])}"
     return text

@@ -10,24 +10,30 @@ from typing import Any
 from tabulate import tabulate
 
 from ..record import Trial
+from ..study.export import record_of
 
 MOST_CHARACTERS = 60  # of one cell of a table
 
 
 def of_trial(trial: Trial) -> dict[str, Any]:
     """Everything about a trial, as JSON has it."""
-    constraints = trial.constraints
-    return {
-        "number": trial.number, "state": trial.state, "parameters": trial.parameters, "point": trial.point.tolist(),
-        "arm": trial.arm, "context": context_of(trial), "explored": trial.explored, "reward": trial.reward,
-        "constraints": None if constraints is None else constraints.tolist(), "reason": trial.reason,
-        "asked_at": trial.asked_at, "told_at": trial.told_at,
+    return record_of(trial) | {
+        "lease_until": trial.lease_until, "abandoned": None if trial.abandoned is None else trial.abandoned.reason,
+        "late": trial.late,
+        "corrected": [
+            {"reward": before.reward, "reason": before.reason, "told_at": before.time} for before in trial.corrected
+        ],
     }  # fmt: skip
 
 
 def context_of(trial: Trial) -> Any:
     """By name where it has names, else its numbers; None without one."""
-    return trial.context_parameters or (None if trial.context is None else trial.context.tolist())
+    return record_of(trial)["context"]
+
+
+def why(trial: Trial) -> str | None:
+    """Why it failed or was abandoned, in its own words."""
+    return trial.abandoned.reason if trial.state == "abandoned" and trial.abandoned is not None else trial.reason
 
 
 def where(trial: Trial) -> str:
