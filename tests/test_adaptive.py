@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import noregret as nr
-from noregret.change import evidence
+from noregret.change import beliefs, evidence
 from noregret.change.evidence import ChangeEvidence, last_round, share, tail
 from noregret.environments import drifting_samples, gp_sample
 from noregret.errors import InvalidInput
@@ -51,7 +51,7 @@ def added(detector, told):
 # -- dense: all starts, a matrix solved for every answer ---------------------------------------------------------------
 
 
-def dense_log_density(past, number, cell, values, weight, rate=0.0):
+def dense_log_density(past, number, cell, values, weight, rate=0.0, K=K):
     """Log of the predictive density of each answer after others, from the joint Student-t of all of them."""
     cells, rounds = [other for _, other, _ in past], np.array([other for other, _, _ in past], dtype=float)
     y = np.array([told for *_, told in past]).reshape(len(past), len(values))
@@ -162,6 +162,49 @@ def test_starts_thin_out_as_a_logarithm_and_stakes_add_up_to_one():
     assert abs(far.log_evidence) < 1e-9  # the first answer of a stretch surprises all alike
 
 
+@pytest.mark.parametrize("late", [False, True], ids=["at once", "late"])
+def test_a_stretch_is_a_mixture_of_the_kernel_and_of_it_with_deviations(monkeypatch, late):
+    monkeypatch.setattr(evidence, "KEPT", 1000)
+    order = np.random.default_rng(5).geometric(0.2, size=24) if late else None
+    told, start, misfit = answers(24, change=15, order=order), 15, 0.2
+    detector = added(fresh(misfit=misfit), told)
+    likelihoods, total = np.array([1.0 - evidence.DEVIATES, evidence.DEVIATES]), 0.0
+    for i, (number, cell, values) in enumerate(told):
+        each = [
+            math.exp(dense_log_density(told[:i], number, cell, values, 10.0, K=kernel))
+            for kernel in (K, K + misfit * np.diag(K.diagonal()))
+        ]
+        if number >= start:
+            since = [other for other in told[:i] if other[0] >= start]
+            gain = dense_log_density(since, number, cell, values, 10.0) - math.log(
+                likelihoods @ each / likelihoods.sum()
+            )
+            total += min(gain, 4.0)
+        likelihoods *= each
+    np.testing.assert_allclose(detector.log_ratio(start), total, atol=1e-3)
+    assert detector.copy().log_evidence == detector.log_evidence
+    assert detector.log_evidence < added(fresh(), told).log_evidence
+
+
+def test_a_function_that_is_rougher_than_believed_is_no_change():
+    """Three runs of 250 rounds with lengthscales told 2.7 times too long, under contexts; the seeds are fixed."""
+    alarms = dict.fromkeys((0.0, 0.05), 0)
+    contexts = nr.Arms.grid(0.0, 1.0, 8)
+    table = nr.Arms(np.array(list(itertools.product(contexts.points[:, 0], contexts.points[:, 0]))))
+    for seed, misfit in itertools.product(range(3), alarms):
+        f = gp_sample(nr.SquaredExponential(0.15), table, seed=[seed, 2]).values.reshape(8, 8)
+        policy = ucb(contexts, nr.SquaredExponential(0.4), context=contexts, memory=nr.EDetector(misfit=misfit))
+        study, rng = nr.Study(policy, seed=seed), np.random.default_rng([seed, 1])
+        study.quiet = True
+        for _ in range(250):
+            row = int(rng.integers(8))
+            trial = study.ask(contexts.points[row])
+            study.tell(trial, float(f[row, trial.arm] + NOISE * rng.standard_normal()))
+        alarms[misfit] += len(study.restarts)
+    assert alarms[0.05] <= 1
+    assert alarms[0.0] >= 4
+
+
 # -- the martingale ----------------------------------------------------------------------------------------------------
 
 
@@ -247,14 +290,14 @@ def test_updates_one_by_one_are_those_all_together(monkeypatch, late):
     order = np.random.default_rng(5).geometric(0.2, size=40) if late else None
     told = answers(40, change=30, order=order)
     together = added(fresh(), told)
-    monkeypatch.setattr(evidence, "LARGE", 0)
+    monkeypatch.setattr(beliefs, "LARGE", 0)
     one_by_one = added(fresh(), told)
     np.testing.assert_allclose(one_by_one.log_evidence, together.log_evidence, rtol=1e-9)
     assert one_by_one.copy().log_evidence == one_by_one.log_evidence
 
 
 def test_features_beyond_the_most_count_as_noise(monkeypatch):
-    monkeypatch.setattr(evidence, "MOST_FEATURES", 3)
+    monkeypatch.setattr(beliefs, "MOST_FEATURES", 3)
     told = answers(60, change=40)
     detector = added(fresh(), told[:40])
     assert detector.log_evidence < math.log(20.0)
@@ -435,7 +478,7 @@ def test_names_and_limits():
     assert ucb(memory="adaptive").valid_for == "none"
     with pytest.raises(InvalidInput, match="`memory` is 'adaptve'"):
         ucb(memory="adaptve")
-    for wrong in ({"delta": 0.0}, {"delta": 1.0}, {"clip": 0.0}, {"weight": -1.0}):
+    for wrong in ({"delta": 0.0}, {"delta": 1.0}, {"clip": 0.0}, {"weight": -1.0}, {"misfit": -0.1}):
         with pytest.raises(InvalidInput, match=f"`{next(iter(wrong))}`"):
             nr.EDetector(**wrong)
     assert nr.Study(ucb()).evidence is None
@@ -458,4 +501,5 @@ def test_every_algorithm_takes_it(make):
     study = nr.Study(policy, seed=0)
     for n in range(30):
         study.tell(study.ask(), 1.0 if n < 15 else 4.0)
-    assert study.evidence.values.max() > 1.0
+    values = study.evidence.values
+    assert values[15:].max() > values[:15].max() + 0.05  # of one that played an arm for the first time then, no more

@@ -20,6 +20,7 @@ SMALL = {
     "late.py": ["--rounds", "12", "--seeds", "2"],
     "change.py": ["--count", "12", "--rounds", "50", "--runs", "2"],
     "adaptive.py": ["--runs", "2", "--worlds", "2", "--drifts", "2", "--rounds", "9", "--long", "40", "--arms", "30"],
+    "together.py": ["--seeds", "2", "--rounds", "30"],
     "changing.py": ["--rounds", "60", "--long", "60", "--repeats", "1"],
     "tuning.py": [
         "--problems",
@@ -56,6 +57,7 @@ PRINTED = {
     "fit.py": "log likelihood",
     "change.py": "same verdicts: yes",
     "adaptive.py": "with the bank",
+    "together.py": "full, constraint changes alone",
     "changing.py": "GP-UCB-CPD",
     "tuning.py": "mean regret with several workers over that with one",
     "limits.py": "auto less random: regret",

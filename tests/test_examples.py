@@ -31,6 +31,20 @@ def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
     assert picture.read_bytes().startswith(PNG)
 
 
+def test_a_shop_in_which_everything_happens_at_once(tmp_path, monkeypatch, capsys):
+    picture = tmp_path / "everything.png"
+    monkeypatch.setattr(sys, "argv", ["everything.py", "--days", "24", "--seeds", "1", "--out", str(picture)])
+    runpy.run_path(str(EXAMPLES / "everything.py"), run_name="__main__")
+    said = capsys.readouterr().out.splitlines()
+    shop = said[3].split()
+    share, discount, noticed = float(shop[4].rstrip("%")), float(shop[5]), int(shop[6])
+    assert share >= 85.0
+    assert abs(discount / 2.0 - 1.0) <= 0.05
+    assert 0 <= noticed <= 150
+    assert said[4].startswith("In all: ")
+    assert picture.read_bytes().startswith(PNG)
+
+
 def test_boosting_tunes_what_counts_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     spec = importlib.util.spec_from_file_location("boosting", EXAMPLES / "boosting.py")
     boosting = importlib.util.module_from_spec(spec)

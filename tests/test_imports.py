@@ -59,6 +59,7 @@ ORDER = [
     "change.algorithm",
     "change.grams",
     "change.detector",
+    "change.beliefs",
     "change.evidence",
     "change.several",
     "change.calibration",

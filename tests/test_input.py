@@ -203,7 +203,7 @@ DESCRIBED = [
     nr.RestartDoubling(W(5), ridge=B(True)),
     nr.RestartOnChange(threshold=F(2), ridge=W(1), distance=S("average")),
     nr.SlidingWindow(W(5)),
-    nr.EDetector(delta=F(0.05), clip=W(4), weight=W(10)),
+    nr.EDetector(delta=F(0.05), clip=W(4), weight=W(10), misfit=F(0.05)),
     nr.Discount(F(0.1)),
     nr.DriftBank(np.array([0.0, 0.1])),
     nr.AllOf([nr.SlidingWindow(W(5)), nr.Discount(F(0.1))]),

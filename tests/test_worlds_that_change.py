@@ -158,6 +158,18 @@ def test_who_learns_from_both_together_is_told_when_both_are_there():
     np.testing.assert_array_equal(run.answered_by, run.limited_by)
 
 
+@pytest.mark.parametrize("times", [{}, {"delay": 3, "constraint_delay": 0}, {"constraint_delay": 3}])
+def test_a_change_of_the_constraint_alone_is_noticed_whenever_its_values_are_told(times):
+    env = nr.Environment(
+        rising, domain=ARMS, noise=0.1, constraints=[below(0.55), lambda x: 4.0 * x[:, 0] - 0.8], constraint_noise=0.1,
+        change_points=[40], **times,
+    )  # fmt: skip
+    run = nr.simulate(policy_of(nr.EveryRound(), memory="adaptive"), env, 80)
+    assert len(run.restarts) == 1
+    assert abs(run.restarts[0] - 40) <= 4
+    assert run.violations[65:].mean() < 0.05 < 1.0 < run.violations[40]
+
+
 @pytest.mark.parametrize(
     ("more", "message"),
     [

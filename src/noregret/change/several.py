@@ -13,7 +13,8 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..checks import Array
-from .evidence import ChangeEvidence, Covariance
+from .beliefs import Covariance
+from .evidence import ChangeEvidence
 
 
 class Known(NamedTuple):

@@ -38,19 +38,23 @@ class EDetector(Memory):
 
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
     delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate).
-    Noise that was told wrongly, heavy tails and a wrong kernel are what `weight` and `clip` are for. Where the kernel
-    is fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew,
-    and none before the first. A change that cannot be seen where the policy plays is not seen.
+    Noise that was told wrongly, heavy tails and a wrong kernel are what `weight`, `clip` and `misfit` are for. Where
+    the kernel is fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed
+    anew, and none before the first. A change that cannot be seen where the policy plays is not seen.
 
     Attributes:
         delta: probability of a false alarm in the whole run.
         clip: no single answer speaks for a change at some round by more than a factor e^clip.
         weight: how many answers the scale that kernel and noise say is worth, against what the answers say.
+        misfit: share of the prior variance by which f may deviate from what the kernel says, at each point by itself.
+            A function that is rougher than it was believed to be then looks less like one that changes; 0 for a kernel
+            that is right.
     """
 
     delta: float = 0.05
-    clip: float = 4.0
+    clip: float = 6.0
     weight: float = 10.0
+    misfit: float = 0.05
 
     def __post_init__(self) -> None:
         why = "It is the probability of a false alarm."
@@ -59,6 +63,7 @@ class EDetector(Memory):
             delta=number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True, why=why),
             clip=number("clip", self.clip, low=0.0, high=MOST, open_low=True, why="It is a log likelihood ratio."),
             weight=number("weight", self.weight, low=0.0, high=1e9, open_low=True, why="It counts answers."),
+            misfit=number("misfit", self.misfit, low=0.0, high=1.0, why="It is a share of the prior variance."),
         )
 
     def watch(self, world: World) -> EvidenceWatch:
@@ -86,7 +91,7 @@ class EvidenceWatch(Watch):
             [
                 ChangeEvidence(
                     known.covariance, known.noise_variance, channels=1 if world.models else world.channels,
-                    weight=memory.weight, clip=memory.clip, scaled=known.scaled,
+                    weight=memory.weight, clip=memory.clip, misfit=memory.misfit, scaled=known.scaled,
                 )
                 for known in _known_of(world)
             ]
