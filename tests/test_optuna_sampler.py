@@ -113,6 +113,19 @@ def in_another_process(storage, count):
     return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
 
 
+def dynamic(trial, step, *, constrained):
+    """Parameters that some trials have, in ranges that change; a constraint that is set from some time on."""
+    value = trial.suggest_float("x", 0, 1 if step < 12 else 2)
+    way = trial.suggest_categorical("way", ["a", "b", None])
+    if way == "a":
+        value += trial.suggest_int("n", 1, 9, log=True)
+    elif way == "b":
+        value += trial.suggest_float("s", 0, 1, step=0.25) + trial.suggest_float("t", 0, 1 + 0.1 * (step % 3))
+    if constrained and step > 6:
+        trial.set_constraint("small", value - 1)
+    return value
+
+
 class TestRecord:
     @pytest.mark.slow
     def test_a_study_resumed_in_a_fresh_process_repeats_exactly(self, tmp_path):
@@ -165,6 +178,26 @@ class TestRecord:
                 trial = next_trial(study)
                 afresh = NoRegretSampler(seed=7).sample_relative(study, trial, DISTRIBUTIONS)
                 assert sampler.sample_relative(study, trial, DISTRIBUTIONS) == afresh
+                study.tell(trial.number, state=TrialState.FAIL)
+
+    @pytest.mark.parametrize("constrained", [False, True])
+    def test_so_it_is_where_parameters_come_and_go(self, constrained):
+        rng, sampler = np.random.default_rng(1), NoRegretSampler(seed=7, failed="ignored")
+        study, running = study_of(sampler), []
+        for step in range(26):
+            trial = study.ask()
+            if rng.random() < 0.1:
+                study.enqueue_trial({"way": "a"})
+            running.append((trial, dynamic(trial, step, constrained=constrained)))
+            while len(running) > 2 or (running and rng.random() < 0.6):
+                (trial, value), what = running.pop(int(rng.integers(len(running)))), rng.random()
+                ended = {"state": TrialState.FAIL} if what < 0.1 else {"values": value}
+                study.tell(trial, **ended)
+            if step % 3 == 2:
+                trial, afresh = next_trial(study), NoRegretSampler(seed=7, failed="ignored")
+                space = sampler.infer_relative_search_space(study, trial)
+                assert afresh.infer_relative_search_space(study, trial) == space
+                assert sampler.sample_relative(study, trial, space) == afresh.sample_relative(study, trial, space)
                 study.tell(trial.number, state=TrialState.FAIL)
 
     def test_ends_that_come_to_light_late_are_put_in_their_place(self):
