@@ -84,12 +84,25 @@ def test_every_row_has_every_column():
     assert len({tuple(row) for row in found}) == 1
     assert list(found[0]) == [
         "number", "state", "reward", "reason", "parameters.rate", "parameters.layers", "parameters.odd",
-        "parameters.way", "parameters.load", "parameters.gear", "context.hour", "context.day", "explored", "asked_at",
-        "told_at",
+        "parameters.way", "parameters.load", "parameters.gear", "context.hour", "context.day", "explored", "late",
+        "asked_at", "told_at",
     ]  # fmt: skip
     assert found[4]["reason"] == 'out of, memory\n"now"'
     assert found[7]["state"] == "pending"
     assert rows(study.policy, []) == []
+
+
+def test_what_became_of_abandoned_trials(tmp_path):
+    study = arm_study()
+    lost, late = study.ask(), study.ask()
+    study.abandon(lost, "its worker is gone")
+    study.abandon(late, "its worker seemed gone")
+    study.tell(late, 0.5)
+    table = study.to_pandas()
+    assert table["state"].tolist()[-2:] == ["abandoned", "observed"]
+    assert table["reason"].tolist()[-2] == "its worker is gone"
+    assert table["late"].tolist() == [False] * 7 + [True]
+    assert len(nr.Study(study.policy).add_from(study.export(tmp_path / "trials.csv"))) == 7
 
 
 def test_pandas():
@@ -97,7 +110,7 @@ def test_pandas():
     table = study.to_pandas()
     assert list(table.columns) == [
         "number", "state", "reward", "reason", "point.0", "point.1", "constraints.0", "constraints.1", "explored",
-        "asked_at", "told_at",
+        "late", "asked_at", "told_at",
     ]  # fmt: skip
     assert table["reward"].tolist() == [trial.reward for trial in study.trials]
     assert table["constraints.0"].isna().tolist() == [number % 3 == 2 for number in range(8)]
@@ -110,7 +123,7 @@ def test_json_lines_are_objects_for_other_languages(tmp_path):
     first = json.loads(lines[0])
     assert set(first) == {
         "number", "state", "reward", "reason", "parameters", "point", "arm", "context", "constraints", "explored",
-        "asked_at", "told_at",
+        "late", "asked_at", "told_at",
     }  # fmt: skip
     assert first["context"] == {"hour": 0.0, "day": "tue"}
     assert len(lines) == 20

@@ -47,7 +47,7 @@ def auto(
     | part | filling | what decided |
     |---|---|---|
     | explore | `InitialDesign`: scrambled Sobol points, a coordinate for each parameter | docs/choosing.md, "Starts" |
-    | | then, not on arms or under constraints, `CoordinateSearch`: one parameter in every fifth round | likewise |
+    | | then, not on arms or under constraints, `CoordinateSearch` of one parameter | "Every fifth round" |
     | kernel | `kernel_for`: Matern-5/2, a lengthscale for each parameter | "Kernels" |
     | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
@@ -22,6 +22,9 @@ from ..study.study import Study
 from .follower import channels, outcome
 from .suggested import hull
 
+if TYPE_CHECKING:
+    from ..storage import Storage
+
 
 def import_study(
     study: optuna.Study,
@@ -29,7 +32,7 @@ def import_study(
     policy: Policy | None = None,
     space: Space | None = None,
     seed: int = 0,
-    storage: str | None = None,
+    storage: str | Storage | None = None,
     name: str | None = None,
 ) -> Study:
     """An Optuna study's trials as a study of this library, which goes on from them.
@@ -47,7 +50,7 @@ def import_study(
         space: of the parameters, if not the one described above; trials that do not fit it are left out with a
             warning.
         seed: of the new study.
-        storage: where it is kept; None for memory.
+        storage: where it is kept, as `nr.Study` takes it; None for memory.
         name: of the new study; the name it has in Optuna unless given.
 
     Raises:

@@ -37,13 +37,14 @@ def record_of(trial: Trial) -> Row:
         "number": trial.number,
         "state": trial.state,
         "reward": trial.reward,
-        "reason": trial.reason,
+        "reason": trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason,
         "parameters": trial.parameters,
         "point": trial.point.tolist(),
         "arm": trial.arm,
         "context": context if context is not None or trial.context is None else trial.context.tolist(),
         "constraints": None if trial.constraints is None else trial.constraints.tolist(),
         "explored": trial.explored,
+        "late": trial.late,
         "asked_at": trial.asked_at,
         "told_at": trial.told_at,
     }
@@ -70,7 +71,7 @@ def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
         listed = context if isinstance(context, Mapping) else dict(enumerate(context))
         row |= {f"context.{name}": listed.get(name) for name in _names(policy.context) or listed}
     row |= {f"constraints.{j}": value for j, value in enumerate(limits)}
-    return row | {name: record[name] for name in ("explored", "asked_at", "told_at")}
+    return row | {name: record[name] for name in ("explored", "late", "asked_at", "told_at")}
 
 
 def _names(domain: Domain) -> list[str] | None:
