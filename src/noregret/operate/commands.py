@@ -183,7 +183,7 @@ def _draw(study: Study, picture: Path) -> None:
 @in_sentences
 def trials(storage: str, study: str | None, state: str | None, last: int | None, *, as_json: bool) -> None:
     """List the trials of STUDY, by number."""
-    from .words import context_of, moment, of_trial, table, where, why
+    from .words import context_of, moment, of_trial, table, where
 
     found = _opened(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
@@ -193,7 +193,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         rows = [
             [
                 trial.number, trial.state, where(trial), context_of(trial), trial.reward,
-                None if trial.constraints is None else trial.constraints.tolist(), why(trial),
+                None if trial.constraints is None else trial.constraints.tolist(), of_trial(trial)["reason"],
                 moment(trial.asked_at), moment(trial.told_at),
             ]
             for trial in wanted

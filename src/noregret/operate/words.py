@@ -19,7 +19,6 @@ def of_trial(trial: Trial) -> dict[str, Any]:
     """Everything about a trial, as JSON has it."""
     return record_of(trial) | {
         "lease_until": trial.lease_until, "abandoned": None if trial.abandoned is None else trial.abandoned.reason,
-        "late": trial.late,
         "corrected": [
             {"reward": before.reward, "reason": before.reason, "told_at": before.time} for before in trial.corrected
         ],
@@ -29,11 +28,6 @@ def of_trial(trial: Trial) -> dict[str, Any]:
 def context_of(trial: Trial) -> Any:
     """By name where it has names, else its numbers; None without one."""
     return record_of(trial)["context"]
-
-
-def why(trial: Trial) -> str | None:
-    """Why it failed or was abandoned, in its own words."""
-    return trial.abandoned.reason if trial.state == "abandoned" and trial.abandoned is not None else trial.reason
 
 
 def where(trial: Trial) -> str:

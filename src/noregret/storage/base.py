@@ -73,8 +73,8 @@ class Storage(ABC):
     """A place for the records of studies: a file, a server, memory.
 
     A study is found by its name. Its events are numbered 1, 2, ... without gaps, which a storage need not know: it
-    keeps trials, and lets one writer at a time go on with a study. Errors of a storage are `StorageError`s, and leave
-    what was recorded as it was. One object may be used by several studies and threads.
+    keeps trials, and lets one writer at a time go on with a study. Its errors are of the class `StorageError`, and
+    leave what was recorded as it was. One object may be used by several studies and threads.
     """
 
     @property
