@@ -308,6 +308,17 @@ def test_show_says_where_a_study_stands(folder):
     assert "multipliers" in run("show", "studies.db", "cost")
 
 
+def test_a_corrected_answer_is_no_late_one(folder):
+    study = stored(nr.gp_ucb(nr.Arms.grid(0, 1, 9), K, noise=0.1))
+    study.add([0.5], 1.0)
+    study.tell(study.ask(), 0.5)
+    study.ask()
+    study.tell(0, 0.75, revise=True)
+    study.tell(1, 0.25, revise=True)
+    delays = data("show", "studies.db")["delays"]
+    assert (delays["answers"], delays["late"], delays["most_questions"]) == (1, 0, 0)
+
+
 def test_show_warns_of_what_does_not_fit(folder):
     study = stored(nr.gp_ucb(nr.Arms.grid(0, 1, 9), K, noise=0.1))
     for _ in range(5):
