@@ -160,6 +160,7 @@ ORDER = [
     "policy.fits",
     "policy.channels",
     "policy.recent",
+    "policy.turns",
     "policy.state",
     "policy.reasons",
     "policy",

@@ -6,6 +6,7 @@ windows, what unanswered trials count as) it does for these.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, Self, final
@@ -164,11 +165,22 @@ class Channels:
         return tuple(channel.ledger.units.scaled for channel in self.each)
 
     def models(self, policy: Policy, engine: Engine[Any]) -> tuple[Model, ...]:
-        """What each is believed to be before anything is seen; none where all are as the reward is, and stay so."""
+        """What each is believed to be before anything is seen; none where all are as the reward and come with it."""
         alike = all(c.policy.kernel == policy.kernel and c.policy.noise == policy.noise for c in self.each)
-        if alike and policy.refit is None:
+        if alike and policy.refit is None and policy.pending.waits() is None:  # a reward that stays away may be a no
             return ()
         return tuple(_model(channel, engine) for channel in self.each)
+
+    def silent(self, trial: Trial) -> Array | None:
+        """What no value of an unanswered trial is worth, `(m,)`, nan where it says nothing; None where none does."""
+        each = [self._worth(channel.ledger, trial) for channel in self.each]
+        return None if np.isnan(each).all() else np.array(each)
+
+    @staticmethod
+    def _worth(ledger: Ledger, trial: Trial) -> float:
+        waits = ledger.waits
+        silent = waits is not None and waits.evident and trial.number in ledger.open
+        return waits.worth(ledger.lowest()) if silent and waits is not None else math.nan
 
     def restart(self, first: int) -> None:
         """Nothing before this round counts any more."""

@@ -49,7 +49,7 @@ class Ledger:
         self._of_reward = of_reward  # whether it is this channel's business which points have failed
         self.policy, self.engine, self._asked_since = policy, engine, asked_since
         self._pending, self._objective = policy.pending, policy.objective
-        self._waits = policy.pending.waits()
+        self.waits = policy.pending.waits()
         self._charged = Charged(policy.sides) if policy.objective.constraints else None
         self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
         self._drift = policy.memory.drift()
@@ -75,17 +75,17 @@ class Ledger:
 
     def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None = None) -> None:
         """A new belief, which learns everything that counts."""
-        kept = {} if self._waits is None else standing(self)
+        kept = {} if self.waits is None else standing(self)
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
         self.belief: Belief[Any] = self.engine.fresh(kernel, regularization, apart=apart, drift=self._drift)
         self.belief.advance(self.engine.now)
-        if self._pending.moves and self._waits is None:  # what stands in may look at the answers: these first
+        if self._pending.moves and self.waits is None:  # what stands in may look at the answers: these first
             self.entries = {number: entry for number, entry in self.entries.items() if number not in self.open}
         if self.entries:
             self._learn_anew(apart, kept)
-        if self._pending.moves and self._waits is None:
+        if self._pending.moves and self.waits is None:
             self._reconsider()
 
     def _learn_anew(self, apart: bool, kept: dict[int, float | None]) -> None:
@@ -114,8 +114,8 @@ class Ledger:
         rewards = (entry.trial.reward for entry in self.entries.values())
         self.least = min((reward for reward in rewards if reward is not None), default=None)
         self._best = None
-        if self._waits is not None:
-            self._waits.forget(first)
+        if self.waits is not None:
+            self.waits.forget(first)
         self._recharge()
         failed, self.failed, self._aside = self.failed, {}, None
         if self._of_reward:
@@ -139,7 +139,7 @@ class Ledger:
         for name in ("open", "fresh", "gone", "entries", "dropped", "failed"):
             setattr(other, name, getattr(self, name).copy())
         other._aside = None if self._aside is None else self._aside.copy()
-        other._waits = None if self._waits is None else self._waits.copy()
+        other.waits = None if self.waits is None else self.waits.copy()
         other._charged = None if self._charged is None else self._charged.copy()
         other._best = None
         other._answers = None if self._answers is None else self._answers.copy(engine)
@@ -154,8 +154,8 @@ class Ledger:
             # never been anything else.
             self.open[trial.number] = trial
             self.fresh.append(trial)
-            if self._waits is not None:
-                self._waits.ask(trial)
+            if self.waits is not None:
+                self.waits.ask(trial)
 
     def abandon(self, trial: Trial) -> None:
         """Nobody works on a trial any more: what stood in for its answer does so no longer."""
@@ -163,8 +163,8 @@ class Ledger:
         if question is not None:
             self.gone[trial.number] = question
             self.fresh = [other for other in self.fresh if other is not question]
-            if self._waits is not None:
-                self._waits.hear(trial)
+            if self.waits is not None:
+                self.waits.hear(trial)
             self._close(trial.number)
 
     def take(self, trials: list[Trial]) -> None:
@@ -190,8 +190,8 @@ class Ledger:
     def _follow(self, *, lowered: bool) -> None:
         """What unanswered trials count as by now."""
         recharged = self._charged is not None and self._charged.is_news()
-        if self._waits is not None:
-            for trial, target in due(self, self._waits, everything=recharged):
+        if self.waits is not None:
+            for trial, target in due(self, self.waits, everything=recharged):
                 self._revise(trial, target)
             if recharged or lowered:
                 self._revalue([number for number in self.dropped if number in self.entries])
@@ -206,8 +206,8 @@ class Ledger:
         if self._plain:
             return None if target is None else Entry(trial, target)  # the path of most rounds
         question = self.open.pop(trial.number, None) or self.gone.pop(trial.number, None)
-        if self._waits is not None:
-            self._waits.hear(trial)
+        if self.waits is not None:
+            self.waits.hear(trial)
         if question is not None and self.fresh:
             self.fresh = [other for other in self.fresh if other is not question]
         if trial.reward is None and self._pending.failed == "worst":
@@ -280,12 +280,12 @@ class Ledger:
             self.open = {number: trial for number, trial in self.open.items() if number >= first}
             self.fresh = [trial for trial in self.fresh if trial.number >= first]
         self.dropped.difference_update(gone)
-        if self._waits is not None:
-            self._waits.forget(first)
+        if self.waits is not None:
+            self.waits.forget(first)
         if gone:
             self._best = None
             self._recharge()
-            if self._pending.moves and self._waits is None:
+            if self._pending.moves and self.waits is None:
                 self.retarget()
             elif self._charged is not None:
                 self._follow(lowered=False)
@@ -435,7 +435,7 @@ class Ledger:
             lambda: float(self.means([trial])[0]),
             self._answers_alone,
             lambda: self.charge(trial),
-            self._waits,
+            self.waits,
         )
         return self._pending.count_as(trial, known)
 

@@ -34,6 +34,7 @@ from .fits import Fits
 from .ledger import Ledger
 from .policy import Policy
 from .recent import Recent
+from .turns import Turns
 
 _number = attrgetter("number")
 
@@ -78,6 +79,8 @@ class State:
         self._ledger.multipliers = self._charges.values
         self._watch = policy.memory.watch(self._world(learned=policy.refit is None))
         self._joins = self._watch is not None and self._watch.joins
+        turned = self._watch is not None and not self._watch.predicts and self._ledger.waits is not None
+        self._turns = Turns() if turned else None  # where silence is an answer too
         self._limited: list[Trial] = []  # whose constraint values came by themselves since the last decision
 
     def _world(self, *, learned: bool) -> World:
@@ -133,6 +136,8 @@ class State:
         if self._recent is not None:
             self._recent.ask(trial)
         self._ledger.ask(trial)
+        if self._turns is not None:
+            self._turns.ask(trial)
         if self._channels is not None:
             self._channels.ask(trial, self._engine, self._rounds - self._since + 1, self._since)
 
@@ -204,9 +209,10 @@ class State:
             self._advance(self._rounds)
         self._ledger.take(counted)
         if self._watch is not None:
-            for trial in waiting:
-                if trial.number >= self._since:
-                    self._show(self._watch, trial, None, drift)
+            turns = self._turns
+            for trial in waiting if turns is None else turns.shown(waiting, self._ledger, self._channels):
+                if trial.number >= self._since and trial.reward is not None:
+                    self._look_at(self._watch, trial, None, drift)
 
     def _drift(self) -> float:
         """The share of f that is new in each round, by what is known; 0 where f does not drift."""
@@ -222,7 +228,7 @@ class State:
         before, drift = self._ledger.predictions(trial), self._drift()
         self._ledger.take([trial])
         if trial.reward is not None:
-            self._show(self._watch, trial, before, drift)
+            self._look_at(self._watch, trial, before, drift)
 
     def _join(self) -> None:
         """Constraint values that came by themselves, for the watch."""
@@ -231,12 +237,8 @@ class State:
             if trial.number >= self._since and self._watch is not None:
                 self._look_at(self._watch, trial, None, self._drift())
 
-    def _show(self, watch: Watch, trial: Trial, before: Prediction | None, drift: float) -> None:
-        """A reward, and the cut that follows from it."""
-        if trial.reward is not None:
-            self._look_at(watch, trial, before, drift)
-
     def _look_at(self, watch: Watch, trial: Trial, before: Prediction | None, drift: float) -> None:
+        """What came of a trial, and the cut that follows from it."""
         value = math.nan if trial.reward is None else trial.reward - self.policy.prior_mean
         cut = watch.see(Seen(trial, value, before, drift))
         if cut is not None:
@@ -276,6 +278,8 @@ class State:
             self._fits.restart()
         if self._watch is not None:
             self._watch.cut(restart)
+        if self._turns is not None:
+            self._turns.restart(restart.round)
         self._ledger.restart(restart.round)
         if self._channels is not None:
             self._channels.restart(restart.round)
@@ -474,6 +478,7 @@ class State:
         other._charges = self._charges.copy()
         other._guess = None if self._guess is None else self._guess.copy()
         other._watch = None if self._watch is None else self._watch.copy()
+        other._turns = None if self._turns is None else self._turns.copy()
         return other
 
     def turn_to(self, number: int) -> None:

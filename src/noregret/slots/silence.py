@@ -28,6 +28,7 @@ from .waits import Arrivals, Waits
 
 LEAST, MOST = 0.02, 0.98  # between which q is taken: no point is given up, or believed in, for good
 FEWEST = 5  # answers without which nothing is said of silence
+SURE = 0.99  # share of the answers that have come by the age from which on a watch takes silence for a no
 OLD = 0.995  # share of the answers that have come by the age from which on a trial is old
 EVENTUALLY = 0.95  # share of old trials that are answered, at least, where delays have nothing to do with rewards
 EVIDENCE = math.log(100.0)  # nats of evidence against that, from which on silence means no
@@ -189,6 +190,13 @@ class Silence(Waits):
             found.append(trial)
         return found[::-1]
 
+    @property
+    def settled(self) -> float:
+        """The age by which 99% of the answers that come have come; later ones say no more to a watch."""
+        part, arrivals = self._part, self._arrivals
+        fewest = FEWEST if part.delay is None else int(part.minimum is None)
+        return arrivals.law.reaches(SURE) if len(arrivals.told) >= fewest else math.inf
+
     def ages(self, numbers: list[int]) -> IndexArray:
         """Of unanswered trials."""
         return self._arrivals.asked - 1 - np.array([self._arrivals.open[number] for number in numbers], dtype=np.intp)
@@ -200,7 +208,7 @@ class Silence(Waits):
         count = len(self._arrivals.told)
         if self._part.answer is None and not count:
             return means.tolist()  # type: ignore[no-any-return]  # an array of floats
-        lowest = self._silence(lowest)
+        lowest = self.worth(lowest)
         low = lowest - charges
         rise = (self._sum / count if self._part.answer is None else self._part.answer) - lowest
         if rise == 0.0:
@@ -210,8 +218,8 @@ class Silence(Waits):
         silent = low + rise * q * later / (1.0 - q * (1.0 - later))
         return np.where(ages >= self._arrivals.law.settled, low, silent).tolist()  # type: ignore[no-any-return]
 
-    def _silence(self, lowest: float) -> float:
-        """What silence is worth."""
+    def worth(self, lowest: float) -> float:
+        """What silence is worth: 0, where all answers are the same yes and no more is known, and they are more."""
         return min(lowest, 0.0) if self._part.minimum is None and self._least == self._most else lowest
 
     def _is_evident(self) -> bool:
@@ -223,7 +231,7 @@ class Silence(Waits):
         if not self._missed:
             n, k = arrivals.by_age(arrivals.law.reaches(OLD))
             self._missed = k < EVENTUALLY * n and _evidence(n, k) >= EVIDENCE
-        low = self._silence(self._least if self._part.minimum is None else self._part.minimum)
+        low = self.worth(self._least if self._part.minimum is None else self._part.minimum)
         yes = self._sum / told if self._part.answer is None else self._part.answer
         others = sum(abs(reward - yes) > ALIKE * abs(yes - low) for reward in arrivals.told)
         return self._missed and others <= BYCHANCE + FEW * told

@@ -35,7 +35,13 @@ OPEN, APART = -1, -2  # of questions without an answer: it may come; nothing is 
 
 
 class Waits(ABC):
-    """What a part remembers of a run about how long answers take: a function of what it was told."""
+    """What a part remembers of a run about how long answers take: a function of what it was told.
+
+    Attributes:
+        evident: whether silence is an answer, as far as is known.
+    """
+
+    evident: bool = False
 
     @abstractmethod
     def ask(self, trial: Trial) -> None:
@@ -63,6 +69,15 @@ class Waits(ABC):
             charges: what is charged for violations at each, as far as is known; 0 without multipliers.
             lowest: of the part (`Pending.lowest`), reward units.
         """
+
+    @property
+    def settled(self) -> float:
+        """Questions after which a memory's watch takes silence for an answer, where it is one."""
+        return math.inf
+
+    def worth(self, lowest: float) -> float:
+        """What silence is worth, reward units; `lowest` is that of the part (`Pending.lowest`)."""
+        return lowest
 
     @abstractmethod
     def copy(self) -> Self:
