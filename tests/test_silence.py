@@ -117,11 +117,11 @@ def test_silence_counts_as_what_is_expected_of_it():
     numbers, found = list(ledger.open), targets(study)
     means = ledger.means([ledger.open[number] for number in numbers])
     ages = np.array([59 - number for number in numbers])
-    assert ledger._waits.ages(numbers).tolist() == ages.tolist()
+    assert ledger.waits.ages(numbers).tolist() == ages.tolist()
     later = (MEAN / (1.0 + MEAN)) ** (ages + 1)  # 1 - F
     q = np.clip(means, 0.02, 0.98)
     wanted = np.where(later < 1e-3, 0.0, q * later / (1.0 - q * (1.0 - later)))
-    now = ledger._waits.values(ages, means, np.zeros(len(ages)), 0.0)
+    now = ledger.waits.values(ages, means, np.zeros(len(ages)), 0.0)
     np.testing.assert_allclose(now, wanted, atol=1e-12)
     np.testing.assert_allclose(list(found.values()), wanted, atol=0.02)  # these by the means of just before
     assert 0.0 in found.values()
@@ -208,7 +208,7 @@ def test_a_belief_made_anew_goes_on_from_what_trials_counted_as():
 
 def test_only_trials_that_may_still_be_answered_move():
     study = conversions(nr.Study(policy_of(nr.Imputed(delay=GeometricDelay(MEAN))), seed=0), 200)
-    waits = study._look()._ledger._waits
+    waits = study._look()._ledger.waits
     open_ = len(waits._arrivals.open)
     assert len(waits.moving()) < 40 < 90 < open_
 
@@ -260,7 +260,7 @@ def test_a_failure_that_counts_as_the_worst_follows_the_worst():
 
 
 def silence_of(study):
-    return study._look()._ledger._waits.evident
+    return study._look()._ledger.waits.evident
 
 
 def test_silence_is_believed_once_it_is_evident():

@@ -200,3 +200,15 @@ def test_what_drifts_is_checked():
         Drifting(rising, 3.0, over=4)
     with pytest.raises(nr.InvalidInput, match="`over` is 0"):
         Drifting(rising, falling, over=0)
+
+
+def test_a_violation_that_beats_the_best_feasible_point_has_a_negative_regret_also_where_best_is_given():
+    hours = nr.Arms.grid(0, 1, 2)
+    box = nr.Box([0.0], [1.0])
+    given = {"domain": box, "contexts": hours, "constraints": lambda x, c: x[:, 0] - 0.5}
+    env = nr.Environment(lambda x, c: x[:, 0] + c[:, 0], best=lambda c: c[:, 0] + 0.5, **given)
+    searched = nr.Environment(lambda x, c: x[:, 0] + c[:, 0], **given)
+    study = nr.Study(nr.gp_bucb(box, nr.SquaredExponential([0.3, 0.3]), noise=0.1, beta=1.0, context=hours), seed=0)
+    trial = study.ask(hours.points[1])._replace(point=np.array([0.8]))
+    assert env.expected(trial) == pytest.approx((1.8, 1.5))
+    assert searched.expected(trial) == pytest.approx((1.8, 1.5), abs=1e-2)

@@ -185,7 +185,8 @@ class Environment:
             raise InvalidInput(
                 f"`best` returned shape {best.shape} for one context; it must be one number for each row."
             )
-        return value, max(float(best.reshape(-1)[0]), value)
+        largest = float(best.reshape(-1)[0])
+        return value, largest if self._limits is not None else max(largest, value)
 
     def constraint(self, trial: Trial) -> Array:
         """The trial's expected constraint values g, `(m,)`."""

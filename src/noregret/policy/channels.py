@@ -24,6 +24,7 @@ from .engines import Engine, Limit, Limits, table
 from .fits import Fits
 from .ledger import AskedSince, Ledger
 from .policy import Policy
+from .waiting import noise_of_silence
 
 _number = attrgetter("number")
 
@@ -87,7 +88,7 @@ class Channel:
 
 def _model(channel: Channel, engine: Engine[Any]) -> Model:
     kernel, ledger = channel.ledger.in_use, channel.ledger
-    noise = channel.policy.noise**2 if channel.policy.refit is None else ledger.ridge
+    noise = channel.policy.noise**2 if channel.policy.refit is None else max(ledger.ridge, noise_of_silence(ledger))
     return Model(
         noise, lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel)
     )

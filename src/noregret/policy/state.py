@@ -35,6 +35,7 @@ from .ledger import Ledger
 from .policy import Policy
 from .recent import Recent
 from .turns import Turns
+from .waiting import noise_of_silence
 
 _number = attrgetter("number")
 
@@ -86,10 +87,11 @@ class State:
     def _world(self, *, learned: bool) -> World:
         policy, engine, ledger = self.policy, self._engine, self._ledger
         kernel, ridge, scaled = ledger.in_use, ledger.ridge, ledger.units.scaled
+        noise = policy.noise**2 if policy.refit is None else max(ridge, noise_of_silence(ledger))
         return World(
             policy.domain, policy.context, kernel, ridge, engine.cell,
             lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
-            policy.noise**2 if policy.refit is None else ridge, 1 + policy.constraint_count,
+            noise, 1 + policy.constraint_count,
             lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
             scaled, learned, () if self._channels is None else self._channels.scales(),
             () if self._channels is None else self._channels.models(policy, engine),
@@ -123,6 +125,8 @@ class State:
                 self._added.append(trial.number)
         elif kind == "abandoned":
             self._ledger.abandon(trial)
+            if self._turns is not None:
+                self._turns.abandon(trial)
         if kind == "limited" and self._joins:
             self._limited.append(trial)
         if self._channels is not None:

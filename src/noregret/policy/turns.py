@@ -34,6 +34,10 @@ class Turns:
         self._line.append((trial.number, self._asked))
         self._known[trial.number] = trial
 
+    def abandon(self, trial: Trial) -> None:
+        """Nobody works on it any more: its silence says nothing, nor does an answer that comes all the same."""
+        self._known.pop(trial.number, None)
+
     def shown(self, outcomes: Sequence[Trial], ledger: Ledger, channels: Channels | None) -> list[Trial]:
         """Whose turn it is by now.
 

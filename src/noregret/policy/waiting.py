@@ -20,6 +20,7 @@ class Accounts(Protocol):
 
     units: Units
     open: dict[int, Trial]
+    waits: Waits | None
 
     @property
     def entries(self) -> Mapping[int, Any]:
@@ -65,6 +66,19 @@ def standing(ledger: Accounts) -> dict[int, float | None]:
         number: None if target is None else float(ledger.units.back(np.array(target)))
         for number, target in entries.items()
     }
+
+
+def noise_of_silence(ledger: Accounts) -> float:
+    """The largest variance of what is an answer or silence, ((v - s) / 2)^2, in the belief's units; 0 where none is.
+
+    A fit sees answers alone, and where all of them are a yes it takes the world for one without noise.
+    """
+    waits = ledger.waits
+    answer = None if waits is None else waits.answer()
+    if waits is None or answer is None:
+        return 0.0
+    scaled = ledger.units.scaled
+    return 0.25 * (scaled(answer) - scaled(waits.worth(ledger.lowest()))) ** 2
 
 
 def checked_value(pseudo: Pseudo, part: Pending) -> float | None:

@@ -38,9 +38,13 @@ class EDetector(Memory):
 
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
     delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate).
-    Noise that was told wrongly, heavy tails and a wrong kernel are what `weight`, `clip` and `misfit` are for. Where
-    the kernel is fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed
-    anew, and none before the first. A change that cannot be seen where the policy plays is not seen.
+    That is a mean over the scale, about the told one, that `weight` says; at the told scale itself it is measured.
+    Noise that was told wrongly, heavy tails and a wrong kernel are what `weight`, `clip` and `misfit` are for; noise of
+    one size here and another there, as of a yes or no, is taken for one size. Where silence means no (`Imputed`, and
+    `LateOrNever` once that is evident) it is shown too, as an answer of the least value, once 99% of the answers that
+    come have come; each trial then waits for those asked for before it, and is seen so much later. Where the kernel is
+    fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew, and none
+    before the first. A change that cannot be seen where the policy plays is not seen.
 
     Attributes:
         delta: probability of a false alarm in the whole run.

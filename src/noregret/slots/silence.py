@@ -208,9 +208,8 @@ class Silence(Waits):
         count = len(self._arrivals.told)
         if self._part.answer is None and not count:
             return means.tolist()  # type: ignore[no-any-return]  # an array of floats
-        lowest = self.worth(lowest)
-        low = lowest - charges
-        rise = (self._sum / count if self._part.answer is None else self._part.answer) - lowest
+        low = self.worth(lowest) - charges
+        rise = (self._sum / count if self._part.answer is None else self._part.answer) - self.worth(lowest)
         if rise == 0.0:
             return low.tolist()  # type: ignore[no-any-return]  # likewise
         q = np.clip((means - low) / rise, LEAST, MOST)
@@ -221,6 +220,13 @@ class Silence(Waits):
     def worth(self, lowest: float) -> float:
         """What silence is worth: 0, where all answers are the same yes and no more is known, and they are more."""
         return min(lowest, 0.0) if self._part.minimum is None and self._least == self._most else lowest
+
+    def answer(self) -> float | None:
+        """As is said, or the average of those that came."""
+        if not self.evident or self._part.answer is not None:
+            return self._part.answer if self.evident else None
+        told = len(self._arrivals.told)
+        return self._sum / told if told else None
 
     def _is_evident(self) -> bool:
         """Whether too few old trials were answered at some time, and all answers are one and the same yes."""

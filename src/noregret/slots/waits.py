@@ -79,6 +79,10 @@ class Waits(ABC):
         """What silence is worth, reward units; `lowest` is that of the part (`Pending.lowest`)."""
         return lowest
 
+    def answer(self) -> float | None:
+        """What an answer is worth on average, reward units; None where nobody knows, or silence is no answer."""
+        return None
+
     @abstractmethod
     def copy(self) -> Self:
         """An independent one in the same state."""
