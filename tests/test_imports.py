@@ -98,6 +98,7 @@ ORDER = [
     "slots.waits",
     "slots.pending",
     "slots.silence",
+    "slots.named",
     "slots.penalties",
     "theory.constraint_bounds",
     "theory",

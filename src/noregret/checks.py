@@ -241,8 +241,9 @@ def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "") -> s
     """`value` if it is one of the options, or an error that lists them."""
     known = list(options)
     if not isinstance(value, str) or value not in known:
+        several = "one of " if len(known) > 1 else ""
         raise InvalidInput(
-            f"`{name}` is {shown(value)}: it must be one of {', '.join(map(repr, known))}. {why}".rstrip()
+            f"`{name}` is {shown(value)}: it must be {several}{', '.join(map(repr, known))}. {why}".rstrip()
         )
     return str(value)  # of numpy's strings a plain one
 

@@ -120,7 +120,11 @@ class Record(Sequence[Trial]):
         """The trial meant, whose constraint values are not known; errors if there is none, or they are."""
         trial = self.found(trial_or_number)
         if trial.state == "failed":
-            raise TrialError(f"Trial {trial.number} was told to have failed: its constraint values teach nothing now.")
+            raise TrialError(
+                f"Trial {trial.number} was told to have failed, and nothing is learned from it now; nothing was "
+                "recorded. Usually the trial is not the one that was meant, or failed in its reward alone: tell "
+                "constraint values before `fail`, or correct it by `tell(trial, reward, constraints=..., revise=True)`."
+            )
         if trial.constraints is not None:
             raise TrialError(
                 f"The constraint values of trial {trial.number} were told already ({trial.constraints.tolist()}). "

@@ -17,17 +17,16 @@ from ..errors import InvalidInput, NoRegretWarning
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..search.boxes import PointSearch
-from ..slots.adaptive import EDetector
 from ..slots.base import Part
 from ..slots.constraints import Constraints
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
 from ..slots.explore import Explore
 from ..slots.memory import Memory
+from ..slots.named import chosen_memory, chosen_pending
 from ..slots.objective import Objective, RewardAlone
-from ..slots.pending import Hallucinated, Ignored, Pending
+from ..slots.pending import Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score
-from ..slots.silence import LateOrNever
 from ..widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
 from ..widths.self_normalized import NO_GUESS_WITH_FITS
 from ..widths.series import PowerSeries, Series
@@ -327,22 +326,6 @@ def prior_std(domain: Domain, context: Domain | None, kernel: Kernel) -> float:
         return math.sqrt(float(kernel.arm_variances(domain.points).max()))
     box = enclosing_box(domain, context)
     return math.sqrt(float(kernel.diagonal(np.stack([box.lower, box.upper])).max()))
-
-
-def chosen_pending(pending: str | Pending) -> Pending:
-    """What unanswered trials count as, by name or as a part."""
-    if isinstance(pending, Pending):
-        return pending
-    named = {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()}
-    return named[one_of("pending", pending, named, why="Or give a part, such as `nr.Censored.within(20, minimum=0)`.")]
-
-
-def chosen_memory(memory: str | Memory) -> Memory:
-    """Which trials count, by name or as a part."""
-    if not isinstance(memory, str):
-        return memory  # what is no part is refused by the policy
-    one_of("memory", memory, ["adaptive"], why="Or give a part, such as `nr.SlidingWindow(200)`.")
-    return EDetector()
 
 
 def build(

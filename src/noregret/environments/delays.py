@@ -18,7 +18,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, integer, number
+from ..checks import Array, integer, number, shown
 from ..delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay, amount
 from ..errors import InvalidInput
 
@@ -51,6 +51,7 @@ class SilentNo(Delay):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "threshold", number("threshold", self.threshold))
+        _check_other(self.other)
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
         """Infinity below the threshold."""
@@ -68,6 +69,7 @@ class NeverAnswered(Delay):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "probability", number("probability", self.probability, low=0.0, high=1.0))
+        _check_other(self.other)
 
     def draw(self, rng: np.random.Generator, point: Array, reward: float) -> float:
         """Infinity, or the other delay."""
@@ -129,7 +131,15 @@ class TimeDelay(Delay):
         return amount("seconds(...)", self.seconds(rng, point, reward))
 
 
-def make_delay(delay: Any) -> Delay:
+def _check_other(delay: object) -> None:
+    if not isinstance(delay, Delay | None):
+        raise InvalidInput(
+            f"`other` is {shown(delay)}: it must be a delay of the answers that come, such as `GeometricDelay(3.0)` or "
+            "`FixedDelay(3)`, or None for at once."
+        )
+
+
+def make_delay(delay: Any, *, name: str = "delay") -> Delay:
     """A delay from what a user may give: a part, a number of rounds, a `timedelta`, or a function."""
     if isinstance(delay, Delay):
         return delay
@@ -137,7 +147,7 @@ def make_delay(delay: Any) -> Delay:
         return _Time(delay)
     if callable(delay):
         return _Function(delay)
-    return FixedDelay(delay)
+    return FixedDelay(amount(name, delay))
 
 
 def answer_probability(

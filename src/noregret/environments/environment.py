@@ -117,7 +117,11 @@ class Environment:
         self.delay: Delay | None = None if delay is None else make_delay(delay)
         if constraints is None and constraint_delay is not None:
             raise InvalidInput("`constraint_delay` needs `constraints`, whose values it is about.")
-        self.constraint_delay: Delay | None = None if constraint_delay is None else make_delay(constraint_delay)
+        if constraints is None and not (isinstance(constraint_noise, float | int) and constraint_noise == 0.0):
+            raise InvalidInput("`constraint_noise` needs `constraints`, whose values it is about.")
+        self.constraint_delay: Delay | None = (
+            None if constraint_delay is None else make_delay(constraint_delay, name="constraint_delay")
+        )
         self._reward = Channel("reward", reward, domain=domain, contexts=contexts)
         self._limits = (
             None if constraints is None else Channel("constraints", constraints, domain=domain, contexts=contexts)
@@ -259,5 +263,9 @@ class Environment:
 
             best = search_maximum(values, domain)
         if not np.isfinite(best):
-            raise InvalidInput("No point satisfies all constraints, so there is no best one to measure regret against.")
+            raise InvalidInput(
+                "No point satisfies all constraints, so there is no best one to measure regret against. Usually the "
+                "constraint values do not lie at 0 where they are just met, or have the other sign (satisfied where "
+                "<= 0); under contexts and changes each of them needs a point that satisfies all constraints."
+            )
         return best

@@ -123,6 +123,11 @@ def _rule(text: str) -> Rule:
         bound = math.nan
     if read is None or not math.isfinite(bound):
         raise InvalidInput(f"The constraint {shown(text)} cannot be read. {HOW}")
+    if re.search("[<>=]", read["entry"]):
+        raise InvalidInput(
+            f"The constraint {shown(text)} has several signs, and a text is one limit: make a list of two, "
+            "['latency >= 1', 'latency <= 50']."
+        )
     return Rule(read["entry"], bound, 1.0 if read["sign"] == "<=" else -1.0)
 
 

@@ -19,6 +19,7 @@ from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
 from ..slots.memory import Forever, Memory, RestartOnChange
+from ..slots.named import chosen
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
@@ -167,7 +168,7 @@ class Policy:
         """This policy with other parts, and the whole checked again: `policy.using(memory=nr.SlidingWindow(200))`.
 
         Args:
-            parts: by slot, any of the attributes above but `algorithm`.
+            parts: by slot, any of the attributes above but `algorithm`; `memory` and `pending` by name too.
         """
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))
@@ -175,7 +176,7 @@ class Policy:
             raise InvalidInput(
                 f"A policy has no slot {', '.join(map(repr, unknown))}; its slots are {', '.join(known)}."
             )
-        return replace(self, **parts)
+        return replace(self, **chosen(parts))
 
     def detecting_changes(
         self,

@@ -96,7 +96,8 @@ class Constraints(Part):
         self._check_pending()
         given: Any = self.confidence
         if isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
-            object.__setattr__(self, "confidence", ConstantWidth(value=float(given)))
+            width = number("confidence", given, low=0.0, high=LARGEST_REWARD, why="It multiplies the std.")
+            object.__setattr__(self, "confidence", ConstantWidth(value=width))
         elif not isinstance(given, Confidence | None):
             raise InvalidInput(
                 f"`confidence` is {shown(given)}: it must be a part of `noregret.slots.envelope`, or a number, which "

@@ -27,10 +27,12 @@ class AllOf(Memory):
 
     def __post_init__(self) -> None:
         parts = tuple(self.parts) if isinstance(self.parts, tuple | list) else ()
-        if not parts or not all(isinstance(part, Memory) for part in parts):
+        wrong = [part for part in parts if not isinstance(part, Memory)]
+        if wrong or not parts:
+            what = f"has {shown(wrong[0])}, which is no memory" if wrong else f"is {shown(self.parts)}"
             raise InvalidInput(
-                f"`parts` is {shown(self.parts)}: it must be a tuple of memories, such as "
-                "nr.AllOf((nr.EDetector(), nr.SlidingWindow(200)))."
+                f"`parts` {what}: it must be a tuple of memories, such as nr.AllOf((nr.EDetector(), "
+                'nr.SlidingWindow(200))), where nr.EDetector() is what is called "adaptive" elsewhere.'
             )
         object.__setattr__(self, "parts", parts)
         drifting = [type(part).__name__ for part in parts if part.drift() is not None]

@@ -26,6 +26,7 @@ from ..slots.explore import UniformExploration
 from ..slots.memory import Forever
 from ..slots.objective import Constrained
 from ..slots.penalties import LARGEST
+from .goal import has_channels
 
 FIRST, LAST = 4, 4096  # trials at which a study looks: 4, 16, 64, ... 4,096; with constraints 4, 8, 16, ...
 FEWEST = 4  # answers from which anything is said
@@ -92,10 +93,12 @@ def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]
         return None
     if any(trial.constraints is not None for trial in answered):
         return None
+    of_what = " of the constraints" if has_channels(policy) else ""
     return (
         f"{len(answered)} rewards have been told and none with the constraint values that {policy.algorithm} needs: "
-        "nothing has been learned. Usually `constraints=` was forgotten in `study.tell`. Pass them with every reward "
-        "(`study.add` takes over what there is, with its constraint values), or use a policy without constraints."
+        f"nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them with "
+        "every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
+        "constraints."
     )
 
 
@@ -104,8 +107,8 @@ def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Tria
         return None
     return (
         f"Constraint values are told, but {policy.algorithm} has no constraints: they are recorded and change nothing. "
-        "Usually another policy was meant. Use `gp_ucb_noiseless_constraints` or `gp_ucb_noisy_constraints`, or tell "
-        "rewards alone."
+        "Usually another policy was meant: say `constraints=nr.EveryRound(count=...)`, or one of its relatives, where "
+        "it is made, or tell rewards alone."
     )
 
 

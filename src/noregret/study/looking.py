@@ -80,9 +80,9 @@ class Looking(ABC):
                 `constraints=nr.EveryRound(...)` or one of its relatives.
         """
         most = self.policy.constraint_count if has_channels(self.policy) else 0
-        if channel and most:
+        if type(channel) is not int or (channel and most):  # of other policies it is said that they have none
             why = "It is 0 for the reward, or the number of a constraint, from 1."
-            channel = integer("channel", channel, low=0, high=most, why=why)
+            channel = integer("channel", channel, low=0, high=most or None, why=why)
         envelope = self._envelope(points, context) if channel == 0 else self._limit(channel, points, context)
         return envelope.lower, envelope.upper
 

@@ -1,0 +1,33 @@
+"""Parts that have a name: `memory="adaptive"`, `pending="auto"`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..checks import one_of
+from .adaptive import EDetector
+from .memory import Memory
+from .pending import Hallucinated, Ignored, Pending
+from .silence import LateOrNever
+
+
+def chosen_pending(pending: str | Pending) -> Pending:
+    """What unanswered trials count as, by name or as a part."""
+    if isinstance(pending, Pending):
+        return pending
+    named = {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()}
+    return named[one_of("pending", pending, named, why="Or give a part, such as `nr.Censored.within(20, minimum=0)`.")]
+
+
+def chosen_memory(memory: str | Memory) -> Memory:
+    """Which trials count, by name or as a part."""
+    if not isinstance(memory, str):
+        return memory  # what is no part is refused by the policy
+    one_of("memory", memory, ["adaptive"], why="Or give a part, such as `nr.SlidingWindow(200)`.")
+    return EDetector()
+
+
+def chosen(parts: dict[str, Any]) -> dict[str, Any]:
+    """Parts by slot, and in place of names what they stand for."""
+    named = {"memory": chosen_memory, "pending": chosen_pending}
+    return parts | {slot: named[slot](part) for slot, part in parts.items() if slot in named and isinstance(part, str)}
