@@ -116,6 +116,12 @@ def daily(values):
     return np.array([days[max(day - AVERAGED + 1, 0) : day + 1].mean() for day in range(len(days))])
 
 
+def alarms(noticed, opens):
+    """The first cut after the competitor has opened, if there is one, and all others, which are false alarms."""
+    right = [cut for cut in noticed if cut >= opens][:1]
+    return right, [cut for cut in noticed if cut not in right]
+
+
 def picture(ours, told, fixed_price, path):
     """What a manager wants to see: what it earns, what it gives away, and when it noticed."""
     from matplotlib.figure import Figure
@@ -137,15 +143,24 @@ def picture(ours, told, fixed_price, path):
         ax.axvline(
             len(days) / 2, color="#7a8793", lw=6, alpha=0.3, label="a competitor opens" if ax is earned else None
         )
-        for i, visitor in enumerate(ours.noticed):
-            name = "noticed: the old days count no more" if ax is earned and not i else None
-            ax.axvline(visitor / A_DAY, color="#d1495b", lw=1.4, ls="--", label=name)
+        right, wrong = alarms(ours.noticed, len(ours.profits) // 2)
+        for cuts, style, name in (
+            (right, "--", "noticed: the days before count no more"),
+            (wrong, ":", "a false alarm: the same"),
+        ):
+            for i, visitor in enumerate(cuts):
+                ax.axvline(
+                    visitor / A_DAY, color="#d1495b", lw=1.4, ls=style, label=name if ax is earned and not i else None
+                )
         ax.grid(alpha=0.25, lw=0.6)
         ax.margins(x=0.01)
         ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
     earned.set(
-        ylabel="profit per day", ylim=(0.0, None), title="Prices and discounts for every visitor, learned while selling"
+        ylabel=f"profit per day, average of {AVERAGED} days",
+        ylim=(0.0, None),
+        title="Prices and discounts for every visitor, learned while selling",
     )
+    given.xaxis.get_major_locator().set_params(integer=True)
     given.set(xlabel="day", ylabel="discount per visitor", ylim=(0.0, 2.0 * BUDGET))
     figure.savefig(path, dpi=110)
 
@@ -170,12 +185,12 @@ def main():
             picture(ours, told, old, options.out)
         shares.append(ours.profits[last].mean() / told.profits[last].mean())
         discounts.append(ours.discounts.mean())
-        found = [cut - opens for cut in ours.noticed if cut >= opens]
-        delay, wrong = (found[0], len(ours.noticed) - 1) if found else ("never", len(ours.noticed))
+        right, wrong = alarms(ours.noticed, opens)
+        delay = right[0] - opens if right else "never"
         per_day = [A_DAY * profits[last].mean() for profits in (ours.profits, told.profits, old)]
         print(
-            f"{seed:4d} {per_day[0]:10.0f} {per_day[1]:6.0f} {per_day[2]:26.0f} {100 * shares[-1]:13.1f}% "
-            f"{discounts[-1]:9.3f} {delay!s:>18} {wrong:7d}",
+            f"{seed + 1:4d} {per_day[0]:10.0f} {per_day[1]:6.0f} {per_day[2]:26.0f} {100 * shares[-1]:13.1f}% "
+            f"{discounts[-1]:9.3f} {delay!s:>18} {len(wrong):7d}",
             flush=True,
         )
     off = max(abs(discount / BUDGET - 1.0) for discount in discounts)

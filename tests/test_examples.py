@@ -45,6 +45,12 @@ def test_a_shop_in_which_everything_happens_at_once(tmp_path, monkeypatch, capsy
     assert picture.read_bytes().startswith(PNG)
 
 
+def test_a_cut_before_the_competitor_and_a_second_one_after_are_false_alarms():
+    shop = runpy.run_path(str(EXAMPLES / "everything.py"))
+    assert shop["alarms"]([5, 40, 60], 30) == ([40], [5, 60])
+    assert shop["alarms"]([5], 30) == ([], [5])
+
+
 def test_boosting_tunes_what_counts_and_goes_on_where_it_was(tmp_path, monkeypatch, capsys):
     spec = importlib.util.spec_from_file_location("boosting", EXAMPLES / "boosting.py")
     boosting = importlib.util.module_from_spec(spec)
