@@ -209,11 +209,13 @@ ORDER = [
     "optimize.feasibility",
     "optimize.objective",
     "optimize.limits",
+    "optimize.executors",
     "optimize.opening",
     "optimize.lock",
     "optimize.loop",
     "optimize.result",
     "optimize.progress",
+    "optimize.session",
     "optimize.run",
     "optimize.call",
     "optimize",
@@ -292,7 +294,7 @@ def test_importing_the_package_loads_nothing_heavy():
     script = "import noregret, sys; noregret.Study; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
     heavy = {"matplotlib", "sklearn", "sqlalchemy", "msgspec", "tqdm", "tabulate", "click", "loky", "threadpoolctl"}
-    heavy |= {"optuna", "pandas", "pyarrow"}
+    heavy |= {"optuna", "pandas", "pyarrow", "dask", "distributed"}
     assert heavy & set(loaded) == set()
     script = "import noregret, sys; noregret.Study; print(*[name for name in sys.modules if name.startswith('scipy.')])"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

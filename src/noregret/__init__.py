@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     )
     from .likelihood import log_marginal_likelihood
     from .optimize import Result, maximize, minimize
+    from .optimize.call import run
     from .parameters import Choice, Float, Int
     from .policy.policy import Policy
     from .search.boxes import PointSearch
@@ -169,6 +170,7 @@ _HOME = {
     ],
     "likelihood": ["log_marginal_likelihood"],
     "optimize": ["Result", "maximize", "minimize"],
+    "optimize.call": ["run"],
     "parameters": ["Choice", "Float", "Int"],
     "slots.constraints": ["EveryRound", "OnAverage"],
     "slots.explore": ["CoordinateSearch", "InTurn", "InitialDesign"],
@@ -313,6 +315,7 @@ __all__ = [
     "noisy_constraints_bounds",
     "probability_of_improvement",
     "replicate",
+    "run",
     "simulate",
     "when",
 ]

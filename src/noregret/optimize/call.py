@@ -1,4 +1,4 @@
-"""`maximize` and `minimize`: an objective, what it depends on, and how often it may be tried."""
+"""`maximize` and `minimize`: an objective, what it depends on, and how often; `run`: for a study of yours."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Sequence
 from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
+from ..checks import shown
 from ..domain import Domain
+from ..errors import InvalidInput
 from ..study.goal import AnyPolicy
+from ..study.study import Study
 from .objective import Objective
+from .opening import check_count
 from .result import Result
-from .run import Callback, Constraint, Run
+from .run import Run
+from .session import Callback, Constraint, Session, check_no_context
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -69,9 +74,10 @@ def maximize(
             satisfies. Trials may violate them: it takes such to find out where the border is.
         policy: how to decide, for this very space; `auto(space, budget=trials, constraints=m, ...)` unless given, or
             the one in the storage.
-        executor: evaluates several at once: any `concurrent.futures.Executor`, such as a `ThreadPoolExecutor` or a
-            `ProcessPoolExecutor` (then the objective must be importable). It is not shut down. What is tried depends
-            on the order in which answers come and on nothing else.
+        executor: evaluates several at once: any `concurrent.futures.Executor`, such as a `ThreadPoolExecutor`, a
+            `ProcessPoolExecutor` (then the objective must be importable), or `client.get_executor()` of a cluster of
+            Dask. It is not shut down. What is tried depends on the order in which answers come and on nothing else. An
+            evaluation that the executor cancels is an abandoned trial; where the executor breaks, the run ends.
         in_flight: how many evaluations at once; as many as the executor has workers unless given.
         timeout: seconds that an evaluation may take; then its trial fails with that reason. It runs in a process of its
             own, since nothing else can be ended: what the objective changes in the variables of this program, this
@@ -80,21 +86,18 @@ def maximize(
             run.
         progress: whether to show a progress bar (in a terminal or notebook) and say why trials fail, on stderr.
     """
-    return Run(
-        goal="maximize",
+    session = Session(
         objective=objective,
-        space=space,
         trials=trials,
-        seed=seed,
-        storage=storage,
-        name=name,
         constraints=constraints,
-        policy=policy,
         executor=executor,
         in_flight=in_flight,
         timeout=timeout,
         callbacks=callbacks,
         progress=progress,
+    )
+    return Run(
+        goal="maximize", session=session, space=space, seed=seed, storage=storage, name=name, policy=policy
     ).result()
 
 
@@ -121,19 +124,79 @@ def minimize(
     >>> round(result.best_value, 1)
     1.0
     """
-    return Run(
-        goal="minimize",
+    session = Session(
         objective=objective,
-        space=space,
         trials=trials,
-        seed=seed,
-        storage=storage,
-        name=name,
         constraints=constraints,
-        policy=policy,
         executor=executor,
         in_flight=in_flight,
         timeout=timeout,
         callbacks=callbacks,
         progress=progress,
+    )
+    return Run(
+        goal="minimize", session=session, space=space, seed=seed, storage=storage, name=name, policy=policy
     ).result()
+
+
+def run(
+    study: Study,
+    objective: Objective,
+    *,
+    trials: int,
+    constraints: Constraint = None,
+    executor: Executor | None = None,
+    in_flight: int | None = None,
+    timeout: float | None = None,
+    callbacks: Sequence[Callback] = (),
+    progress: bool = True,
+) -> Result:
+    """Evaluate a study's trials until there are enough: `maximize` for a study that you have made yourself.
+
+    >>> import noregret as nr
+    >>> policy = nr.gp_bucb(nr.Arms.grid(0, 1, 50), nr.SquaredExponential(0.2), noise=0.1)
+    >>> study = nr.Study(policy, goal="minimize")
+    >>> result = nr.run(study, lambda x: (x[0] - 0.3) ** 2, trials=20, progress=False)
+    >>> len(study.trials)
+    20
+
+    Trials that are pending without a lease are taken for those of a run that was stopped, and are evaluated first;
+    those with a lease belong to workers that join by themselves. Of one study in an SQLite file there is one run at a
+    time. Several evaluations at once want a policy that looks at pending trials (`nr.auto(space, parallel=8)`,
+    `nr.gp_bucb`, `policy.using(pending=nr.Hallucinated())`): others mostly ask for the same point again.
+
+    Args:
+        study: whose trials they are; what it is to maximise or minimise is its own affair, as are seed and storage.
+        objective: called with the parameters, or the point, as by `maximize`.
+        trials: how many in all, failed ones and those on record included.
+        constraints: as of `maximize`; where the policy has constraints, unless given, the objective returns
+            (value, [g_1, ..., g_m]), or a dict with the entry "constraints".
+        executor: as of `maximize`, and so are all that follow.
+        in_flight: how many evaluations at once.
+        timeout: seconds that an evaluation may take.
+        callbacks: each is called with (study, trial) after each answer.
+        progress: whether to show a progress bar.
+
+    Raises:
+        InvalidInput: for what makes no sense, or does not fit the study.
+        NoRegretError: where the first ten trials fail, or the executor breaks before any trial has a value.
+    """
+    if not isinstance(study, Study):
+        raise InvalidInput(
+            f"`run` takes a study and then the objective, not {shown(study)}. To have one made: `maximize`."
+        )
+    policy = study.policy
+    check_no_context(policy)
+    session = Session(
+        objective=objective,
+        trials=trials,
+        constraints=constraints if constraints is not None else policy.constraint_count or None,
+        executor=executor,
+        in_flight=in_flight,
+        timeout=timeout,
+        callbacks=callbacks,
+        progress=progress,
+    )
+    session.check(policy.domain)
+    check_count(policy, session.limits)
+    return session.result(study, study.storage)

@@ -5,11 +5,10 @@ A thread cannot: Python has no way to stop one that does not listen, and an obje
 
 from __future__ import annotations
 
-import pickle
 import re
 import threading
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor
+from concurrent.futures import BrokenExecutor
 from typing import Any, final
 from uuid import uuid4
 
@@ -36,24 +35,6 @@ def _ready() -> None:
 
 def _evaluate(at: Any) -> Outcome:
     return _task[0](at)._replace(error=None)  # not every exception can be sent
-
-
-def check_sendable(task: Task, executor: Executor | None) -> None:
-    """Refuse what standard processes cannot be sent: each trial would fail for that, and stay on record."""
-    if executor is None:
-        return
-    from concurrent.futures import ProcessPoolExecutor  # loads multiprocessing, which who has no executor does not need
-
-    if not isinstance(executor, ProcessPoolExecutor):
-        return
-    try:
-        pickle.dumps(task)
-    except Exception as error:  # whatever an object of the user's raises when it is to be sent
-        raise InvalidInput(
-            f"The objective cannot be sent to the processes of `executor` ({exception_text(error)}). Usually it is a "
-            "lambda, is defined inside a function, or uses an open file, connection or lock: define it at the top of a "
-            "module and make what it uses inside it, or take a ThreadPoolExecutor, or loky's processes."
-        ) from error
 
 
 @final

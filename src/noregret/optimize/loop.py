@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import BrokenExecutor, Executor, Future
+from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future
 from queue import SimpleQueue
 from typing import Any, final
+from uuid import uuid4
 
 from ..errors import NoRegretError
 from ..record import Trial
@@ -18,7 +19,8 @@ from ..study.study import Study
 from .answers import Outcome, exception_text
 from .limits import Task
 
-HOPELESS = 10  # trials that fail before one has a value: more would fail for the same reason
+HOPELESS = 10  # trials that fail before one has a value, or are lost one after the other: more would be, too
+CANCELLED = "its evaluation was cancelled"
 
 
 @final
@@ -58,10 +60,13 @@ class Loop:
         self._study, self._task, self._wanted, self._ended = study, task, trials, ended
         self._executor, self._in_flight = executor or ThisThread(), in_flight
         known = list(study.trials)
-        # A run that was stopped left trials pending: the same points are evaluated now, under the same numbers.
-        self._left = deque(trial for trial in known if trial.state == "pending")
+        # A run that was stopped left trials pending: the same points are evaluated now, under the same numbers. What
+        # has a lease belongs to a worker of its own, which answers or loses it.
+        self._left = deque(trial for trial in known if trial.state == "pending" and trial.lease_until is None)
         self._answered = any(trial.state == "observed" for trial in known)
         self._failed = 0  # in this run, before any answer
+        self._lost = 0  # since the last answer
+        self._token = uuid4().hex  # of this run
         self._under_way: dict[Future[Any], Trial] = {}
         self._done: SimpleQueue[Future[Any]] = SimpleQueue()
 
@@ -100,7 +105,8 @@ class Loop:
         else:
             return
         try:
-            future = self._executor.submit(self._task, where(trial))
+            # Dask evaluates what it takes for the same call once; the trials of one point are evaluations of their own.
+            future = self._executor.submit(_evaluated, self._task, where(trial), f"{self._token}-{trial.number}")
         except BrokenExecutor:
             raise
         except RuntimeError as error:
@@ -112,6 +118,9 @@ class Loop:
 
     def _finish(self, future: Future[Any]) -> str | None:
         trial, outcome = self._under_way.pop(future), _outcome(future)
+        if outcome is None:
+            return self._given_up(trial)
+        self._lost = 0
         if outcome.value is not None:
             trial = self._study.tell(trial, outcome.value, constraints=outcome.constraints)
             self._answered = True
@@ -122,6 +131,18 @@ class Loop:
         if not self._answered and self._failed >= HOPELESS:
             raise NoRegretError(nothing_works(self._failed, trial)) from outcome.error
         return reason
+
+    def _given_up(self, trial: Trial) -> str | None:
+        """Nobody evaluates it any more, which says nothing of its point."""
+        reason = self._ended(self._study.abandon(trial, CANCELLED))
+        self._lost += 1
+        if reason is None and self._lost >= HOPELESS:
+            return f"the executor cancelled {self._lost} evaluations one after the other"
+        return reason
+
+
+def _evaluated(task: Task, at: Any, token: str) -> Outcome:  # noqa: ARG001 - by the token calls are told apart
+    return task(at)
 
 
 def where(trial: Trial) -> Any:
@@ -139,14 +160,14 @@ def nothing_works(failed: int, last: Trial) -> str:
     )
 
 
-def _outcome(future: Future[Any]) -> Outcome:
-    """What came of an evaluation; an error that is not the objective's own is a reason too."""
+def _outcome(future: Future[Any]) -> Outcome | None:
+    """What came of an evaluation, None if it was cancelled; an error that is not the objective's own is a reason."""
     error = None if future.cancelled() else future.exception()
     if isinstance(error, BrokenExecutor | KeyboardInterrupt):
         raise error
-    if future.cancelled():
-        return Outcome(reason="its evaluation was cancelled")
-    if error is not None:  # it could not be sent to a worker, or back
+    if future.cancelled() or isinstance(error, CancelledError):
+        return None
+    if error is not None:  # it could not be sent to a worker, or back, or killed one after the other
         return Outcome(reason=exception_text(error), error=error)
     outcome: Outcome = future.result()
     return outcome

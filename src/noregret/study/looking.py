@@ -26,6 +26,8 @@ from .kept import Kept
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ..storage import Storage
+
 
 class Looking(ABC):
     """The part of a study that looks: after every answer, at what is known."""
@@ -43,6 +45,11 @@ class Looking(ABC):
         with kept.lock:
             kept.sync()
             return kept.record
+
+    @property
+    def storage(self) -> Storage | None:
+        """Where the record is; None where it is in memory alone."""
+        return None if self._kept.place is None else self._kept.place.storage
 
     def to_pandas(self) -> pd.DataFrame:
         """All trials as a table, a row each: columns "parameters.NAME" (or "point.0", ...), "reward", and so on."""
