@@ -55,6 +55,8 @@ class Bar:
         self._take(trial)
         if trial.state == "failed":
             self.say(f"trial {trial.number} failed: {trial.reason}")
+        elif trial.state == "abandoned" and trial.abandoned is not None:
+            self.say(f"trial {trial.number} was abandoned: {trial.abandoned.reason}")
         self._refresh()
 
     def _take(self, trial: Trial) -> None:

@@ -18,6 +18,8 @@ from ..study.study import Study
 if TYPE_CHECKING:
     import pandas as pd
 
+STATES = ("failed", "abandoned", "pending")  # that are worth mentioning
+
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
@@ -91,9 +93,10 @@ class Result:
     def history(self) -> list[dict[str, Any]]:
         """What happened, a dict for each trial in the order of asking, with the same entries everywhere.
 
-        `number` (from 0), `state` ("observed", "failed", or "pending" where the run was stopped), `value` (or None),
-        `reason` of a failure (or None), `seconds` from question to answer (or None), `parameters` (a dict, None where
-        the domain has no named ones), `point` (a list of d numbers, as the kernel sees it). Under constraints, too:
+        `number` (from 0), `state` ("observed", "failed", "abandoned" where the executor cancelled it, or "pending"
+        where the run was stopped), `value` (or None), `reason` why it failed or was abandoned (or None), `seconds` from
+        question to answer (or None), `parameters` (a dict, None where the domain has no named ones), `point` (a list of
+        d numbers, as the kernel sees it). Under constraints, too:
         `constraints` (a list of m numbers, or None), `feasible` (True, False, or None).
         """
         rows = [_row(trial) for trial in self.trials]
@@ -140,7 +143,7 @@ class Result:
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self.trials]
-        counts = [f"{len(states)} trials"] + [f"{states.count(s)} {s}" for s in ("failed", "pending") if s in states]
+        counts = [f"{len(states)} trials"] + [f"{states.count(s)} {s}" for s in STATES if s in states]
         lines = [f"Result of {self.study.name!r} ({self.study.goal}): {', '.join(counts)}"]
         best = self._best()
         if best is not None:
@@ -205,11 +208,12 @@ def _place(trial: Trial) -> str:
 
 
 def _row(trial: Trial) -> dict[str, Any]:
+    gone = None if trial.abandoned is None else trial.abandoned.reason
     return {
         "number": trial.number,
         "state": trial.state,
         "value": trial.reward,
-        "reason": trial.reason,
+        "reason": gone if trial.state == "abandoned" else trial.reason,
         "seconds": None if trial.told_at is None else trial.told_at - trial.asked_at,
         "parameters": trial.parameters,
         "point": trial.point.tolist(),
