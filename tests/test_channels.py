@@ -306,6 +306,21 @@ def test_that_nothing_can_satisfy_the_constraints_is_said_with_its_confidence():
     assert unproved.infeasible() == 0.0
 
 
+def test_between_the_points_of_a_box_that_were_looked_at_nothing_is_said():
+    box = nr.Box([0.0], [1.0])
+    made = nr.igp_ucb(
+        box, KERNEL, noise=NOISE, norm_bound=1.0, information_gain="realised", constraints=nr.EveryRound()
+    )
+    study = nr.Study(made, seed=0)
+
+    def tell():
+        for place in np.linspace(0.0, 1.0, 60):
+            study.add([place], 0.0, constraints=[40.0])
+
+    with pytest.warns(nr.NoRegretWarning, match="No point that was looked at can satisfy .* at all candidates"):
+        tell()
+
+
 def test_under_constraints_a_pending_trial_moves_the_variance_of_each_channel_alone():
     made = nr.gp_ucb_sdf(
         ARMS, KERNEL, noise=NOISE, window=5, minimum=-2.0, prior_mean=0.0, constraints=nr.EveryRound(confidence=2.0)

@@ -53,7 +53,8 @@ class Safe(Constraints):
     Attributes:
         start: points `(k, d)` that satisfy all constraints, whatever the context, for sure.
         certificate: "posterior" or "bounds".
-        delta: probability that a run may violate anything; of certificate="posterior". A cut of the memory begins anew.
+        delta: probability that a run may violate anything; of certificate="posterior". A cut of the memory begins anew,
+            and under a window what was first played before it counts no more: delta is then for as long as that.
     """
 
     start: tuple[tuple[float, ...], ...]

@@ -20,6 +20,7 @@ import numpy as np
 from ..algorithms.common import prior_std
 from ..baselines.scripted import ScriptedPolicy
 from ..checks import Array
+from ..domain import Arms, Domain
 from ..policy.policy import Policy
 from ..record import Trial
 from ..slots.explore import UniformExploration
@@ -75,16 +76,20 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
 
 
-def infeasible_sentence(sure: float) -> str:
+def infeasible_sentence(sure: float, domain: Domain) -> str:
     """That no point may satisfy the constraints.
 
     Args:
         sure: the probability of it, at least.
+        domain: of the study; what lies between the points of a continuous one that were looked at is not known.
     """
+    finite = isinstance(domain, Arms)
+    which = "" if finite else " that was looked at"
+    where = "everywhere" if finite else "at all candidates of the search and all points tried"
     return (
-        f"No point can satisfy all constraints, with probability at least {sure:.3g}: everywhere some lower bound is "
-        "above 0. What may violate least is played. Usually the constraint values do not lie at 0 where they are just "
-        "met, or have the other sign: see `study.bounds(points, channel=1)`."
+        f"No point{which} can satisfy all constraints, with probability at least {sure:.3g}: {where} some lower bound "
+        "is above 0. What may violate least is played. Usually the constraint values do not lie at 0 where they are "
+        "just met, or have the other sign: see `study.bounds(points, channel=1)`."
     )
 
 

@@ -371,7 +371,8 @@ class Study(Looking):
             found = cautions(self.policy, trials, self._state.multipliers)
             if has_channels(self.policy) and self.policy.context is None:
                 sure = self._look().infeasible(None)
-                found |= {"infeasible": infeasible_sentence(sure)} if sure else {}  # bounds that prove nothing may err
+                if sure:  # bounds that prove nothing may err
+                    found["infeasible"] = infeasible_sentence(sure, self.policy.domain)
         self._warn(found, stacklevel=4)
 
     def _warn(self, found: Mapping[str, str], *, stacklevel: int) -> None:
