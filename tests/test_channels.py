@@ -314,7 +314,7 @@ def test_between_the_points_of_a_box_that_were_looked_at_nothing_is_said():
     study = nr.Study(made, seed=0)
 
     def tell():
-        for place in np.linspace(0.0, 1.0, 60):
+        for place in np.linspace(0.0, 1.0, 64):
             study.add([place], 0.0, constraints=[40.0])
 
     with pytest.warns(nr.NoRegretWarning, match="No point that was looked at can satisfy .* at all candidates"):
