@@ -220,6 +220,25 @@ def test_the_best_point_of_a_context_under_constraints():
         study.best(context=[2.0])
 
 
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.parametrize("contexts", [nr.Arms([0.0, 0.1, 0.9, 1.0]), nr.Box([0.0], [1.0])], ids=["table", "box"])
+def test_where_constraints_are_learned_a_point_may_be_best_under_a_context_it_was_not_tried_in(contexts, goal):
+    kernel = nr.SquaredExponential([0.5, 0.2])
+    policy = nr.gp_ucb(ARMS, kernel, noise=0.1, context=contexts, constraints=nr.EveryRound())
+    study, sign = nr.Study(policy, goal=goal), 1.0 if goal == "maximize" else -1.0
+    study.add(ARMS.points[1], sign * 2.0, context=[0.0], constraints=[-1.0])
+    study.add(ARMS.points[9], sign * 1.0, context=[0.1], constraints=[-1.0])
+    study.add(ARMS.points[9], sign * 1.0, context=[1.0], constraints=[-1.0])
+    assert study.best(context=[0.1]).arm == 1  # there the only trial was of arm 9
+    study.add(ARMS.points[1], sign * 2.0, context=[1.0], constraints=[1.0])
+    assert study.best(context=[0.1]).arm == study.best(context=[0.0]).arm == 1
+    assert study.best(context=[0.9]).arm == study.best(context=[1.0]).arm == 9
+    study.add(ARMS.points[1], sign * 2.0, context=[0.1], constraints=[0.01])
+    assert study.predict(ARMS.points[[1, 9]], context=[0.1])[0] @ [sign, -sign] > 0.0
+    assert study.bounds(ARMS.points[[1]], context=[0.1], channel=1)[0] < 0.0
+    assert study.best(context=[0.1]).arm == 9  # arm 1 was told to violate there
+
+
 @pytest.mark.parametrize("as_arms", [True, False])
 def test_named_contexts_are_shown_decoded(as_arms, tmp_path):
     space = nr.Space(hour=nr.Int(0, 23), device=nr.Choice("phone", "desk"))

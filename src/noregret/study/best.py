@@ -10,7 +10,7 @@ from ..checks import Array
 from ..errors import TrialError
 from ..record import Trial
 from ..slots.objective import satisfying
-from .goal import AnyPolicy, AnyState, Goal
+from .goal import AnyPolicy, AnyState, Goal, has_channels
 
 
 def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:
@@ -24,12 +24,15 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
         context: under which the best is wanted, `(c,)`, or None.
     """
     answered = _answered(state, trials)
-    if policy.constraint_count:
+    elsewhere = [] if context is None or not has_channels(policy) else _learned_to_satisfy(state, answered, context)
+    if elsewhere:
+        answered = elsewhere
+    elif policy.constraint_count:
         answered = satisfying(answered if context is None else _under(context, answered))
         inside = state.inside(answered)  # one noisy value is not the whole truth
         if inside is not None and inside.any():
             answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
-    if context is None or policy.constraint_count:
+    if context is None or (policy.constraint_count and not elsewhere):
         means = state.answered_means(answered)
     else:
         means = state.envelope(np.array([trial.point for trial in answered]), context).mean
@@ -63,6 +66,26 @@ def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
         if not answered:
             raise TrialError(f"No trial has been answered since the restart at round {since}, so none is best.")
     return answered
+
+
+def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array) -> list[Trial]:
+    """Trials that satisfied all constraints as told, and whose points do so under another context as far as is known.
+
+    That is in the posterior mean of each; at no such point anything was told to be violated under this very context.
+    """
+    told = satisfying(trials)
+    points = np.array([trial.point for trial in told])
+    count = len(told[0].constraints) if told[0].constraints is not None else 0
+    worst = np.max([state.limit(j + 1, points, context).mean for j in range(count)], axis=0)
+    broken = {
+        trial.point.tobytes()
+        for trial in trials
+        if trial.context is not None and np.array_equal(trial.context, context)
+        if trial.constraints is not None and trial.constraints.max() > 0.0
+    }
+    return [
+        trial for trial, mean in zip(told, worst, strict=True) if mean <= 0.0 and trial.point.tobytes() not in broken
+    ]
 
 
 def _under(context: Array, trials: list[Trial]) -> list[Trial]:

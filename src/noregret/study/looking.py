@@ -130,7 +130,8 @@ class Looking(ABC):
 
         Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
         counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
-        With `context`, of the trials of that very context: what a violation is elsewhere is not learned.
+        With `context`, of those whose points satisfy them there in the posterior mean too; under multipliers, and where
+        there are none, of the trials of that very context.
         """
         seen = None if context is None else self._given.context(context)
         with self._kept.lock:
