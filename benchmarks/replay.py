@@ -1,17 +1,22 @@
-"""Durability: studies killed with SIGKILL at random rounds, again and again, against uninterrupted ones.
+"""Durability: studies whose workers are killed with SIGKILL at random moments, again and again, on both databases.
 
     python benchmarks/replay.py
 
-Each study lives in an SQLite file and is worked on by a process that is killed after a random time and started anew
-until the study has all its rounds. Its trials must equal, arm for arm and bit for bit, those of a run in memory.
+Each study is worked on by 1 to 8 processes; each is killed after a random time, from before the database is made on,
+and started anew, until the study has all its rounds. Then no number was given twice, every reward that a `tell`
+returned from is on record, and the study opens again and repeats its decisions; with one worker its trials equal, arm
+for arm and bit for bit, those of an uninterrupted run in memory.
 """
 
 import argparse
+import contextlib
+import json
 import random
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -19,7 +24,10 @@ import numpy as np
 
 import noregret as nr
 
-ROUNDS = 60
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from tests.postgres import Server
+
+ROUNDS = 40
 
 
 def policy(seed):
@@ -27,7 +35,7 @@ def policy(seed):
     if seed % 2:
         square = np.stack(np.meshgrid(*[np.linspace(0, 1, 16)] * 2), axis=-1).reshape(-1, 2)
         return nr.gp_ucb(nr.Arms(square), nr.Matern(1.5, 0.2), noise=0.1, scale=0.2)
-    return nr.gp_ucb(nr.Arms.grid(0, 1, 200), nr.SquaredExponential(0.1), noise=0.1, scale=0.2)
+    return nr.gp_bucb(nr.Arms.grid(0, 1, 200), nr.SquaredExponential(0.1), noise=0.1)
 
 
 def reward(seed, trial):
@@ -35,59 +43,129 @@ def reward(seed, trial):
     return float(np.sin(7 * trial.point).sum() + noise)
 
 
-def work(study, seed):
-    for trial in [trial for trial in study.trials if trial.state == "pending"]:
-        study.tell(trial, reward(seed, trial))
+def work(url, seed, alone):
+    """Ask and tell; what it says of a number has been recorded."""
+    print(json.dumps(["started"]), flush=True)
+    study = nr.Study(policy(seed), seed=seed, storage=url)
+    if alone:  # what was open when the last process died is answered first
+        for trial in [trial for trial in study.trials if trial.state == "pending"]:
+            study.tell(trial, reward(seed, trial))
     while len(study.trials) < ROUNDS:
         trial = study.ask()
+        print(json.dumps(["asked", trial.number]), flush=True)
         study.tell(trial, reward(seed, trial))
-        print(trial.number, flush=True)
+        print(json.dumps(["told", trial.number]), flush=True)
 
 
-def kill_at_random(url, seed, luck):
-    """Run the worker until the study is complete, killing it on the way; returns how often."""
-    kills, progress = 0, -1
-    while True:
-        worker = subprocess.Popen(
-            [sys.executable, __file__, "--work", url, str(seed)], stdout=subprocess.PIPE, text=True
+class Worker:
+    """A process, and when it is to be killed."""
+
+    def __init__(self, url, seed, alone, luck):
+        command = [sys.executable, __file__, "--work", url, str(seed), str(int(alone))]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        self.said, self._luck = [], luck
+        self._thread = threading.Thread(target=self._follow)
+        self._thread.start()
+
+    def _follow(self):
+        """Read what it says, and kill it on the way."""
+        early = self._luck.random() < 0.25  # while the database is made, or the study is opened
+        last, pause = (
+            1 if early else self._luck.randint(2, ROUNDS // 2),
+            self._luck.uniform(0.0, 0.4 if early else 0.02),
         )
-        last = progress + luck.randint(1, ROUNDS // 2)
-        for line in worker.stdout:
-            progress = int(line)
-            if progress >= last and progress < ROUNDS - 1:
-                time.sleep(luck.uniform(0, 0.02))  # anywhere between two rounds, or in the middle of a write
-                worker.send_signal(signal.SIGKILL)
-                break
-        worker.stdout.close()
-        if worker.wait() == 0:
-            return kills
-        kills += 1
+        for line in self.process.stdout:
+            if line.endswith("\n"):
+                self.said.append(json.loads(line))
+            if len(self.said) == last:
+                time.sleep(pause)
+                self.process.send_signal(signal.SIGKILL)
+        self.process.stdout.close()
+
+    def end(self):
+        """What it said, and whether it was killed."""
+        self._thread.join()
+        code = self.process.wait()
+        if code not in (0, -signal.SIGKILL):
+            raise RuntimeError(f"a worker ended with {code}")
+        return self.said, code != 0
+
+
+def attack(url, seed, workers, luck):
+    """Until the study is complete; gives what workers said, and how many were killed."""
+    said, kills = [], 0
+    while True:
+        running = [Worker(url, seed, workers == 1, random.Random(luck.random())) for _ in range(workers)]
+        for worker in running:
+            facts, killed = worker.end()
+            said, kills = said + facts, kills + killed
+        # It may have been killed before there was a study.
+        with contextlib.suppress(nr.InvalidInput), nr.Study.open(storage=url) as study:
+            if len(study.trials) >= ROUNDS:
+                return said, kills
+
+
+def verdict(url, seed, workers, said):
+    """What is wrong, in words."""
+    study = nr.Study.open(storage=url)
+    study.quiet = True
+    if workers == 1:
+        for trial in [trial for trial in study.trials if trial.state == "pending"]:
+            study.tell(trial, reward(seed, trial))
+    trials = list(study.trials)
+    numbers = [fact[1] for fact in said if fact[0] == "asked"]
+    if len(numbers) != len(set(numbers)):
+        return "a number was given twice"
+    for number in [fact[1] for fact in said if fact[0] == "told"]:
+        if trials[number].reward != reward(seed, trials[number]):
+            return f"the reward of trial {number} is lost"
+    if [trial.number for trial in trials] != list(range(len(trials))):
+        return "numbers have gaps"
+    if not study.explain(len(trials) - 1).repeated:
+        return "the last decision is not repeated"
+    if workers == 1:
+        straight = nr.Study(policy(seed), seed=seed)
+        straight.quiet = True
+        for _ in range(len(trials)):
+            trial = straight.ask()
+            straight.tell(trial, reward(seed, trial))
+        same = [(t.arm, t.reward) for t in trials] == [(t.arm, t.reward) for t in straight.trials]
+        if not (same and np.array_equal(study.predict(), straight.predict())):
+            return "it is not the uninterrupted study"
+    study.close()
+    return None
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--studies", type=int, default=100)
-    parser.add_argument("--work", nargs=2, metavar=("URL", "SEED"), help=argparse.SUPPRESS)
+    parser.add_argument("--studies", type=int, default=40, help="on each database")
+    parser.add_argument("--kills", type=int, default=300, help="after which no further study is begun")
+    parser.add_argument("--workers", type=int, default=8, help="at most")
+    parser.add_argument("--work", nargs=3, metavar=("URL", "SEED", "ALONE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
-        url, seed = options.work[0], int(options.work[1])
-        work(nr.Study(policy(seed), seed=seed, storage=url), seed)
+        work(options.work[0], int(options.work[1]), options.work[2] == "1")
         return
-    identical = kills = 0
-    with tempfile.TemporaryDirectory() as folder:
-        for seed in range(options.studies):
-            url = f"sqlite:///{Path(folder) / f'{seed}.db'}"
-            kills += kill_at_random(url, seed, random.Random(seed))
-            straight = nr.Study(policy(seed), seed=seed)
-            for _ in range(ROUNDS):
-                trial = straight.ask()
-                straight.tell(trial, reward(seed, trial))
-            stored = nr.Study.open(storage=url)
-            same = [(t.arm, t.reward) for t in stored.trials] == [(t.arm, t.reward) for t in straight.trials]
-            identical += same and np.array_equal(stored.predict(), straight.predict())
-            print(f"\r{seed + 1} studies, {kills} kills, {identical} identical", end="", flush=True)
-    print(f"\n{identical} of {options.studies} studies identical after {kills} kills")
-    sys.exit(identical != options.studies)
+    wrong = []
+    with tempfile.TemporaryDirectory() as folder, Server() as server:
+        for kind in ("SQLite", "PostgreSQL"):
+            kills = done = 0
+            for seed in range(options.studies):
+                if kills >= options.kills:
+                    break
+                luck = random.Random(seed)
+                workers = 1 + seed % options.workers
+                url = f"sqlite:///{folder}/{seed}.db" if kind == "SQLite" else server.url()
+                said, more = attack(url, seed, workers, luck)
+                kills, done = kills + more, done + 1
+                problem = verdict(url, seed, workers, said)
+                wrong += [f"{kind}, study {seed}, {workers} workers: {problem}"] if problem else []
+                print(f"\r{kind}: {done} studies, {kills} kills, {len(wrong)} wrong", end="", flush=True)
+            print(
+                f"\r{kind}: {done} studies of 1 to {options.workers} workers survived {kills} kills, {len(wrong)} wrong"
+            )
+    print("\n".join(wrong) or "no answer was lost, no number given twice, every study opened again")
+    sys.exit(bool(wrong))
 
 
 if __name__ == "__main__":

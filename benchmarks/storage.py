@@ -94,7 +94,9 @@ def filled(url, policy, count, name="study"):
 def clients(url, count, each):
     """Ask and tell pairs a second of several processes on one study, all of them at work."""
     command = [sys.executable, __file__, "--client", url, str(each)]
-    workers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+    workers = [
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(count)
+    ]
     for worker in workers:
         worker.stdout.readline()
     start = time.perf_counter()
@@ -201,7 +203,9 @@ def main():
         rows, commits, pair, theirs = on_files(folder, options)
         rows += on_a_server(options, commits)
         print(tabulate(rows, ["", "CPU ms", "wall ms", "commits", "a second"], floatfmt=".3g"))
-        print(f"\nSQLite: {pair / commits:.2f} commits for an ask and a tell; {theirs / pair:.1f} times Optuna's throughput")
+        print(
+            f"\nSQLite: an ask and a tell in {pair / commits:.2f} commits; {theirs / pair:.1f} times Optuna's throughput"
+        )
         short, long = growth(folder, options)
         print(f"ask + tell, CPU: {short:.3f} ms with 100 trials, {long:.3f} ms with {options.long}: {long / short:.2f}")
         cpu, wall = opening(f"sqlite:///{folder}/long.db")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, final
 
 import sqlalchemy as sql
@@ -25,6 +25,11 @@ SCHEMES = ("postgresql:", "postgresql+psycopg:", "postgres:")
 PREFIX = "noregret_"
 MARK = f"{PREFIX}format"  # a table of one row, with the format
 KEY = 0x6E726774  # "nrgt": of the lock under which tables are made
+# Settings end with the transaction. `lock_timeout` is of a wait for another writer.
+BEGIN = f"BEGIN; SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'"
+BEGIN_WRITING = f"{BEGIN}; SET LOCAL synchronous_commit = off"
+FLUSH = "SELECT pg_logical_emit_message(true, 'noregret', '')"  # a record of its own, committed as the server is set to
+COMMIT_AND_FLUSH = f"COMMIT; {FLUSH}"
 CONNECT_SECONDS = 10  # how long to wait for a server that does not answer
 
 
@@ -40,7 +45,7 @@ class Server(Database):
         try:
             parsed = sql.make_url(url).set(drivername="postgresql+psycopg")
             self.engine = sql.create_engine(
-                parsed, isolation_level="READ COMMITTED", pool_size=5, max_overflow=100, connect_args=_options(parsed)
+                parsed, isolation_level="AUTOCOMMIT", pool_size=5, max_overflow=100, connect_args=_options(parsed)
             )
         except (exc.ArgumentError, ValueError) as error:
             raise InvalidInput(
@@ -51,26 +56,40 @@ class Server(Database):
             raise MissingExtra(
                 f"PostgreSQL needs psycopg, which is not here ({error}): pip install 'noregret[postgresql]'."
             ) from error
+        sql.event.listen(self.engine, "connect", lambda _, record: record.info.update(fresh=True))
         self.url = parsed.render_as_string(hide_password=True)
         self.place = parsed.render_as_string(hide_password=False)
         self.tables = TABLES
         self._process = os.getpid()
+        self._can_flush: bool | None = None
         weakref.finalize(self, self.engine.dispose)
 
     @contextmanager
-    def transaction(self, *, write: bool) -> Iterator[sql.Connection]:  # noqa: ARG002 - studies are locked by row
-        """See `Database`; a writer locks the rows that it reads for it."""
+    def transaction(self, *, write: bool) -> Iterator[sql.Connection]:
+        """See `Database`; a writer locks the rows that it reads for it.
+
+        A commit that waits for the disk holds its locks meanwhile, so that writers to one study would wait for one
+        another's disk. Instead a writer commits without waiting, which gives the lock away, and then waits for a flush
+        of all that was written so far, which the server does for many at once. What comes later in the log, others'
+        events that build on this one included, cannot reach the disk before it.
+        """
         if self._process != os.getpid():
             self.engine.dispose(close=False)  # connections of the process that this one was forked from
             self._process = os.getpid()
         driver: Any = self.engine.dialect.dbapi
+        flushed = write and self._flushes(driver)
         try:
-            connection = self._begun()
+            connection, cursor = self._begun(BEGIN_WRITING if flushed else BEGIN, driver)
             try:
                 yield connection
-                connection.commit()  # if SQLAlchemy had a part in it
-                connection.connection.commit()
+                cursor.execute(COMMIT_AND_FLUSH if flushed else "COMMIT")
+            except BaseException:
+                with suppress(driver.Error):  # a connection that is lost has none
+                    cursor.execute("ROLLBACK")
+                raise
             finally:
+                if connection.connection.dbapi_connection.closed:
+                    connection.invalidate()
                 connection.close()
         except (exc.DBAPIError, driver.Error) as error:
             own = error.orig if isinstance(error, exc.DBAPIError) else error
@@ -80,18 +99,33 @@ class Server(Database):
                 f"The storage {self.url} could not be used: {cause}. {_remedy(cause, lost=lost)}"
             ) from error
 
-    def _begun(self) -> sql.Connection:
-        """A connection that answers: one that the server has closed meanwhile is replaced, and all kept with it."""
-        connection = self.engine.connect()
-        try:
-            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'")
-        except exc.DBAPIError as error:
-            connection.close()
-            if not error.connection_invalidated:
-                raise
+    def _begun(self, how: str, driver: Any) -> tuple[Any, Any]:
+        """A connection that answers, in a transaction: those that the server has closed meanwhile are thrown away."""
+        while True:
             connection = self.engine.connect()
-            connection.exec_driver_sql(f"SET LOCAL lock_timeout = '{LOCK_SECONDS:.0f}s'")
-        return connection
+            cursor = connection.connection.cursor()
+            try:
+                cursor.execute(how)
+            except driver.OperationalError:
+                fresh = connection.info.pop("fresh", False)
+                connection.invalidate()
+                connection.close()
+                if fresh:
+                    raise
+            else:
+                connection.info.pop("fresh", None)
+                return connection, cursor
+
+    def _flushes(self, driver: Any) -> bool:
+        """Whether the server lets us write the record that is flushed; found out once."""
+        if self._can_flush is None:
+            with self.transaction(write=False) as connection:
+                try:
+                    connection.connection.cursor().execute(FLUSH)
+                    self._can_flush = True
+                except driver.ProgrammingError:
+                    self._can_flush = False
+        return self._can_flush
 
     def close(self) -> None:
         """See `Database`."""
