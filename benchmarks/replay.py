@@ -105,6 +105,17 @@ def attack(url, seed, workers, luck):
                 return said, kills
 
 
+def is_straight(study, seed):
+    """Whether it is, bit for bit, a study in memory that nobody interrupted."""
+    straight, trials = nr.Study(policy(seed), seed=seed), study.trials
+    straight.quiet = True
+    for _ in range(len(trials)):
+        trial = straight.ask()
+        straight.tell(trial, reward(seed, trial))
+    same = [(t.arm, t.reward) for t in trials] == [(t.arm, t.reward) for t in straight.trials]
+    return same and np.array_equal(study.predict(), straight.predict())
+
+
 def verdict(url, seed, workers, said):
     """What is wrong, in words."""
     study = nr.Study.open(storage=url)
@@ -123,15 +134,8 @@ def verdict(url, seed, workers, said):
         return "numbers have gaps"
     if not study.explain(len(trials) - 1).repeated:
         return "the last decision is not repeated"
-    if workers == 1:
-        straight = nr.Study(policy(seed), seed=seed)
-        straight.quiet = True
-        for _ in range(len(trials)):
-            trial = straight.ask()
-            straight.tell(trial, reward(seed, trial))
-        same = [(t.arm, t.reward) for t in trials] == [(t.arm, t.reward) for t in straight.trials]
-        if not (same and np.array_equal(study.predict(), straight.predict())):
-            return "it is not the uninterrupted study"
+    if workers == 1 and not is_straight(study, seed):
+        return "it is not the uninterrupted study"
     study.close()
     return None
 

@@ -203,9 +203,8 @@ def main():
         rows, commits, pair, theirs = on_files(folder, options)
         rows += on_a_server(options, commits)
         print(tabulate(rows, ["", "CPU ms", "wall ms", "commits", "a second"], floatfmt=".3g"))
-        print(
-            f"\nSQLite: an ask and a tell in {pair / commits:.2f} commits; {theirs / pair:.1f} times Optuna's throughput"
-        )
+        print(f"\nSQLite: an ask and a tell in {pair / commits:.2f} commits;", end=" ")
+        print(f"{theirs / pair:.1f} times Optuna's throughput")
         short, long = growth(folder, options)
         print(f"ask + tell, CPU: {short:.3f} ms with 100 trials, {long:.3f} ms with {options.long}: {long / short:.2f}")
         cpu, wall = opening(f"sqlite:///{folder}/long.db")

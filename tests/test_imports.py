@@ -41,6 +41,7 @@ ORDER = [
     "posterior.features",
     "posterior.played",
     "posterior.triangle",
+    "posterior.ahead",
     "posterior.drifting",
     "posterior.bank",
     "posterior.retraced",

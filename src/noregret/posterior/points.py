@@ -24,6 +24,7 @@ import numpy.typing as npt
 from ..checks import Array, finite_array, number, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel
+from .ahead import Ahead
 from .factorization import covariance_root
 from .protocol import LEAST_REGULARIZATION, RevisablePosterior
 from .triangle import GrowingTriangle, Rotations
@@ -70,6 +71,7 @@ class PointPosterior(RevisablePosterior):
         self._half = np.zeros(FIRST_ROOM)
         self._half_known = 0  # leading entries of `_half` that are up to date
         self._weights: Array | None = None
+        self._ahead: Ahead | None = None
 
     @property
     def rank(self) -> int:
@@ -151,7 +153,9 @@ class PointPosterior(RevisablePosterior):
         for start in range(0, len(X), TOGETHER):
             some = X[start : start + TOGETHER]
             n, m = self.rank, len(some)
-            rows = self._factor.solve(self.kernel(self.points, some))
+            cross = self.kernel(self.points, some)
+            top = None if self._ahead is None or m > 1 else self._ahead.top(self._factor, self.points, some, cross)
+            rows = self._factor.solve(cross, top)
             residual = self.kernel(some, some) - rows.T @ rows
             self._make_room(n + m)
             self._factor.extend(rows.T, residual, self.regularization / plays[start : start + TOGETHER])
@@ -160,8 +164,13 @@ class PointPosterior(RevisablePosterior):
                 array[n : n + m] = 0
             self._position.update((x.tobytes(), n + j) for j, x in enumerate(some))
 
+    def foresee(self, points: Array) -> None:
+        """These rows `(m, d)` are about to come one by one, in this order: the same follows, sooner."""
+        self._ahead = Ahead(self.kernel, points) if len(points) else None
+
     def _drop(self, i: int) -> None:
         n = self.rank
+        self._ahead = None
         self.removals += 1
         del self._position[self._points[i].tobytes()]
         self._factor.remove(i)
@@ -173,6 +182,7 @@ class PointPosterior(RevisablePosterior):
         self._outdated(i)
 
     def _changed(self, rotations: Rotations) -> None:
+        self._ahead = None
         self.rotations.append(rotations)
         if len(self.rotations) > MOST_ROTATIONS:  # nobody follows them, or not closely
             self.rotations.clear()
@@ -338,7 +348,7 @@ class PointPosterior(RevisablePosterior):
         other = PointPosterior.__new__(PointPosterior)
         other.__dict__.update(self.__dict__)
         other._position, other._factor = self._position.copy(), self._factor.copy()
-        other.rotations = self.rotations.copy()
+        other.rotations, other._ahead = self.rotations.copy(), None
         for name in ("_points", "_plays", "_average", "_scatter", "_half"):
             setattr(other, name, getattr(self, name).copy())
         return other

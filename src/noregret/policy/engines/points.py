@@ -109,6 +109,10 @@ class PointEngine(Engine[PointBelief]):
         """All at once."""
         belief.put_all(np.array(cells), values)
 
+    def foresee(self, belief: PointBelief, asked: list[Trial], told: list[Trial]) -> None:
+        """Have the factor read for several of them at once."""
+        belief.foresee(*(np.array([self.entry(trial) for trial in trials]) for trials in (asked, told)))
+
     @with_one_thread
     def fill(self, belief: PointBelief, cells: list[Array], values: list[float | None]) -> None:
         """All at once."""
