@@ -105,3 +105,11 @@ def test_what_is_said_of_constraint_values_is_true_of_constraints_with_posterior
     multipliers = nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=0.1, norm_bound=1.0, epoch=4, epochs=4)
     assert "nothing has been learned. " in warnings_of(nr.Study(multipliers, seed=0), constraints=None)
     assert "say `constraints=nr.EveryRound(count=...)`" in warnings_of(nr.Study(policy(), seed=0), constraints=[0.1])
+
+
+@pytest.mark.parametrize("answers", [3, None, "ab", {"trial": 0, "reward": 1.0}])
+def test_many_answers_are_a_list(answers):
+    study = nr.Study(policy(), seed=0)
+    study.ask()
+    with pytest.raises(nr.InvalidInput, match=r"`answers` is .*: it must be a list"):
+        study.tell_many(answers)

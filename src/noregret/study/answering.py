@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -135,6 +135,16 @@ def told_of(given: Given, trial: Any, reward: Any, constraints: Any) -> Told:
         return Told(trial, None, given.constraints(constraints))
     g = None if constraints is None else given.constraints(constraints)
     return Told(trial, given.reward(reward), g)
+
+
+def told_by_each(given: Given, answers: object) -> list[Told]:
+    """Several answers, each as `told_by` takes it."""
+    if not isinstance(answers, Iterable) or isinstance(answers, str | bytes | Mapping | Trial):
+        raise InvalidInput(
+            f"`answers` is {shown(answers)}: it must be a list, each of (trial, reward) or (trial, reward, constraints). "
+            "A single answer is told by `tell`."
+        )
+    return [told_by(given, answer) for answer in answers]
 
 
 def told_by(given: Given, answer: Any) -> Told:

@@ -25,7 +25,7 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..trial import Trial
 from . import export
-from .answering import Answering, Told, reason_of, told_by, told_of
+from .answering import Answering, reason_of, told_by_each, told_of
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, check_goal, has_channels
@@ -279,7 +279,7 @@ class Study(Looking):
                 most 10,000.
             revise: as of `tell`.
         """
-        told: list[Told] = [told_by(self._given, answer) for answer in answers]
+        told = told_by_each(self._given, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
         answered = self._kept.write(self._answering.all, told, revise=revise)
         if len(self._record) >= self._look_at:
