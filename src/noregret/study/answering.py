@@ -141,8 +141,8 @@ def told_by_each(given: Given, answers: object) -> list[Told]:
     """Several answers, each as `told_by` takes it."""
     if not isinstance(answers, Iterable) or isinstance(answers, str | bytes | Mapping | Trial):
         raise InvalidInput(
-            f"`answers` is {shown(answers)}: it must be a list, each of (trial, reward) or (trial, reward, constraints). "
-            "A single answer is told by `tell`."
+            f"`answers` is {shown(answers)}: it must be a list, each of (trial, reward) or (trial, reward, "
+            "constraints). A single answer is told by `tell`."
         )
     return [told_by(given, answer) for answer in answers]
 
