@@ -79,8 +79,8 @@ class EDetector(Memory):
 class EvidenceWatch(Watch):
     """Shows every answer to a `ChangeEvidence`, and cuts where it has come far enough.
 
-    Where constraints have kernels or noise of their own, or learn them, each channel has one, to which an answer is
-    shown when it comes; else all values of a trial are shown when the last of them has come.
+    Where constraints have kernels or noise of their own, or learn them, or silence is an answer, each channel has one,
+    to which an answer is shown when it comes; else all values of a trial are shown when the last of them has come.
     """
 
     joins = True

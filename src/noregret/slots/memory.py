@@ -89,7 +89,8 @@ class World(NamedTuple):
         scaled: brings a reward into the units of the belief.
         learned: whether kernel and noise are what they will be; False before the first fit of a policy that fits them.
         limits: brings the value of each constraint into the units of its belief; none where it has none of its own.
-        models: of each constraint; none where kernel and noise of all are those of the reward.
+        models: of each constraint; none where kernel and noise of all are those of the reward, and values
+            come with an answer; where silence is one (`Waits`), they need not.
     """
 
     domain: Domain
