@@ -331,7 +331,9 @@ class Reference:
         for trial in self.trials[self.first :]:
             if trial.constraints is not None:
                 known.append((trial, (float(to(trial.constraints[j])) - center) / unit))
-            elif trial.state in ("failed", "abandoned") or trial.asked_order == trial.told_order or not hallucinated:
+            elif trial.state == "failed" or trial.abandoned is not None or not hallucinated:
+                continue  # of one that was given up no constraint value is awaited, whatever came late
+            elif trial.asked_order == trial.told_order:
                 continue
             spread.append((trial, 0.0))
         mean, std = self._solve((ledger.in_use, ledger.ridge), known, rows)
