@@ -24,6 +24,7 @@ from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
 from .protocol import LEAST_REGULARIZATION, RevisablePosterior
+from .spectrum import Spectrum
 
 RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
 
@@ -89,6 +90,7 @@ class ArmPosterior(RevisablePosterior):
         self._variance = prior.variance.copy()
         self._log_ratio = 0.0
         self._updates = 0
+        self._spectrum: Spectrum | None = None  # until something changes
 
     # -- what an engine supplies ---------------------------------------------------------------------------------
 
@@ -120,6 +122,10 @@ class ArmPosterior(RevisablePosterior):
     @abstractmethod
     def _recompute(self) -> tuple[Array, Array]:
         """Mean and variance of every arm, afresh from the factor and the arms' averages."""
+
+    @abstractmethod
+    def _diagonalised(self) -> Spectrum:
+        """What was observed, for other regularizations."""
 
     # -- history -------------------------------------------------------------------------------------------------
 
@@ -166,6 +172,7 @@ class ArmPosterior(RevisablePosterior):
             # The observation was nearly all that was known of its arm: what is left cannot be had by subtraction.
             self._log_ratio = self._refactor()
             self._mean, self._variance = self._recompute()
+            self._spectrum = None
             return
         self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
         self._log_ratio -= math.log(self.regularization / column.slack)
@@ -180,6 +187,7 @@ class ArmPosterior(RevisablePosterior):
             daxpy(g, self._variance, a=variance_step)
 
     def _updated(self) -> None:
+        self._spectrum = None
         self._updates += 1
         if self._updates >= max(RECOMPUTE_EVERY, 2 * self.rank):
             self._updates = 0
@@ -220,6 +228,13 @@ class ArmPosterior(RevisablePosterior):
             mean, variance = self._mean[arms], self._variance[arms]
         std = np.maximum(variance, 0.0)  # rounding may leave -1e-17 where nothing is uncertain
         return mean, np.sqrt(std, out=std)
+
+    @final
+    def spectrum(self) -> Spectrum:
+        """What was observed, diagonalised: O(N r^2) once after each change."""
+        if self._spectrum is None:
+            self._spectrum = self._diagonalised()
+        return self._spectrum
 
     @final
     @property

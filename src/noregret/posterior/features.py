@@ -26,6 +26,7 @@ from scipy.linalg.blas import daxpy, dger
 from ..checks import Array
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
 from .factorization import PivotedCholesky
+from .spectrum import Spectrum, spectrum_of_features
 
 
 @final
@@ -102,6 +103,11 @@ class FeaturePosterior(ArmPosterior):
         self._refine_weights()
         half = self._features @ self._root
         return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
+
+    def _diagonalised(self) -> Spectrum:
+        return spectrum_of_features(
+            self._features, self._left_out, self.plays, self._average, self._scatter_within_arms()
+        )
 
     @property
     def quadratic_form(self) -> float:

@@ -24,6 +24,7 @@ from scipy.linalg.lapack import dpotrf, dtrtri
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior, Column, Prior
 from .factorization import covariance_root
+from .spectrum import Spectrum, spectrum_of_points
 
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1: a factor that says more than this is made afresh
 FEW = 0.25  # share of the arms up to which a joint sample is made from their own covariance
@@ -161,6 +162,14 @@ class PlayedPosterior(ArmPosterior):
             self._root[...] = (vectors / np.sqrt(values)).T
             log_det = float(np.log(values).sum())
         return log_det + float(np.log(plays / self.regularization).sum())
+
+    def _diagonalised(self) -> Spectrum:
+        columns, arms = self._kernel_columns.copy(), self._arms.copy()
+        return spectrum_of_points(
+            columns[arms], self.plays[arms], self._average[arms], self._scatter_within_arms(),
+            covariance=lambda points: (columns if points is None else columns[points]).T,
+            variance=lambda points: self.prior.variance if points is None else self.prior.variance[points],
+        )  # fmt: skip
 
     @property
     def quadratic_form(self) -> float:

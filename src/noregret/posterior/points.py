@@ -27,6 +27,7 @@ from ..kernels import Kernel
 from .ahead import Ahead
 from .factorization import covariance_root
 from .protocol import LEAST_REGULARIZATION, RevisablePosterior
+from .spectrum import Spectrum, spectrum_of_points
 from .triangle import GrowingTriangle, Rotations
 
 FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
@@ -72,6 +73,7 @@ class PointPosterior(RevisablePosterior):
         self._half_known = 0  # leading entries of `_half` that are up to date
         self._weights: Array | None = None
         self._ahead: Ahead | None = None
+        self._spectrum: Spectrum | None = None  # until something changes
 
     @property
     def rank(self) -> int:
@@ -191,7 +193,7 @@ class PointPosterior(RevisablePosterior):
     def _outdated(self, position: int) -> None:
         self.target_changes += position < self._half_known
         self._half_known = min(self._half_known, position)
-        self._weights = None
+        self._weights = self._spectrum = None
 
     def _make_room(self, size: int) -> None:
         while len(self._plays) < size:
@@ -326,11 +328,23 @@ class PointPosterior(RevisablePosterior):
         again = self._plays[: self.rank] > 1
         return not again.any() or bool(self._scatter[: self.rank][again].any())
 
+    def spectrum(self) -> Spectrum:
+        """What was observed, diagonalised: O(n^3) once after each change."""
+        if self._spectrum is None:
+            kernel, points = self.kernel, self.points.copy()
+            self._spectrum = spectrum_of_points(
+                kernel(points, points), self.plays.copy(), self.average.copy(), self._scatter_within_points(),
+                covariance=lambda rows: kernel(points, rows), variance=kernel.diagonal,
+            )  # fmt: skip
+        return self._spectrum
+
+    def _scatter_within_points(self) -> float:
+        return float(np.maximum(self._scatter[: self.rank], 0.0).sum())
+
     @property
     def quadratic_form(self) -> float:
         """y^T (K + lambda I)^{-1} y = scatter within points / lambda + |half|^2: a sum of squares."""
-        scatter = float(np.maximum(self._scatter[: self.rank], 0.0).sum())
-        return scatter / self.regularization + float(self.half @ self.half)
+        return self._scatter_within_points() / self.regularization + float(self.half @ self.half)
 
     @property
     def mean_norm(self) -> float:

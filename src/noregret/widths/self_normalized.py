@@ -24,7 +24,8 @@ from .gains import Gain, RealisedGain, checked_gain
 NO_GUESS_WITH_FITS = "A norm can be guessed for a kernel that is given, not for one that is refitted."
 
 
-def _checked_bound(value: object) -> float:
+def checked_bound(value: object) -> float:
+    """A bound on a norm, or a clear error."""
     why = "It bounds the norm of f in the kernel's RKHS, in the units of the reward."
     return number("norm_bound", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
 
@@ -74,7 +75,7 @@ class SelfNormalized(NormWidth):
     guessed: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
+        object.__setattr__(self, "norm_bound", checked_bound(self.norm_bound))
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
         settle(
             self,
@@ -130,7 +131,7 @@ class BoundedNoise(NormWidth):
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_bound", _checked_bound(self.norm_bound))
+        object.__setattr__(self, "norm_bound", checked_bound(self.norm_bound))
         settle(
             self,
             gain=checked_gain(self.gain),
