@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Unpack
+from typing import Any, Unpack
 
 from ..change import PowerLaw
-from ..checks import LARGEST_REWARD, flag, number, one_of
+from ..checks import LARGEST_REWARD, flag, integer, number, one_of
 from ..domain import Box, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence, ScheduledWidth
+from ..slots.memory import Memory
 from ..slots.refit import Refit
 from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..widths.gains import Gain
-from ..widths.self_normalized import KernelUcb, SelfNormalized
+from ..widths.mixtures import AnalyticMixture, AnyRidge, DualMixture
+from ..widths.self_normalized import KernelUcb, NormWidth, SelfNormalized
 from ..widths.slopes import lipschitz_constant
 from .common import (
     Slots,
@@ -22,13 +24,15 @@ from .common import (
     build,
     checked_noise,
     chosen_gain,
+    chosen_memory,
     chosen_width,
     is_other,
     norm_bound_or_guess,
     ridge_for_horizon,
+    ridge_of_noise,
 )
 
-WIDTHS = ("igp",)
+WIDTHS = ("igp", "ay", "amm", "dmm", "best")  # each within the one before
 
 
 @algorithm()
@@ -44,7 +48,7 @@ def igp_ucb(
     guess_norm: bool = False,
     v: float | PowerLaw | None = None,
     delta: float = 0.1,
-    regularization: float | None = None,
+    regularization: float | str | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
     """IGP-UCB: argmax mu_{t-1} + beta_t sigma_{t-1} (Chowdhury & Gopalan 2017, Algorithm 1).
@@ -56,8 +60,10 @@ def igp_ucb(
         noise: R, the sub-Gaussian constant of the noise (its standard deviation if it is Gaussian), reward units.
         norm_bound: B, a bound on the norm of f - prior_mean in the kernel's RKHS, reward units.
         horizon: T, the number of rounds; sets lambda = 1 + 2/T.
-        width: "igp", the one above; or a part, also one of your own, which needs no `norm_bound` and with which nothing
-            else that is about the bounds may be given.
+        width: "igp", the one above, unless given; or a tighter one that holds as surely, and for any lambda, which is
+            then noise^2 unless given: "ay", "amm" or "dmm" (`noregret.widths.mixtures`), each within the one before.
+            "best" is the tightest: "dmm", but under fits or where f drifts "amm". Or a part, also one of your own,
+            which needs no `norm_bound` and with which nothing else that is about the bounds may be given.
         information_gain: gamma of the width: "realised", 1/2 log det(I + K / lambda) of what was observed (valid and
             tight); "greedy", a bound on the maximum information gain (finite domains); "rate", its growth rate with
             constant 1 (nothing is proved), or a constant number (likewise).
@@ -66,10 +72,11 @@ def igp_ucb(
         v: what multiplies the standard deviation, instead of beta_t: a number, or `nr.PowerLaw(c, p)` for c t^p. The
             paper leaves v free (section 3); nothing is proved, and no `norm_bound` is needed.
         delta: failure probability of the confidence bounds.
-        regularization: lambda; 1 + 2/T unless given, 1 without a horizon. Below 1 nothing is proved; the paper's
-            experiments use noise^2.
+        regularization: lambda; 1 + 2/T unless given, 1 without a horizon, noise^2 for the tighter widths. Below 1
+            nothing is proved of "igp"; the paper's experiments use noise^2. "whitehouse" is the lambda of Whitehouse,
+            Ramdas & Wu 2023 for "ay", T^(d / (2 nu + 2 d)) of a Matern kernel.
     """
-    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    noise, ridge = checked_noise(noise), _ridge(regularization, horizon, width, noise, kernel, domain)
     context = slots.get("context")
     check_model(domain, context, kernel)
     chosen = chosen_width(
@@ -77,8 +84,9 @@ def igp_ucb(
         information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
     confidence = chosen if isinstance(chosen, Confidence) else _width(
-        v, norm_bound, guess_norm=guess_norm, refit=slots.get("refit"), noise=noise, delta=delta, ridge=ridge, parts=1,
-        gain=chosen_gain(information_gain, domain, context, kernel),
+        v, norm_bound, name=chosen, guess_norm=guess_norm, refit=slots.get("refit"), memory=slots.get("memory"),
+        noise=noise, delta=delta, ridge=ridge, parts=1,
+        gain=_gain(information_gain, chosen, domain, context, kernel),
     )  # fmt: skip
     score = UpperConfidenceBound()
     return build(
@@ -103,7 +111,7 @@ def gp_ts(
     grid: float | None = None,
     growth: float = 0.0,
     delta: float = 0.1,
-    regularization: float | None = None,
+    regularization: float | str | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
     """GP-TS, Thompson sampling: the argmax of a draw from GP(mu_{t-1}, v_t^2 k_{t-1}) (Chowdhury & Gopalan 2017).
@@ -112,8 +120,10 @@ def gp_ts(
     continuous domains it is a path, maximised with gradients.
 
     Args:
-        domain, kernel, noise, norm_bound, horizon, width, information_gain: see `igp_ucb`.
+        domain, kernel, noise, norm_bound, horizon, information_gain: see `igp_ucb`.
         guess_norm, v, delta, regularization, slots: likewise.
+        width: "igp", the one above, unless given; "ay" or "amm", as of `igp_ucb`, with ln(2 / delta); "best" is "amm".
+            The bounds of "dmm" are no multiple of the std, by which a draw could be widened. Or a part.
         lipschitz: L of the theorem's discretisation D_t, a constant with |f(x) - f(x')| <= B L |x - x'|_1, or "kernel"
             to have it derived (section 4.2): then the argmax is over a grid of (B L r d t^2)^d points of the box, with
             the guess of B in force where it is guessed. A grid of up to 16,384 points is searched whole, a larger one
@@ -122,19 +132,21 @@ def gp_ts(
         grid: D_t of your own (footnote 7): points along each side of the box in the first round.
         growth: with `grid`, D_t has grid * t^growth points along each side.
     """
-    noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
+    noise, ridge = checked_noise(noise), _ridge(regularization, horizon, width, noise, kernel, domain)
     context = slots.get("context")
     check_model(domain, context, kernel)
     chosen = chosen_width(
-        width, WIDTHS, delta=delta, norm_bound=norm_bound is not None and lipschitz is None,  # which needs it too
+        width, [name for name in WIDTHS if name != "dmm"], delta=delta,
+        norm_bound=norm_bound is not None and lipschitz is None,  # which needs it too
         guess_norm=guess_norm, v=v is not None, information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
     confidence = chosen if isinstance(chosen, Confidence) else _width(
-        v, norm_bound, guess_norm=guess_norm, refit=slots.get("refit"), noise=noise, delta=delta, ridge=ridge,
+        v, norm_bound, name="amm" if chosen == "best" else chosen, guess_norm=guess_norm, refit=slots.get("refit"),
+        memory=slots.get("memory"), noise=noise, delta=delta, ridge=ridge,
         parts=2,  # ln(2 / delta)
-        gain=chosen_gain(information_gain, domain, context, kernel),
+        gain=_gain(information_gain, chosen, domain, context, kernel),
     )  # fmt: skip
-    bound = confidence.norm_bound if isinstance(confidence, SelfNormalized) else norm_bound
+    bound = confidence.norm_bound if isinstance(confidence, NormWidth) else norm_bound
     score = _decision_sets(lipschitz, grid, growth, bound, domain, kernel, context)
     return build(
         "gp_ts", domain, kernel, confidence, score,
@@ -178,16 +190,20 @@ def _width(
     v: float | PowerLaw | None,
     norm_bound: float | None,
     *,
+    name: str | None,
     guess_norm: bool,
     refit: Refit | None,
+    memory: str | Memory | None,
     noise: float,
     delta: float,
     ridge: float,
     parts: int,
     gain: Gain,
 ) -> Confidence:
-    """beta_t or v_t of Theorem 2, or a v of the user's own."""
+    """beta_t or v_t of Theorem 2, a tighter width, or a v of the user's own."""
     if v is not None:
+        if name is not None and name != "igp":
+            raise InvalidInput(f"`v` replaces the width of the theorem, and width={name!r} names another: give one.")
         if flag("guess_norm", guess_norm):
             raise InvalidInput("`guess_norm` is for the width of the theorem, and `v` replaces that width: give one.")
         if norm_bound is not None:  # which D_t may need
@@ -195,15 +211,54 @@ def _width(
         if not isinstance(v, PowerLaw):
             v = PowerLaw(number("v", v, low=0.0, open_low=True, why="It multiplies the standard deviation."))
         return ScheduledWidth(schedule=v, delta=delta)
-    return SelfNormalized(
-        norm_bound=norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit),
-        noise=noise,
-        gain=gain,
-        parts=parts,
-        delta=delta,
-        ridge_large=_is_large(ridge),
-        guessed=bool(guess_norm),
-    )
+    bound = norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit)
+    if name is None or name == "igp":
+        return SelfNormalized(
+            norm_bound=bound, noise=noise, gain=gain, parts=parts, delta=delta, ridge_large=_is_large(ridge),
+            guessed=bool(guess_norm),
+        )  # fmt: skip
+    if name == "best":
+        drifts = memory is not None and chosen_memory(memory).drift() is not None
+        name = "dmm" if refit is None and not drifts else "amm"
+    known: dict[str, Any] = {
+        "norm_bound": bound,
+        "noise": noise,
+        "regularization": ridge,
+        "delta": delta,
+        "guessed": bool(guess_norm),
+    }
+    if name == "dmm":
+        return DualMixture(**known)
+    return (AnyRidge if name == "ay" else AnalyticMixture)(parts=parts, **known)
+
+
+def _gain(gain: str | float, name: object, *model: Any) -> Gain:
+    """The information gain of the theorem's width; the others are made of what was observed."""
+    if isinstance(name, str) and name != "igp" and is_other(gain, "realised"):
+        raise InvalidInput(
+            f"width={name!r} is made of the information gain realised, and tighter with it than with any bound on the "
+            "largest one: leave `information_gain` out, or take width='igp'."
+        )
+    return chosen_gain(gain, *model)
+
+
+def _ridge(
+    regularization: float | str | None, horizon: int | None, width: object, noise: float, kernel: Kernel, domain: Domain
+) -> float:
+    """Lambda: 1 + 2/T of the theorem, noise^2 of the tighter widths, or Whitehouse, Ramdas & Wu's."""
+    if isinstance(regularization, str):
+        one_of("regularization", regularization, ["whitehouse"], why="Or give lambda itself, a number.")
+        nu = getattr(kernel, "nu", None)
+        if nu is None or horizon is None:
+            raise InvalidInput(
+                "regularization='whitehouse' is T^(d / (2 nu + 2 d)) and needs `horizon` and a Matern kernel, of a "
+                "nu. Give both, or lambda itself."
+            )
+        rounds = integer("horizon", horizon, low=1, high=None)
+        return float(rounds ** (domain.dimension / (2.0 * nu + 2.0 * domain.dimension)))
+    ridge = ridge_for_horizon(regularization, horizon)
+    named = isinstance(width, str) and width != "igp"
+    return ridge_of_noise(regularization, noise) if named else ridge
 
 
 def _is_large(ridge: float) -> bool:

@@ -11,7 +11,8 @@
 With repeats merged exactly,
 
     mu_alpha(x) = z(x)^T (S + alpha)^{-1} c,    s_alpha^2(x) = k(x, x) - z(x)^T (S + alpha)^{-1} z(x),
-    y^T (I + K / alpha)^{-1} y = rest + sum_i alpha c_i^2 / (S_i + alpha),    log det(I + K / alpha) = sum_i log(1 + S_i / alpha),
+    y^T (I + K / alpha)^{-1} y = rest + sum_i alpha c_i^2 / (S_i + alpha),
+    log det(I + K / alpha) = sum_i log(1 + S_i / alpha),
 
 where `rest` is what of the targets no eigenvector of a positive eigenvalue reaches: their scatter within points above
 all.
@@ -24,7 +25,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..checks import Array
+from ..checks import Array, IndexArray
 
 LEAST_EIGENVALUE = 1e-14  # of the largest one: below it rounding decides, and the direction counts as unobserved
 
@@ -92,7 +93,9 @@ class PriorRows:
         return (shrunk * data) @ rows.T, self._variance(points) - shrunk @ (rows**2).T
 
 
-def spectrum_of_features(features: Array, left_out: Array, plays: Array, average: Array, scatter: float) -> Spectrum:
+def spectrum_of_features(
+    features: Array, left_out: Array, plays: IndexArray, average: Array, scatter: float
+) -> Spectrum:
     """From features `(N, r)` of all points, and plays and average targets `(N,)`."""
     seen = np.flatnonzero(plays)
     root = np.sqrt(plays[seen])
@@ -107,7 +110,7 @@ def spectrum_of_features(features: Array, left_out: Array, plays: Array, average
 
 def spectrum_of_points(
     gram: Array,
-    plays: Array,
+    plays: IndexArray,
     average: Array,
     scatter: float,
     *,
@@ -121,7 +124,9 @@ def spectrum_of_points(
     values, vectors = values[known], vectors[:, known]
     targets = root * average
     data = vectors.T @ targets
-    return Spectrum(values, data, _rest(targets, data, scatter), PriorRows(covariance, variance, root[:, None] * vectors))
+    return Spectrum(
+        values, data, _rest(targets, data, scatter), PriorRows(covariance, variance, root[:, None] * vectors)
+    )
 
 
 def _rest(targets: Array, data: Array, scatter: float) -> float:

@@ -4,9 +4,9 @@
 |---|---|---|---|
 | B | `norm_bound` | bound on ||f||_k, of f - prior_mean, reward units | scalar |
 | R | `noise` | sub-Gaussian constant of the noise, reward units | scalar |
-| lambda, alpha0 | `regularization` | of the policy, known before the first round: R^2 / c, c the scale of the mixture | reward units^2 |
+| lambda, alpha0 | `regularization` | of the policy: R^2 / c, c the scale of the mixture | reward units^2 |
 | LD_t | | log det(I + K_t / lambda) of what was observed | nats |
-| q_t(alpha) | `Spectrum.misfit` | y^T (I + K_t / alpha)^{-1} y = min_f ||f_t - y||^2 + alpha ||f||_k^2 | reward units^2 |
+| q_t(alpha) | `Spectrum.misfit` | min_f ||f_t - y||^2 + alpha ||f||_k^2 = y^T (I + K_t / alpha)^{-1} y | |
 | Rad_t^2 | | q_t(alpha0) + R^2 (LD_t + 2 ln(1 / delta)) | reward units^2 |
 
 Flynn & Reeb 2025 (Tighter confidence bounds for sequential kernel regression). For g_t ~ N(0, c K_t) the average over
@@ -16,13 +16,13 @@ with probability 1 - delta, in all rounds,
     ||f_t - y||^2 <= y^T (I + c K_t / R^2)^{-1} y + R^2 log det(I + c K_t / R^2) + 2 R^2 ln(1 / delta) = Rad_t^2.
 
 f lies in {||f_t - y|| <= Rad_t, ||f||_k <= B}. For every alpha > 0 such an f has ||f_t - y||^2 + alpha ||f||_k^2 <=
-Rad_t^2 + alpha B^2, and completing the square the left is q_t(alpha) + ||f - mu_alpha||^2 in the norm whose dual ball is
-s_alpha(x) / sqrt(alpha): hence, for all alpha at once and without another share of delta,
+Rad_t^2 + alpha B^2. Completing the square, the left is q_t(alpha) + ||f - mu_alpha||^2 in a norm of which the dual norm
+of the evaluation at x is s_alpha(x) / sqrt(alpha): hence, for all alpha at once, without another share of delta,
 
     |f(x) - mu_alpha(x)| <= s_alpha(x) sqrt((Rad_t^2 + alpha B^2 - q_t(alpha)) / alpha).                         (DMM)
 
 At alpha = alpha0 the q cancel, which leaves s(x) sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(1 / delta))), AMM; and
-sqrt(a^2 + b^2) <= a + b makes it AY, the bound of Abbasi-Yadkori 2013 (and Whitehouse, Ramdas & Wu 2023) for any lambda.
+sqrt(a^2 + b^2) <= a + b makes it AY, the bound of Abbasi-Yadkori 2013 for any lambda.
 A negative root proves that no such f exists: B (or R) was too small.
 """
 
@@ -156,8 +156,8 @@ class DualMixture(Confidence):
     """DMM: the best of the bounds above over a grid of alpha: the dual bound of Flynn & Reeb 2025.
 
     They are no multiple of the standard deviation, and no wider than AMM's. The cost is one eigendecomposition of what
-    was observed a round. Where the set that they bound is empty, `norm_bound` was too small (or `noise`): it is doubled
-    until the set is not, `study.norm_bounds` says so, and nothing counts as proved from then on.
+    was observed a round. Where the set that they bound is empty, `norm_bound` was too small (or `noise`): it is raised
+    (`EmptySet`), `study.norm_bounds` says so, and nothing counts as proved from then on.
 
     Attributes:
         guessed: `norm_bound` is only a first guess.
@@ -178,7 +178,7 @@ class DualMixture(Confidence):
         if policy.refit is not None:
             raise InvalidInput(
                 "The dual mixture bounds functions of a norm of at most B in the RKHS of a kernel that is given, and "
-                "`refit` learns another kernel, in which nobody knows the norm. Leave `refit` out, or take another width."
+                "`refit` learns another kernel, in which nobody knows the norm. Leave it out, or take another width."
             )
         if policy.memory.drift() is not None:
             raise InvalidInput(
@@ -248,7 +248,10 @@ class DualBounds(Bounds):
 
 @final
 class EmptySet(Guess):
-    """B, doubled while {||f_t - y|| <= Rad_t, ||f||_k <= B} is empty: with a true B that has probability delta at most.
+    """B, raised where {||f_t - y|| <= Rad_t, ||f||_k <= B} is empty: with a true B that has probability delta at most.
+
+    It is doubled until it is twice the least B of which no alpha shows the set to be empty: what was seen needs that B,
+    and what was not seen more. If half of the true norm was told, what follows is the true one at least.
 
     Attributes:
         bound: B in force.
@@ -261,11 +264,11 @@ class EmptySet(Guess):
         self.history: list[tuple[int, float]] = [(0, self.bound)]
 
     def check(self, rounds: int, posterior: Posterior) -> None:
-        """Double B until no alpha shows that the set is empty."""
+        """Raise B where some alpha shows that the set is empty."""
         ridges, slack = self._confidence.slack(_whole(posterior).spectrum())
         needed = math.sqrt(max(float((-slack / ridges).max()), 0.0))
         if needed > self.bound:
-            self.bound *= 2.0 ** math.ceil(math.log2(needed / self.bound))
+            self.bound *= 2.0 ** math.ceil(math.log2(2.0 * needed / self.bound))
             self.history.append((rounds, self.bound))
 
     def copy(self) -> EmptySet:
