@@ -37,6 +37,7 @@ from noregret.slots.scores import (
 )
 from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from noregret.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
 from noregret.widths.periods import PeriodRkhs
 from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
 
@@ -235,6 +236,10 @@ DESCRIBED = [
     SelfNormalized(norm_bound=W(1), noise=F(0.1), parts=W(2), ridge_large=B(True), guessed=B(False)),
     BoundedNoise(norm_bound=W(1), gain=ConstantGain(value=W(1)), scale=W(1), noise_matched=B(False)),
     KernelUcb(eta=W(1), regularization=W(1), delta=F(0.1)),
+    AnyRidge(norm_bound=W(1), noise=F(0.1), regularization=W(1), parts=W(2), guessed=B(False)),
+    AnalyticMixture(norm_bound=W(1), noise=F(0.1), regularization=W(1), parts=W(2), delta=F(0.1), guessed=B(False)),
+    DualMixture(norm_bound=W(1), noise=F(0.1), regularization=W(1), delta=F(0.1), guessed=B(False)),
+    Intersection(parts=(ConstantWidth(value=W(1)), PointwiseBayes(delta=F(0.1)))),
     CensoredWidth(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), noise=F(1), beta=W(1), parts=W(2)),
     CensoredBounds(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), ridge=F(1)),
     Inflated(base=ConstantWidth(value=W(1)), least=W(1)),

@@ -23,10 +23,13 @@ from noregret.slots.scores import (
 from noregret.testing.driver import Driver
 from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from noregret.widths.gains import RealisedGain
+from noregret.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
 from noregret.widths.periods import PeriodRkhs
 from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
 
 NOISE = 0.1
+NORM = {"norm_bound": 1.0, "noise": NOISE, "regularization": NOISE**2}
+TOO_SMALL = {**NORM, "norm_bound": 0.1}
 ARMS, BOX = nr.Arms.grid(0, 1, 9), nr.Box(0.0, 1.0)
 SPACE = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 3), kind=nr.Choice("a", "b"))
 SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
@@ -123,6 +126,11 @@ FILLINGS = [
     _using("confidence", "`SelfNormalized`, norm guessed", SelfNormalized(norm_bound=0.1, noise=NOISE, guessed=True)),
     _using("confidence", "`BoundedNoise`", BoundedNoise(norm_bound=1.0, gain=RealisedGain())),
     _using("confidence", "`KernelUcb`", KernelUcb(eta=1.0, regularization=NOISE**2)),
+    _using("confidence", "`AnyRidge`", AnyRidge(**NORM)),
+    _using("confidence", "`AnalyticMixture`", AnalyticMixture(**NORM)),
+    _using("confidence", "`AnalyticMixture`, norm guessed", AnalyticMixture(**TOO_SMALL, guessed=True)),
+    _using("confidence", "`DualMixture`", DualMixture(**TOO_SMALL)),
+    _using("confidence", "`Intersection`", Intersection(parts=(AnalyticMixture(**NORM), ConstantWidth(value=2.0)))),
     _using("confidence", "`CensoredWidth`", CENSORED_WIDTH),
     _using("confidence", "`CensoredBounds`", CENSORED_BOUNDS),
     _using("confidence", "`Inflated`", Inflated(base=ConstantWidth(value=2.0))),
@@ -232,7 +240,7 @@ REASONS = [
         "would do for a whole run.",
     ),
     Reason(
-        ("`SelfNormalized`, norm guessed",),
+        ("`SelfNormalized`, norm guessed", "`AnalyticMixture`, norm guessed"),
         ("`Refit",),
         "A norm can be guessed",
         "What contradicts a guessed norm hangs on the kernel, and so on which fits came before: a record that is "
@@ -247,11 +255,24 @@ REASONS = [
         "together.",
     ),
     Reason(
-        ("`CensoredBounds`",),
+        ("`CensoredBounds`", "`DualMixture`", "`Intersection`"),
         ("`ThompsonSample`", "`ThompsonSample` on a grid"),
         "widens its draws",
         "Thompson sampling draws from the posterior, widened by a multiple of its deviation (Chowdhury and Gopalan, "
-        "Algorithm 2), and these bounds are none: what is missing pulls some points one way and others the other.",
+        "Algorithm 2), and these bounds are none.",
+    ),
+    Reason(
+        ("`DualMixture`",),
+        ("`Refit",),
+        "nobody knows the norm",
+        "It bounds functions of a norm of at most B in the RKHS of the kernel that is given; in that of a kernel that "
+        "was learned nobody knows the norm.",
+    ),
+    Reason(
+        ("`DualMixture`",),
+        ("`Discount`", "`DriftBank`", "`AllOf`"),
+        "no single f fits",
+        "It bounds one function by what all answers say of it, and under a drift f is another one in each round.",
     ),
 ]
 
