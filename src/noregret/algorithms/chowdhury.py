@@ -12,6 +12,7 @@ from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence, ScheduledWidth
 from ..slots.memory import Memory
+from ..slots.named import chosen_memory
 from ..slots.refit import Refit
 from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..widths.gains import Gain
@@ -24,7 +25,6 @@ from .common import (
     build,
     checked_noise,
     chosen_gain,
-    chosen_memory,
     chosen_width,
     is_other,
     norm_bound_or_guess,
