@@ -12,6 +12,7 @@ import click
 from . import __version__
 from .errors import InvalidInput, MissingExtra, NoRegretError
 from .operate.commands import COMMANDS
+from .operate.working import work
 
 if TYPE_CHECKING:
     from .study.study import Study
@@ -31,27 +32,40 @@ def main() -> None:
 @click.option(
     "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Where the PNG goes, instead of beside FILE."
 )
-def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None) -> None:
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1, max=1000),
+    default=1,
+    show_default=True,
+    help="Evaluations at once, each in a process of its own.",
+)
+@click.option("--cluster", metavar="ADDRESS", help="Evaluate on the cluster of Dask whose scheduler is there instead.")
+def tune(
+    file: Path, trials: int | None, storage: str | None, plot: Path | None, workers: int, cluster: str | None
+) -> None:
     """Tune what FILE (TOML) describes: try parameters, learn, try better ones.
 
     What the objective gives is maximised; with goal = "minimize" at the top of FILE it is a loss, and is minimised.
 
     Every trial is on disk the moment it is known. Stop with Ctrl-C (or a crash) and run the same command again: the
     study goes on where it was. A finished study is only shown; raise --trials to go on.
+
+    With --workers or --cluster what is tried next takes into account what is being evaluated.
     """
     from .tuning import config, report
     from .tuning.run import opened, run
+    from .tuning.workers import pool
 
     _stop_on_sigterm()
     try:
         job = config.load(file)
         job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
         job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
-        with opened(job) as (study, evaluate):
+        with pool(workers, cluster) as executor, opened(job, executor) as (study, evaluate):
             reporter = report.Live(job)
             try:
                 with reporter:
-                    run(job, study, evaluate, reporter)
+                    run(job, study, evaluate, reporter, executor)
             except KeyboardInterrupt:
                 reporter.interrupted(study)
                 raise SystemExit(130) from None
@@ -67,6 +81,7 @@ def tune(file: Path, trials: int | None, storage: str | None, plot: Path | None)
 @click.argument("figures", nargs=-1, metavar="[FIGURE]...")
 @click.option("--trials", type=click.IntRange(min=1), help="Repetitions, instead of the paper's number.")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for one on every processor.")
+@click.option("--cluster", metavar="ADDRESS", help="Instead, the cluster of Dask whose scheduler is there.")
 @click.option("--quick", is_flag=True, help="A small version within seconds; its verdicts are a first look only.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Where files go, instead of here."
@@ -82,6 +97,7 @@ def papers(
     figures: tuple[str, ...],
     trials: int | None,
     jobs: int,
+    cluster: str | None,
     quick: bool,
     out: Path,
     seed: int,
@@ -95,6 +111,7 @@ def papers(
     and the size alone, not on --jobs.
     """
     from .papers import run
+    from .tuning.workers import pool
 
     _stop_on_sigterm()
     try:
@@ -106,9 +123,11 @@ def papers(
         elif offered := run.offer(figures):
             click.echo(offered)
             return
-        for figure in run.wanted(figures, data):  # names and data are looked up before the first figure is made
-            job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, data=data)
-            run.run(figure, job, out)
+        chosen = run.wanted(figures, data)  # names and data are looked up before the first figure is made
+        with pool(1, cluster) as executor:
+            for figure in chosen:
+                job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, executor=executor, data=data)
+                run.run(figure, job, out)
     except KeyboardInterrupt:
         click.echo("Stopped; nothing was written for the figure that was being made.", err=True)
         raise SystemExit(130) from None
@@ -116,7 +135,7 @@ def papers(
         raise click.ClickException(str(error)) from error
 
 
-for _command in COMMANDS:
+for _command in (*COMMANDS, work):
     main.add_command(_command)
 
 

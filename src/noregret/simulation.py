@@ -8,7 +8,9 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,6 +22,7 @@ from .checks import LARGEST_SEED, Array, integer, listed, shown
 from .environments import Environment
 from .environments.delays import Delay
 from .errors import InvalidInput, NoRegretWarning
+from .pools import check_executor, results_of
 from .randomness import simulation_generator
 from .study.cautions import NOISE, UNWANTED
 from .study.goal import AnyPolicy, has_channels
@@ -279,8 +282,9 @@ def replicate(
     *,
     seeds: Sequence[int],
     jobs: int = 1,
+    executor: Executor | None = None,
 ) -> Run:
-    """Independent runs, one for each seed, in `jobs` processes; the result does not depend on `jobs`.
+    """Independent runs, one for each seed, in `jobs` processes or on an executor; the result depends on neither.
 
     Args:
         make_policy: returns the policy of a replicate; called with its seed, or with nothing if it needs no argument.
@@ -290,6 +294,8 @@ def replicate(
         jobs: processes; -1 for one on every processor. Functions made on the spot (lambdas) may be used. Little work is
             done in this process, where it is over before others would have started; those that were started are kept
             for half a minute, for the next call.
+        executor: does them instead: any `concurrent.futures.Executor`, such as `client.get_executor()` of a cluster of
+            Dask. It is not shut down. Those of the standard library need functions that can be imported.
     """
     seeds = [integer("seeds", seed, low=0, high=LARGEST_SEED) for seed in listed("seeds", seeds, why=SEEDS)]
     if not seeds:
@@ -301,10 +307,16 @@ def replicate(
     if not callable(make_policy) or not callable(make_env):
         raise InvalidInput("`make_policy` and `make_env` are functions that return them, such as `lambda: policy`.")
 
-    def one(seed: int) -> tuple[Run, dict[str, str]]:
-        return _simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
-
-    made = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
+    check_executor(executor)
+    if executor is not None and jobs != 1:
+        raise InvalidInput(
+            "`jobs` is for processes of this call's own; an `executor` has its workers: give one of both."
+        )
+    one = partial(_one, make_policy, make_env, rounds)
+    if executor is not None:
+        made = list(results_of(executor, one, seeds))
+    else:
+        made = list(map(one, seeds)) if jobs == 1 else _in_processes(one, seeds, jobs)
     unsaid = {kind: sentence for _, sentences in reversed(made) for kind, sentence in sentences.items()}
     _say(unsaid)
     runs = [run for run, _ in made]
@@ -312,6 +324,12 @@ def replicate(
         name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__ if name != "restarts"
     }
     return Run(**stacked, restarts=tuple(run.restarts for run in runs))
+
+
+def _one(
+    make_policy: Callable[..., AnyPolicy], make_env: Callable[..., Environment], rounds: int, seed: int
+) -> tuple[Run, dict[str, str]]:
+    return _simulate(_made(make_policy, seed), _made(make_env, seed), rounds, seed=seed)
 
 
 def _in_processes(one: Callable[[int], T], seeds: Sequence[int], jobs: int) -> list[T]:

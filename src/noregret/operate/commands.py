@@ -25,7 +25,7 @@ named_argument = click.argument("study")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
     from .words import printable
 
     click.echo(printable(text))
@@ -51,7 +51,7 @@ def _storage(storage: str) -> SqlStorage:
     return place
 
 
-def _opened(storage: str, name: str | None) -> Study:
+def opened_study(storage: str, name: str | None) -> Study:
     """The study of this name, or the only one; it keeps its warnings to itself (`show` has them)."""
     from ..study.study import Study
 
@@ -86,7 +86,7 @@ def _one(trial: Trial, *, as_json: bool, text: str) -> None:
     if as_json:
         _print(of_trial(trial))
     else:
-        _say(text)
+        say(text)
 
 
 @click.command(short_help="List the studies of a storage.")
@@ -126,9 +126,9 @@ def studies(storage: str, *, as_json: bool) -> None:
             "abandoned",
             "last event (UTC)",
         ]
-        _say(table(shown, headings))
+        say(table(shown, headings))
     else:
-        _say(f"{storage} has no studies.")
+        say(f"{storage} has no studies.")
 
 
 @click.command(short_help="Say where a study stands, and draw it.")
@@ -149,12 +149,12 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
 
     if picture is not None:
         check_picture(picture)
-    found = _opened(storage, study)
+    found = opened_study(storage, study)
     said = overview(found)
     if as_json:
         _print(said)
     else:
-        _say(in_words(said, [trial for trial in found.trials if trial.state == "pending"]))
+        say(in_words(said, [trial for trial in found.trials if trial.state == "pending"]))
     if picture is not None:
         _draw(found, picture)
         click.echo(f"Picture: {picture}", err=as_json)
@@ -185,7 +185,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     """List the trials of STUDY, by number."""
     from .words import context_of, moment, of_trial, table, where
 
-    found = _opened(storage, study)
+    found = opened_study(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
     if as_json:
         _print([of_trial(trial) for trial in wanted])
@@ -200,9 +200,9 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
         headings = ["trial", "state", "at", "context", value, "constraints", "reason", "asked (UTC)", "told (UTC)"]
-        _say(table(rows, headings))
+        say(table(rows, headings))
     else:
-        _say("There are no such trials." if len(found.trials) else "There are no trials yet.")
+        say("There are no such trials." if len(found.trials) else "There are no trials yet.")
 
 
 @click.command(short_help="Say why trials were chosen.")
@@ -221,7 +221,7 @@ def explain(
     """Say why the trials NUMBER... of STUDY were chosen, recomputed from the record of what had happened before."""
     from ..study.explain import DRAWS
 
-    found = _opened(storage, study)
+    found = opened_study(storage, study)
     said = [
         found.explain(
             number, among=_given("--among", among), exclude=_given("--exclude", exclude),
@@ -232,7 +232,7 @@ def explain(
     if as_json:
         _print([each.to_dict() for each in said] if len(said) > 1 else said[0].to_dict())
     else:
-        _say("\n\n\n".join(map(str, said)))
+        say("\n\n\n".join(map(str, said)))
 
 
 @click.command(short_help="Ask for the next trial.")
@@ -255,7 +255,7 @@ def ask(
     """
     from .words import of_trial, where
 
-    found = _opened(storage, study)
+    found = opened_study(storage, study)
     known = {"context": _given("--context", context)} if context is not None else {}
     asked = found.ask(
         **known, count=count or 1, among=_given("--among", among), exclude=_given("--exclude", exclude), lease=lease
@@ -263,7 +263,7 @@ def ask(
     if as_json:
         _print([of_trial(trial) for trial in asked] if count is not None else of_trial(asked[0]))
     else:
-        _say("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
+        say("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
 
 
 @click.command(short_help="Tell what came of a trial.", context_settings=SEVERAL)
@@ -286,7 +286,7 @@ def tell(
     """
     if reward is None and not constraints:
         raise click.UsageError("Tell a REWARD, or --constraint values, or both.")
-    found = _opened(storage, study)
+    found = opened_study(storage, study)
     trial = found.tell(number, reward, constraints=list(constraints) or None, revise=revise)
     _one(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
@@ -301,7 +301,7 @@ def tell(
 @in_sentences
 def fail(storage: str, study: str, number: int, reason: str, *, revise: bool, as_json: bool) -> None:
     """Tell that trial NUMBER of STUDY failed, and why, in words."""
-    trial = _opened(storage, study).fail(number, reason, revise=revise)
+    trial = opened_study(storage, study).fail(number, reason, revise=revise)
     _one(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
@@ -317,7 +317,7 @@ def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool
 
     It no longer counts as pending, and says nothing of its point. Its answer is taken all the same if it comes.
     """
-    trial = _opened(storage, study).abandon(number, reason)
+    trial = opened_study(storage, study).abandon(number, reason)
     _one(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
@@ -333,7 +333,7 @@ def export(storage: str, study: str, file: Path | None) -> None:
     """
     from ..study.export import record_of
 
-    found = _opened(storage, study)
+    found = opened_study(storage, study)
     if file is None:
         for trial in found.trials:
             click.echo(json.dumps(record_of(trial)))
@@ -342,7 +342,7 @@ def export(storage: str, study: str, file: Path | None) -> None:
         found.export(file)
     except OSError as error:
         raise InvalidInput(f"{file} could not be written: {error.strerror}.") from error
-    _say(f"{len(found.trials)} trials are in {file}.")
+    say(f"{len(found.trials)} trials are in {file}.")
 
 
 @click.command("import", short_help="Add the trials of a file, or of a study of Optuna.")
@@ -362,7 +362,7 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
         click.get_current_context().call_on_close(made.close)
         count, total = len(made.trials), len(made.trials)
     else:
-        found = _opened(storage, study)
+        found = opened_study(storage, study)
         try:
             count = len(found.add_from(file))
         except OSError as error:
@@ -373,7 +373,7 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
     if as_json:
         _print({"name": study, "added": count, "trials": total})
     else:
-        _say(f"{count} trials were added; study {study!r} has {total}.")
+        say(f"{count} trials were added; study {study!r} has {total}.")
 
 
 def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
@@ -413,7 +413,7 @@ def rename(storage: str, study: str, new: str) -> None:
     if not new.strip() or "\0" in new or not storable(new):
         raise InvalidInput(f"A study cannot have the name {new!r}: it must be some text that can be written as UTF-8.")
     _storage(storage).rename(study, new)
-    _say(f"Study {study!r} is now {new!r}.")
+    say(f"Study {study!r} is now {new!r}.")
 
 
 @click.command(short_help="Remove a study and all its trials.")
@@ -427,7 +427,7 @@ def delete(storage: str, study: str, *, yes: bool) -> None:
     if not yes and place.find(study) is not None:
         click.confirm(f"Remove study {study!r} and all its trials from {storage}, for good?", abort=True, err=True)
     place.delete(study)
-    _say(f"Study {study!r} has been removed.")
+    say(f"Study {study!r} has been removed.")
 
 
 @click.command(short_help="Make a study from a file.")
@@ -458,7 +458,7 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
     if as_json:
         _print(said)
     else:
-        _say(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {said['trials']} trials.")
+        say(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {said['trials']} trials.")
 
 
 COMMANDS: list[click.Command] = [

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from typing import Any
 
-from ..checks import integer, shown
+from ..checks import integer
 from ..errors import InvalidInput
 from .answers import exception_text
 from .limits import Task
@@ -15,14 +15,6 @@ from .limits import Task
 MOST_IN_FLIGHT = 10_000
 # Packages whose workers get what the standard pickle cannot send, lambdas for one, by cloudpickle.
 SENT_BY_VALUE = ("distributed", "loky")
-
-
-def check_executor(executor: object) -> None:
-    """Refuse what is none; None is no executor."""
-    if executor is None or isinstance(executor, Executor):
-        return
-    hint = " Of a client of Dask it is `client.get_executor()`." if hasattr(executor, "get_executor") else ""
-    raise InvalidInput(f"`executor` must be a concurrent.futures.Executor, not {shown(executor)}.{hint}")
 
 
 def at_once(executor: Executor | None, in_flight: int | None) -> int:

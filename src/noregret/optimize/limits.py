@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import BrokenExecutor
+from contextlib import contextmanager
 from typing import Any, final
 from uuid import uuid4
 
@@ -94,7 +95,8 @@ class Limited:
             self._pools.append(pool)
             self._own.pool = pool
         try:
-            pool.submit(_ready).result()
+            with _may_have_children():
+                pool.submit(_ready).result()
         except Exception as error:  # whatever an object of the user's raises when it is to be sent
             self._end(pool)
             raise InvalidInput(
@@ -108,6 +110,25 @@ class Limited:
         if pool in self._pools:
             self._pools.remove(pool)
         pool.shutdown(wait=True, kill_workers=True)
+
+
+@contextmanager
+def _may_have_children() -> Iterator[None]:
+    """Start processes in one that must have none, as the workers of clusters of Dask are started.
+
+    What it must not leave behind ends by itself: when nobody asks it for some seconds, and when this process ends.
+    """
+    from multiprocessing import current_process
+
+    ours: dict[str, Any] = getattr(current_process(), "_config", {})
+    forbidden = ours.get("daemon", False)
+    if forbidden:
+        ours["daemon"] = False
+    try:
+        yield
+    finally:
+        if forbidden:
+            ours["daemon"] = True
 
 
 _sent: dict[str, Limited] = {}  # to this process: one that comes with every call keeps its processes

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, final
 from ..checks import flag, integer, listed, number, shown
 from ..domain import Domain
 from ..errors import InvalidInput, NoRegretError
+from ..pools import check_executor
 from ..record import Trial
 from ..study.goal import AnyPolicy
 from ..study.study import Study
-from .executors import at_once, check_executor, check_sendable
+from .executors import at_once, check_sendable
 from .feasibility import Limits, limits_of
 from .limits import LONGEST, Limited
 from .lock import alone, finished

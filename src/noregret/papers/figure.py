@@ -11,6 +11,7 @@ A paper's module holds one `Paper`, and one decorated function for each figure:
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -20,6 +21,7 @@ import numpy as np
 from ..checks import IndexArray, integer
 from ..curves import Panel
 from ..errors import InvalidInput
+from ..pools import check_executor
 
 MOST_POINTS = 300  # of a curve that are kept
 
@@ -77,6 +79,7 @@ class Job:
         rounds: of each, T; where the data set it (T = number of sensors), at most that many.
         seed: of everything; trial i is the same for every number of trials and of processes.
         jobs: processes; -1 for one on every processor.
+        executor: does the trials instead, such as `client.get_executor()` of a cluster of Dask.
         data: the folder of the data sets; NOREGRET_DATA unless given.
         report: called with (done, total) as the work goes on.
     """
@@ -85,6 +88,7 @@ class Job:
     rounds: int
     seed: int = 0
     jobs: int = 1
+    executor: Executor | None = None
     data: Path | None = None
     report: Callable[[int, int], None] = _silent
 
@@ -92,11 +96,12 @@ class Job:
         integer("trials", self.trials, low=1)
         integer("rounds", self.rounds, low=1)
         integer("seed", self.seed, low=0)
+        check_executor(self.executor)
         if isinstance(self.jobs, bool) or not isinstance(self.jobs, int) or self.jobs == 0 or self.jobs < -1:
             raise InvalidInput(f"`jobs` is {self.jobs!r}: it must be a number of processes, or -1 for all processors.")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "report": _silent}  # a progress bar stays in the process that shows it
+        return {**self.__dict__, "report": _silent, "executor": None}  # they stay in the process that has them
 
     def seed_of(self, trial: int) -> int:
         """The seed of one trial: of its world, its noise and the policies' choices."""
@@ -146,12 +151,15 @@ class Figure:
         quick: bool = False,
         seed: int = 0,
         jobs: int = 1,
+        executor: Executor | None = None,
         data: Path | None = None,
         report: Callable[[int, int], None] = _silent,
     ) -> Job:
         """The paper's size, or a quick one; `trials` replaces either's."""
         size, rounds = self.quick if quick else (self.trials, self.rounds)
-        return Job(trials=trials or size, rounds=rounds, seed=seed, jobs=jobs, data=data, report=report)
+        return Job(
+            trials=trials or size, rounds=rounds, seed=seed, jobs=jobs, executor=executor, data=data, report=report
+        )
 
 
 @final

@@ -15,7 +15,8 @@ from ..blas import one_thread
 from ..checks import Array
 from ..environments import Environment
 from ..errors import NoRegretWarning
-from ..simulation import Run, simulate
+from ..pools import results_of
+from ..simulation import KEPT, Run, simulate
 from ..slots.objective import SATURATED
 from ..study.goal import AnyPolicy
 from .figure import Job, kept_rounds
@@ -82,6 +83,11 @@ def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -
     one = _without_cautions(one)
     job.report(0, count)
     results: list[dict[str, Array]] = []
+    if job.executor is not None:
+        for result in results_of(job.executor, one, range(count)):
+            results.append(result)
+            job.report(len(results), count)
+        return results
     if job.jobs == 1 or count == 1:
         for trial in range(count):
             results.append(one(trial))
@@ -91,14 +97,16 @@ def in_processes(job: Job, one: Callable[[int], dict[str, Array]], count: int) -
 
     workers = min(loky.cpu_count() if job.jobs == -1 else job.jobs, count)
     length = max(1, count // (25 * workers))  # of a batch: what `one` holds is sent once for each
-    pool = loky.ProcessPoolExecutor(max_workers=workers)
+    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=KEPT), False
     try:
         batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
         for future in [pool.submit(lambda batch: [one(trial) for trial in batch], batch) for batch in batches]:
             results.extend(future.result())
             job.report(len(results), count)
+        whole = True
     finally:
-        pool.shutdown(wait=True, kill_workers=len(results) < count)  # an interrupt does not wait for what is running
+        if not whole:  # an error or an interrupt does not wait for what is running
+            pool.shutdown(wait=True, kill_workers=True)
     return results
 
 

@@ -6,15 +6,17 @@ import contextlib
 import json
 import subprocess
 from collections.abc import Callable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 from ..domain import Space
 from ..errors import InvalidInput
 from ..optimize.answers import SHOWN, Outcome, Unusable, attempt, exception_text, one_line
 from ..optimize.feasibility import Limits
-from ..optimize.limits import Limited, Task
+from ..optimize.limits import LONGEST, Limited, Task
 from ..optimize.objective import Evaluation, check_objective
 from ..parameters import Choice
 from . import config, shell
@@ -22,13 +24,44 @@ from .outside import imported
 from .template import filled
 
 
-def evaluator(job: config.TuningFile) -> Task:
-    """What evaluates parameters; what can be checked beforehand is."""
+def evaluator(job: config.TuningFile, executor: Executor | None = None) -> Task:
+    """What evaluates parameters, here or on an executor; what can be checked beforehand is.
+
+    In threads each evaluation is in a process of its own: it computes beside the others, and can be ended.
+    """
     objective = job.objective
+    apart = isinstance(executor, ThreadPoolExecutor)
     if objective.function is None:
-        return _command(objective, job.folder, job.space, job.limits)
+        command = _command(objective, job.folder, job.space, job.limits)  # which ends by itself after its time
+        return Limited(command, LONGEST) if apart else command
     task = _function(objective.function, job.folder, job.space, job.limits)
-    return task if objective.timeout is None else Limited(task, objective.timeout)
+    if executor is not None:
+        task = Sent(objective.function, job.folder, job.limits)
+    if objective.timeout is not None:
+        return Limited(task, objective.timeout)
+    return Limited(task, LONGEST) if apart else task
+
+
+@final
+@dataclass(frozen=True)
+class Sent:
+    """A function that whoever gets it imports for itself, where the folder of the file is: on a disk that they share.
+
+    Attributes:
+        reference: "module:function".
+        folder: that of the file.
+        limits: what answers must satisfy.
+    """
+
+    reference: str
+    folder: Path
+    limits: Limits
+
+    def __call__(self, at: Mapping[str, Any]) -> Outcome:
+        """What came of one evaluation."""
+        module, _, name = self.reference.partition(":")
+        function = imported("[objective] `function`", self.reference, module, name, self.folder)
+        return Evaluation(function, self.limits)(at)._replace(error=None)
 
 
 def _function(reference: str, folder: Path, space: Space, limits: Limits) -> Task:

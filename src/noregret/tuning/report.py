@@ -71,6 +71,8 @@ class Live:
         """Show one trial."""
         self._keep_best(trial)
         result = f"failed: {trial.reason}" if trial.reward is None else _value(trial.reward)
+        if trial.state == "abandoned" and trial.abandoned is not None:
+            result = f"abandoned: {trial.abandoned.reason}"
         result += ", not feasible" if trial.feasible is False else ""
         self._say(f"trial {trial.number + 1}: {_parameters(trial)} -> {result}  ({self._best_text()})")
         self._show(sum(trial.state != "pending" for trial in study.trials))

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
 from functools import partial
 from typing import Protocol
 
+from ..errors import NoRegretError
 from ..optimize import opening
+from ..optimize.executors import at_once, check_sendable
 from ..optimize.limits import Limited, Task
 from ..optimize.lock import alone
 from ..optimize.loop import Loop
@@ -28,12 +31,13 @@ class Reporter(Protocol):
 
 
 @contextmanager
-def opened(job: TuningFile) -> Iterator[tuple[Study, Task]]:
+def opened(job: TuningFile, executor: Executor | None = None) -> Iterator[tuple[Study, Task]]:
     """The job's study, new or resumed, and its objective. Nothing is stored if the objective cannot be loaded.
 
     One tuner at a time; a finished study is only looked at.
     """
-    task = evaluator(job)
+    task = evaluator(job, executor)
+    check_sendable(task, executor)
     study = opening.opened(
         job.domain,
         job.policy,
@@ -42,6 +46,7 @@ def opened(job: TuningFile) -> Iterator[tuple[Study, Task]]:
         storage=job.storage,
         name=job.name,
         budget=job.trials,
+        parallel=at_once(executor, None),
         limits=job.limits,
         # The goal, as files have it from before studies had one; those are continued, too.
         about={"goal": job.goal, **job.limits.facts},
@@ -53,7 +58,13 @@ def opened(job: TuningFile) -> Iterator[tuple[Study, Task]]:
         yield study, task
 
 
-def run(job: TuningFile, study: Study, task: Task, reporter: Reporter) -> None:
+def run(job: TuningFile, study: Study, task: Task, reporter: Reporter, executor: Executor | None = None) -> None:
     """Evaluate trials until there are as many as the job says."""
     reporter.begun(study)
-    Loop(study, task, trials=job.trials, ended=partial(reporter.ended, study)).run()
+    loop = Loop(
+        study, task, trials=job.trials, ended=partial(reporter.ended, study), executor=executor,
+        in_flight=at_once(executor, None),
+    )  # fmt: skip
+    stopped = loop.run()
+    if stopped is not None:
+        raise NoRegretError(f"Stopped: {stopped}. Nothing is lost: run the same command again to go on.")
