@@ -28,3 +28,21 @@ def places(request, tmp_path):
         return request.getfixturevalue("postgres").url
 
     return of
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """Two processes of one thread each, and the client that knows them."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    quick = {"distributed.scheduler.allowed-failures": 1, "distributed.nanny.pre-spawn-environ.OMP_NUM_THREADS": 1}
+    with (
+        dask.config.set(quick),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None, memory_limit=0,
+            silence_logs="CRITICAL",
+        ) as cluster,
+        Client(cluster) as client,
+    ):  # fmt: skip
+        yield client

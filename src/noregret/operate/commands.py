@@ -26,6 +26,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, 
 
 
 def say(text: str) -> None:
+    """Print what may come from anywhere: characters that a terminal would obey are shown and not sent."""
     from .words import printable
 
     click.echo(printable(text))

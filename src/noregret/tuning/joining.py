@@ -1,4 +1,4 @@
-"""A worker that joins a study by itself: it asks with a lease, evaluates and tells, and shares nothing but the storage."""
+"""A worker that joins a study by itself: it asks with a lease, evaluates and tells; it shares the storage alone."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
+from typing import Any
 
 from ..errors import InvalidInput, MissingExtra, NoRegretError
 
@@ -34,18 +35,19 @@ def _joined(address: str, workers: int) -> Iterator[Executor]:
     if workers > 1:
         raise InvalidInput("--workers is for processes of this machine, a cluster has its own: give one of both.")
     try:
-        from distributed import Client
+        import distributed
     except ImportError as error:
         raise MissingExtra(
             "--cluster needs Dask, which is not installed: pip install 'noregret[dask]'. On this machine alone "
             "--workers does without."
         ) from error
     try:
-        client = Client(address, timeout=CONNECT)
+        make: Any = distributed.Client
+        client = make(address, timeout=CONNECT)
     except (OSError, ValueError) as error:
         raise NoRegretError(
-            f"There is no cluster at {address!r} ({error}). Usually the scheduler is not running, or listens elsewhere: "
-            "it is started by `dask scheduler`, which prints its address, such as tcp://10.0.0.1:8786."
+            f"There is no cluster at {address!r} ({error}). Usually the scheduler is not running, or listens "
+            "elsewhere: it is started by `dask scheduler`, which prints its address, such as tcp://10.0.0.1:8786."
         ) from error
     with client:
         try:
