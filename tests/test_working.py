@@ -223,7 +223,7 @@ def make_policy():
 
 
 def make_env(seed):
-    return nr.Environment(nr.environments.gp_sample(K, ARMS, seed=seed), noise=0.1)
+    return nr.Environment(nr.environments.gp_sample(K, ARMS, seed=seed), domain=ARMS, noise=0.1)
 
 
 @pytest.mark.parametrize("kind", ["threads", "processes", "loky", "dask"])
