@@ -40,8 +40,8 @@ def cluster():
     with (
         dask.config.set(quick),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address=None, memory_limit=0,
-            silence_logs="CRITICAL",
+            n_workers=2, threads_per_worker=1, processes=True, host="127.0.0.1", dashboard_address="127.0.0.1:0",
+            memory_limit=0, silence_logs="CRITICAL",
         ) as cluster,
         Client(cluster) as client,
     ):  # fmt: skip

@@ -251,8 +251,8 @@ def kills_above(x):
     return x
 
 
-def test_a_point_that_kills_its_workers_fails_and_the_run_goes_on(cluster):
-    cluster.cluster.scheduler.allowed_failures = 0
+def test_a_point_that_kills_its_workers_fails_and_the_run_goes_on(cluster, monkeypatch):
+    monkeypatch.setattr(cluster.cluster.scheduler, "allowed_failures", 0)
     study = nr.Study(nr.auto(LINE, parallel=2), seed=3)
     study.add({"x": 0.1}, 0.1)
     result = quiet(study, kills_above, trials=4, executor=cluster.get_executor(), in_flight=1)
