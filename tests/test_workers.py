@@ -262,6 +262,22 @@ def test_a_point_that_kills_its_workers_fails_and_the_run_goes_on(cluster, monke
     assert all(trial.reward == trial.parameters["x"] for trial in result.trials if trial.parameters["x"] <= 0.5)
 
 
+def test_a_cluster_that_goes_away_ends_the_run_and_the_study_goes_on_elsewhere(cluster):
+    from distributed import Client
+
+    study = nr.Study(policy(), seed=3)
+    with Client(cluster.cluster) as second:
+
+        def leave(study, trial):
+            if trial.number == 2:
+                second.close()
+
+        result = quiet(study, hill, executor=second.get_executor(), in_flight=1, callbacks=[leave])
+    assert result.stopped.startswith("the executor broke: BrokenExecutor: ")
+    assert [trial.state for trial in study.trials] == ["observed"] * 3 + ["pending"]
+    assert points(quiet(study, hill)) == points(quiet(nr.Study(policy(), seed=3), hill))
+
+
 def drawn(x):
     return float(np.random.default_rng().random())
 

@@ -112,6 +112,24 @@ def test_a_cluster_that_is_not_there_is_an_error_in_words(folder, monkeypatch):
     assert not (folder / "job.db").exists()
 
 
+def test_a_tuning_run_that_is_ended_ends_its_processes_and_goes_on(folder):
+    (folder / "job.toml").write_text(FILE.replace("score", "endless"))
+    command = [sys.executable, "-m", "noregret", "tune", "job.toml", "--workers", "2"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    while not (folder / "begun").exists():
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.terminate()
+    said, complained = process.communicate()  # which waits for all who hold its output
+    assert process.returncode == 130
+    assert b"run the same command again" in said
+    assert b"Traceback" not in complained
+    assert [trial.state for trial in trials()] == ["pending"] * 2
+    (folder / "hills.py").write_text(HILLS.replace("time.sleep(600)", "return x"))
+    run("tune", "job.toml", "--trials", 2)
+    assert [trial.state for trial in trials()] == ["observed"] * 2
+
+
 # -- work -------------------------------------------------------------------------------------------------------------
 
 

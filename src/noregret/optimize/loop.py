@@ -107,12 +107,14 @@ class Loop:
         try:
             # Dask evaluates what it takes for the same call once; the trials of one point are evaluations of their own.
             future = self._executor.submit(_evaluated, self._task, where(trial), f"{self._token}-{trial.number}")
-        except BrokenExecutor:
+        except (BrokenExecutor, NoRegretError):
             raise
         except RuntimeError as error:
             raise NoRegretError(
                 f"The executor takes no more work ({error}). Usually it was shut down, as at the end of its `with`."
             ) from error
+        except Exception as error:  # whatever somebody's executor raises that has lost its workers
+            raise BrokenExecutor(exception_text(error)) from error
         self._under_way[future] = trial
         future.add_done_callback(self._done.put)
 
