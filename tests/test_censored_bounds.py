@@ -126,7 +126,7 @@ def test_they_play_on_arms_boxes_and_under_contexts(domain, context):
 def test_what_does_not_go_together_is_refused_or_not_proved():
     with pytest.raises(nr.InvalidInput, match="give one"):
         policy_of(beta=1.0)
-    with pytest.raises(nr.InvalidInput, match="one of 'censored'"):
+    with pytest.raises(nr.InvalidInput, match="it must be 'censored'"):
         nr.gp_ts_sdf(ARMS, KERNEL, noise=0.1, window=4, width="tight")
     assert policy_of(late="accept").valid_for == "none"
     assert policy_of().using(regularization=0.5).valid_for == "none"

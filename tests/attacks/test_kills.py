@@ -17,7 +17,7 @@ import pytest
 
 import noregret as nr
 
-ROUNDS = 12
+ROUNDS = 40
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 50), nr.Matern(2.5, 0.2), noise=0.1, pending="hallucinate")
 WORKER = """
     import sys
