@@ -244,6 +244,7 @@ def test_ranges_that_are_none(space, sentence):
         ({"batch_size": 1.5}, "`batch_size`"),
         ({"policy": nr.auto(nr.Space(x=nr.Float(0, 1)))}, "must be of Space"),
         ({"policy": lambda space: "auto"}, "must be of Space"),
+        ({"policy": "auto"}, "must be of Space"),
     ],
 )
 def test_settings_that_make_no_sense(more, sentence):

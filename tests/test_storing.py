@@ -1,8 +1,10 @@
 """Databases in trouble: old, new, full, read-only, gone, restarted, forked; and what then is on record."""
 
 import contextlib
+import copy
 import multiprocessing
 import os
+import pickle
 import shutil
 import signal
 import sqlite3
@@ -395,3 +397,50 @@ def test_a_run_goes_on_wherever_its_record_is(places, kind):
         result = nr.minimize(lambda x: (x[0] - 0.3) ** 2, box, trials=trials, storage=place, name="a", progress=False)
         assert len(result.history) == trials
     assert len(nr.Study.open(storage=place, name="a").trials) == 5
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_copy_of_a_study_that_was_renamed_is_of_that_study(places, kind):
+    url = places(kind)()
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, lengthscale=0.3), noise=0.1)
+    study = nr.Study(policy, seed=0, storage=url, name="oven")
+    study.tell(study.ask(), 0.5)
+    packed, place = pickle.dumps(study), SqlStorage(url)
+    place.rename("oven", "kiln")
+    nr.Study(policy, seed=1, storage=url, name="oven")  # another, under the name that it had
+    for copied in (copy.deepcopy(study), pickle.loads(packed)):
+        assert (copied.name, copied.seed, list(copied.trials)) == ("kiln", 0, list(study.trials))
+    place.delete("kiln")
+    with pytest.raises(nr.StorageError, match=r"no longer holds the study 'oven'.* copied or pickled"):
+        pickle.loads(packed)
+    place.close()
+
+
+def test_names_that_cannot_be_are_refused_in_one_sentence(places):
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, lengthscale=0.3), noise=0.1)
+    for storage in (MemoryStorage(), SqlStorage(places("sqlite")()), SqlStorage(places("postgresql")())):
+        nr.Study(policy, storage=storage, name="oven")
+        nr.Study(policy, storage=storage, name="other")
+        for name in ("", " ", "a\0b", "\ud800", 3, None):
+            with pytest.raises(nr.InvalidInput, match="`new` must be some text that can be written as UTF-8"):
+                storage.rename("oven", name)
+            with pytest.raises(nr.InvalidInput, match="There is no study"):
+                nr.Study.open(storage=storage, name=name)
+        with pytest.raises(nr.InvalidInput, match="there is a study 'other' already"):
+            storage.rename("oven", "other")
+        with pytest.raises(nr.InvalidInput, match="there is no study 'stove'"):
+            storage.rename("stove", "kiln")
+        storage.close()
+
+
+def test_tables_whose_definition_is_no_text_are_damaged_ones(tmp_path):
+    path = tmp_path / "studies.db"
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, lengthscale=0.3), noise=0.1)
+    nr.Study(policy, storage=f"sqlite:///{path}").close()
+    path.write_bytes(
+        path.read_bytes()
+        .replace(b"CREATE TABLE trials", b"CREATE TABLE \xfcrials")
+        .replace(b"study INTEGER NOT", b"study\xfc\xfbTEGER(NOT")
+    )
+    with pytest.raises(nr.StorageError, match="damaged; choose another file, or restore a copy"):
+        nr.Study.open(storage=f"sqlite:///{path}")

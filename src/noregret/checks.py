@@ -45,6 +45,24 @@ def shown(value: object, *, length: int = SHOWN) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
+def storable(text: str) -> bool:
+    """Whether a text can be written as UTF-8: one with lone surrogates cannot."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def study_name(called: str, value: str) -> str:
+    """The name of a study: some text that every storage can keep."""
+    if not isinstance(value, str) or not value.strip() or "\0" in value or not storable(value):
+        raise InvalidInput(
+            f"`{called}` must be some text that can be written as UTF-8, not {shown(value)}. It is the name of a study."
+        )
+    return value
+
+
 def number(
     name: str,
     value: object,

@@ -137,7 +137,9 @@ class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has 
     def _made(self, space: Space) -> Policy:
         if self.policy is None:
             return auto(space, budget=self.n_iter, parallel=self.batch_size)
-        policy = self.policy if isinstance(self.policy, Policy) else self.policy(space)
+        policy: object = self.policy
+        if callable(policy) and not isinstance(policy, Policy):
+            policy = policy(space)
         domain = getattr(policy, "domain", None)
         if not isinstance(policy, Policy) or space not in (domain, getattr(domain, "space", None)):
             raise InvalidInput(

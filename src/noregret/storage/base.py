@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from ..trial import Trial
 
+Identity = tuple[int, int, float]  # of a study, under whatever name
+
 
 class StoredStudy(NamedTuple):
     """What a storage knows of a study besides its trials.
@@ -30,6 +32,11 @@ class StoredStudy(NamedTuple):
     seed: int
     about: str
     created_at: float
+
+    @property
+    def identity(self) -> Identity:
+        """What stays when it is renamed, and what another study of its name has not."""
+        return self.id, self.seed, self.created_at
 
 
 class News(NamedTuple):

@@ -23,9 +23,8 @@ from typing import Any, cast, final
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from ..checks import shown
+from ..checks import shown, storable
 from ..errors import InvalidInput, StorageError
-from ..study.integrity import storable
 from .database import LOCK_SECONDS, Database, newer
 from .tables import ADDED, FORMAT, Tables, tables
 
@@ -206,6 +205,9 @@ class _Kept:
         while True:
             try:
                 self._begin(write=write)
+            except UnicodeDecodeError as error:  # SQLite quotes the damaged definition of a table
+                self.close()
+                raise sqlite3.DatabaseError(f"malformed database schema ({error})") from error
             except (exc.OperationalError, sqlite3.OperationalError) as error:
                 self.rollback()
                 if not write and self._mode == "rw" and self._unwritable(str(error)):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import final
 
-from ..checks import shown
+from ..checks import shown, study_name
 from ..errors import InvalidInput, StorageError
 from ..trial import Trial
 from .base import Change, News, Storage, StoredStudy, Writer
@@ -56,11 +56,12 @@ class MemoryStorage(Storage):
 
     def rename(self, name: str, new: str) -> None:
         """See `Storage`."""
+        study_name("new", new)
         with self._lock:
             if name not in self._studies or new in self._studies:
-                raise InvalidInput(
-                    f"{shown(name)} cannot become {shown(new)}: the studies are {shown(list(self._studies))}."
-                )
+                there = name in self._studies
+                what = f"there is a study {shown(new)} already" if there else f"there is no study {shown(name)}"
+                raise InvalidInput(f"{shown(name)} in memory cannot become {shown(new)}: {what}.")
             kept = self._studies.pop(name)
             kept.study = kept.study._replace(name=new)
             self._studies[new] = kept

@@ -17,7 +17,7 @@ from typing import Any, final
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from ..checks import shown
+from ..checks import shown, storable, study_name
 from ..errors import InvalidInput, StorageError
 from .base import Change, News, Storage, StoredStudy, Writer
 from .database import Database
@@ -135,6 +135,7 @@ class SqlStorage(Storage):
 
     def rename(self, name: str, new: str) -> None:
         """See `Storage`."""
+        study_name("new", new)
         studies = self._database.tables.studies
         with self._database.transaction(write=True) as connection:
             study = self._find(connection, name)
@@ -155,6 +156,8 @@ class SqlStorage(Storage):
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
 
     def _find(self, connection: sql.Connection, name: str) -> StoredStudy | None:
+        if not isinstance(name, str) or "\0" in name or not storable(name):  # no column of text is compared with it
+            return None
         row = connection.execute(self._statements.find, {"sought": name}).one_or_none()
         if row is None:
             return None

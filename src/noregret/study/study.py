@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import baselines  # noqa: F401 - a stored study may be of one
 from ..baselines.scripted import ScriptedPolicy
-from ..checks import LARGEST_SEED, Array, integer, number, shown
+from ..checks import LARGEST_SEED, Array, integer, number, shown, study_name
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning
 from ..policy.availability import Available, Some, available
 from ..policy.engines import Decision
@@ -29,12 +29,12 @@ from .answering import Answering, reason_of, told_by_each, told_of
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, check_goal, has_channels
-from .integrity import Auditor, check_facts, check_same, settings_at, storable, stored_facts
+from .integrity import Auditor, check_facts, check_same, found_again, settings_at, stored_facts
 from .kept import Kept, Place
 from .looking import Looking
 
 if TYPE_CHECKING:
-    from ..storage import Storage
+    from ..storage.base import Identity, Storage
 
 MOST_AT_ONCE = 10_000  # trials of one `ask` or `tell_many`: one transaction
 LONGEST_LEASE = 1e9  # seconds, some thirty years
@@ -90,9 +90,7 @@ class Study(Looking):
         self.goal: Goal = check_goal(goal)
         self._given = Given(policy, self.goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
-        if not isinstance(name, str) or not name.strip() or "\0" in name or not storable(name):
-            raise InvalidInput(f"`name` must be some text that can be written as UTF-8, not {shown(name)}.")
-        self.name = name
+        self.name = study_name("name", name)
         self.about = check_facts(about)
         self._clock, self._on_change = clock, on_change
         if on_change is not None and not callable(on_change):
@@ -149,7 +147,7 @@ class Study(Looking):
         given: dict[str, Any] = {} if self._clock is time.time else {"clock": self._clock}
         if self._on_change is not None:
             given["on_change"] = self._on_change
-        return _reopened, (type(self), place.storage.place, self.name, given)
+        return _reopened, (type(self), place.storage.place, place.study.name, given, place.study.identity)
 
     def close(self) -> None:
         """Let go of the storage's files and connections; the next call opens them again. `with study:` does so, too."""
@@ -403,5 +401,6 @@ def _words(storage: str | Storage) -> str:
     return storage if isinstance(storage, str) else str(getattr(storage, "url", storage.place))
 
 
-def _reopened(cls: type[Study], storage: str, name: str, given: dict[str, Any]) -> Study:
+def _reopened(cls: type[Study], url: str, name: str, given: dict[str, Any], known: Identity | None = None) -> Study:
+    storage, name = found_again(url, name, known)
     return cls.open(storage=storage, name=name, **given)
