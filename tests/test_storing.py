@@ -437,10 +437,10 @@ def test_tables_whose_definition_is_no_text_are_damaged_ones(tmp_path):
     path = tmp_path / "studies.db"
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.Matern(2.5, lengthscale=0.3), noise=0.1)
     nr.Study(policy, storage=f"sqlite:///{path}").close()
+    whole = path.read_bytes()
+    assert b"tabletrialstrials" in whole
     path.write_bytes(
-        path.read_bytes()
-        .replace(b"CREATE TABLE trials", b"CREATE TABLE \xfcrials")
-        .replace(b"study INTEGER NOT", b"study\xfc\xfbTEGER(NOT")
+        whole.replace(b"tabletrialstrials", b"tabletr\xfcalstrials").replace(b"TABLE trials", b"TABLE (rials")
     )
     with pytest.raises(nr.StorageError, match="damaged; choose another file, or restore a copy"):
         nr.Study.open(storage=f"sqlite:///{path}")

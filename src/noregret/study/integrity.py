@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
@@ -22,9 +22,6 @@ from ..record import Record
 from ..serialize import plain_loads
 from ..trial import Trial
 from .goal import AnyPolicy, Goal, check_told
-
-if TYPE_CHECKING:
-    from ..storage.base import Identity, Storage
 
 SHORT = 60  # characters of a value that an error still shows
 SAME = 1e-9  # how far a coordinate or parameter may be from what it must be, as a share of its extent
@@ -352,28 +349,3 @@ def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> li
             short = all(len(value) <= SHORT for value in values)
             found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
     return found
-
-
-def found_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
-    """The storage of a study that was pickled, and the study's name by now.
-
-    It may have been renamed since, and its old name given to another.
-
-    Args:
-        url: of the storage.
-        name: that it had.
-        known: its identity; None in what older versions pickled.
-    """
-    from ..storage import opened
-
-    storage = opened(url, make=False)
-    if known is None:
-        return storage, name
-    for candidate in (name, *storage.names()):
-        found = storage.find(candidate)
-        if found is not None and found.identity == known:
-            return storage, candidate
-    raise StorageError(
-        f"{url} no longer holds the study {shown(name)} that was copied or pickled: it has been deleted, or the file "
-        "has been replaced by another. Open a study by its name to work with the storage as it is now."
-    )

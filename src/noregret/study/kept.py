@@ -8,13 +8,15 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, final
 
-from ..errors import NoRegretError
+from ..checks import shown
+from ..errors import NoRegretError, StorageError
 from ..record import Record
 from ..trial import Trial
 from .goal import AnyPolicy, AnyState, Goal, begun
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
+    from ..storage.base import Identity
     from .integrity import Auditor
 
 P = ParamSpec("P")
@@ -223,3 +225,28 @@ class Kept:
 
 def _has_corrections(record: Record) -> bool:
     return any(trial.corrected for trial in record)
+
+
+def found_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:
+    """The storage of a study that was pickled, and the study's name by now.
+
+    It may have been renamed since, and its old name given to another.
+
+    Args:
+        url: of the storage.
+        name: that it had.
+        known: its identity; None in what older versions pickled.
+    """
+    from ..storage import opened
+
+    storage = opened(url, make=False)
+    if known is None:
+        return storage, name
+    for candidate in (name, *storage.names()):
+        found = storage.find(candidate)
+        if found is not None and found.identity == known:
+            return storage, candidate
+    raise StorageError(
+        f"{url} no longer holds the study {shown(name)} that was copied or pickled: it has been deleted, or the file "
+        "has been replaced by another. Open a study by its name to work with the storage as it is now."
+    )

@@ -29,8 +29,8 @@ from .answering import Answering, reason_of, told_by_each, told_of
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, check_goal, has_channels
-from .integrity import Auditor, check_facts, check_same, found_again, settings_at, stored_facts
-from .kept import Kept, Place
+from .integrity import Auditor, check_facts, check_same, settings_at, stored_facts
+from .kept import Kept, Place, found_again
 from .looking import Looking
 
 if TYPE_CHECKING:

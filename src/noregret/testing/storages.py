@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -253,8 +254,9 @@ def _check_moving(storage: Any) -> None:
     one.ask()
     promise(refused(lambda: place.rename("one", "other"), InvalidInput), "Two studies can have one name.")
     promise(refused(lambda: place.rename("none", "new"), InvalidInput), "A study that there is not can be renamed.")
+    bad: Any
     for bad in ("", " ", "a\0b", "\ud800", 3, None):
-        promise(refused(lambda bad=bad: place.rename("one", bad), InvalidInput), f"A study can be named {bad!r}.")
+        promise(refused(partial(place.rename, "one", bad), InvalidInput), f"A study can be named {bad!r}.")
         promise(place.find(bad) is None, f"There is a study named {bad!r}.")
     place.rename("one", "new")
     promise(place.names() == ["new", "other"] or place.names() == ["other", "new"], "A renamed study is not listed.")
