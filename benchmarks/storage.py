@@ -31,6 +31,7 @@ from tests.postgres import Server
 ARMS = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
 BOX = nr.igp_ucb(nr.Box([0, 0], [1, 1]), nr.Matern(2.5, 0.2), noise=0.1, norm_bound=1.0)
 BATCH = 100
+CROWD = 8  # processes on one file
 
 
 def reward(trial):
@@ -108,7 +109,21 @@ def clients(url, count, each):
     seconds = time.perf_counter() - start
     for worker in workers:
         worker.communicate()
+        if worker.returncode:
+            raise SystemExit(f"a client ended with {worker.returncode}")
     return count * each / seconds
+
+
+def crowd(folder, options):
+    """Eight processes on one SQLite study: pairs a second; an error of one, or a number given twice, ends it."""
+    url, each = f"sqlite:///{folder}/crowd.db", max(options.crowd // CROWD, 1)
+    nr.Study(ARMS, storage=url).close()
+    rate = clients(url, CROWD, each)
+    with nr.Study.open(storage=url) as study:
+        states = [(trial.number, trial.state) for trial in study.trials]
+    if states != [(number, "observed") for number in range(CROWD * each)]:
+        raise SystemExit(f"{len(states)} trials are there, of {CROWD * each}, or not all are answered")
+    return rate, len(states)
 
 
 def client(url, count):
@@ -193,6 +208,7 @@ def main():
     parser.add_argument("--count", type=int, default=300, help="pairs of ask and tell that are measured")
     parser.add_argument("--long", type=int, default=20_000, help="trials on arms of a long study")
     parser.add_argument("--box", type=int, default=10_000, help="points on a box of a long study")
+    parser.add_argument("--crowd", type=int, default=10_000, help="trials of eight processes on one SQLite study")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--client", nargs=2, metavar=("URL", "COUNT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -209,6 +225,9 @@ def main():
         print(f"ask + tell, CPU: {short:.3f} ms with 100 trials, {long:.3f} ms with {options.long}: {long / short:.2f}")
         cpu, wall = opening(f"sqlite:///{folder}/long.db")
         print(f"opening {options.long} trials on 100 arms: {cpu:.2f} s CPU, {wall:.2f} s wall")
+        if options.crowd:
+            rate, trials = crowd(folder, options)
+            print(f"{CROWD} processes on one SQLite study: {trials} trials, none lost or twice, {rate:.0f} a second")
         if options.box:
             filled(f"sqlite:///{folder}/box.db", BOX, options.box).close()
             cpu, wall = opening(f"sqlite:///{folder}/box.db")

@@ -14,7 +14,7 @@ SMALL = {
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1", "--tiny", "4"],
     "replay.py": ["--studies", "2", "--workers", "2"],
-    "storage.py": ["--count", "8", "--long", "150", "--box", "0", "--repeats", "1"],
+    "storage.py": ["--count", "8", "--long", "150", "--box", "0", "--crowd", "16", "--repeats", "1"],
     "explain.py": ["--trials", "60", "--rounds", "8"],
     "coverage.py": ["--runs", "2", "--rounds", "5", "--jobs", "1"],
     "widths.py": ["--seeds", "1", "--rounds", "4", "--runs", "2", "--cover", "4", "--jobs", "1"],
