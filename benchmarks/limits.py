@@ -27,7 +27,8 @@ import sys
 from limits_parts.methods import METHODS
 from limits_parts.problems import DEVELOPMENT, MEASURED, PROBLEMS
 from limits_parts.report import best_feasible, text
-from limits_parts.runs import Cache, of_policy, run
+from limits_parts.runs import of_policy, run
+from tuning_parts.runs import Cache
 
 
 def parsed():
@@ -56,7 +57,7 @@ def main():
     options = parsed()
     half = MEASURED if options.half == "measured" else DEVELOPMENT
     problems = [PROBLEMS[name] for name in options.problems] if options.problems else half
-    cache, seeds = Cache(options.cache), range(options.first_seed, options.first_seed + options.seeds)
+    cache, seeds = Cache(options.cache, "limits.jsonl"), range(options.first_seed, options.first_seed + options.seeds)
     for seed in [] if options.report else seeds:
         for problem in problems:
             for method in options.methods:

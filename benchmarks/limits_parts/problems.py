@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from tuning_parts.functions import CENTRES, SHARPNESS, WEIGHTS
 from tuning_parts.models import split
 
 from noregret import Choice, Float, Int, Space
@@ -64,23 +65,9 @@ def branin_disk(p):
     return -value, [(x - 2.5) ** 2 + (y - 7.5) ** 2 - 50.0]
 
 
-HEIGHTS = np.array([1.0, 1.2, 3.0, 3.2])
-STEEP = np.array(
-    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
-)
-CENTRES = 1e-4 * np.array(
-    [
-        [1312, 1696, 5569, 124, 8283, 5886],
-        [2329, 4135, 8307, 3736, 1004, 9991],
-        [2348, 1451, 3522, 2883, 3047, 6650],
-        [4047, 8828, 8732, 5743, 1091, 381],
-    ]
-)
-
-
 def hartmann(p):
     x = np.array([p[f"x{i}"] for i in range(6)])
-    return float(HEIGHTS @ np.exp(-(STEEP * (x - CENTRES) ** 2).sum(axis=1))), x
+    return float(WEIGHTS @ np.exp(-(SHARPNESS * (x - CENTRES) ** 2).sum(axis=1))), x
 
 
 def hartmann_6_ball(p):

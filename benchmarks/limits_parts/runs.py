@@ -1,47 +1,11 @@
-"""Runs under limits, and the file that keeps them: one JSON object a line, one line a run."""
+"""Runs under limits, as `tuning_parts.runs.Cache` keeps them."""
 
-import json
 from functools import partial
-from pathlib import Path
 
 from tuning_parts.methods import named
 from tuning_parts.runs import Clock
 
 from .methods import METHODS, Policy
-
-
-class Cache:
-    """The runs in a folder (None: in memory alone); of one (problem, method, seed) the last longest counts.
-
-    A line has `problem`, `method`, `seed`, for every trial the value (`values`) and the largest of its limits
-    (`worst`), which of the trials the method calls its best at the end (`advice`: a number; None where it says that
-    none is feasible), and the seconds of CPU time that the method took (`cpu`).
-    """
-
-    def __init__(self, folder):
-        self.runs, self.path = {}, None
-        if folder is None:
-            return
-        self.path = Path(folder) / "limits.jsonl"
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        for line in self.path.read_text().splitlines() if self.path.exists() else ():
-            self._keep(json.loads(line))
-
-    def _keep(self, run):
-        key = (run["problem"], run["method"], run["seed"])
-        if key not in self.runs or len(run["values"]) >= len(self.runs[key]["values"]):
-            self.runs[key] = run
-
-    def has(self, problem, method, seed, trials):
-        run = self.runs.get((problem, method, seed))
-        return run is not None and len(run["values"]) >= trials
-
-    def add(self, run):
-        """Keep a run, in memory and in the file."""
-        self._keep(run)
-        if self.path is not None:
-            with self.path.open("a") as file:
-                file.write(json.dumps(run) + "\n")
 
 
 def of_policy(dotted):
@@ -50,7 +14,12 @@ def of_policy(dotted):
 
 
 def run(problem, name, seed, trials):
-    """One run, as the cache keeps it."""
+    """One run, as the cache keeps it.
+
+    A line has `problem`, `method`, `seed`, for every trial the value (`values`) and the largest of its limits
+    (`worst`), which of the trials the method calls its best at the end (`advice`: a number; None where it says that
+    none is feasible), and the seconds of CPU time that the method took (`cpu`).
+    """
     values, worst, asked = [], [], []
     clock = Clock()
     with clock:

@@ -19,11 +19,11 @@ class Cache:
     objective's not included).
     """
 
-    def __init__(self, folder):
+    def __init__(self, folder, name="runs.jsonl"):
         self.runs, self.path = {}, None
         if folder is None:
             return
-        self.path = Path(folder) / "runs.jsonl"
+        self.path = Path(folder) / name
         self.path.parent.mkdir(parents=True, exist_ok=True)
         for line in self.path.read_text().splitlines() if self.path.exists() else ():
             self._keep(json.loads(line))
