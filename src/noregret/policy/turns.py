@@ -50,6 +50,8 @@ class Turns:
         if waits is None or not waits.evident:
             for trial in outcomes:
                 self._known.pop(trial.number, None)
+            while self._line and self._line[0][0] not in self._known:
+                self._line.popleft()  # they have had their turn
             return list(outcomes)
         found = self._queued(outcomes)
         settled, worth = waits.settled, waits.worth(ledger.lowest())
