@@ -168,6 +168,25 @@ def test_half_the_norm_empties_the_set_and_is_raised(seed):
     assert raised[-1][1] in (4.0, 8.0)
 
 
+def test_a_constraint_whose_norm_is_refuted_is_not_called_proved():
+    g = rkhs_function(KERNEL, ARMS, norm=4.0, seed=1)(ARMS.points)
+    told_too_small = DualMixture(norm_bound=0.5, noise=0.1, regularization=0.01)
+    policy = nr.gp_ucb(
+        ARMS, KERNEL, noise=0.1,
+        constraints=nr.EveryRound(noise=0.1, regularization=0.01, confidence=told_too_small),
+    )  # fmt: skip
+    study, rng = nr.Study(policy, seed=0), np.random.default_rng(0)
+
+    def claim():
+        return study._look().limit(1).valid_for
+
+    assert claim() == "f"
+    for arm in rng.integers(0, 40, 60):
+        study.add(ARMS.points[arm], 0.0, constraints=[g[arm] + 0.1 * rng.normal()])
+    assert claim() == "none"
+    assert study._look()._channels.confidence == 0.0  # of all of them together
+
+
 @pytest.mark.parametrize("where", ["box", "context", "late"])
 def test_dual_bounds_anywhere(where):
     box = nr.Box([0.0], [1.0])

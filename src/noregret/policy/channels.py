@@ -62,6 +62,11 @@ class Channel:
         if self._guess is not None:
             self._guess.check(rounds, self.ledger.belief.answered)
 
+    @property
+    def valid_for(self) -> str:
+        """What its bounds are proved for (see `Envelope`)."""
+        return "none" if self._guess is not None and self._guess.refuted else self.policy.valid_for
+
     def bounds(self, t: int, since: int) -> Bounds:
         """The bounds of round t, the t-th since the last cut."""
         belief = self.ledger.belief
@@ -217,7 +222,7 @@ class Channels:
         """Likewise, in the units in which it is learned: satisfied when <= 0 in these too."""
         channel = self.each[j - 1]
         found = engine.envelope(channel.ledger.belief, channel.bounds(t, since), channel.ledger.units, points, context)
-        found.valid_for = channel.policy.valid_for
+        found.valid_for = channel.valid_for
         return found
 
     def hopeless(self, engine: Engine[Any], t: int, since: int, points: Any, context: Array | None) -> bool:
@@ -228,7 +233,7 @@ class Channels:
     @property
     def confidence(self) -> float:
         """The probability, at least, with which the bounds of all of them hold; 0 where some are not proved."""
-        deltas = [c.policy.confidence.delta if c.policy.valid_for == "f" else 1.0 for c in self.each]
+        deltas = [c.policy.confidence.delta if c.valid_for == "f" else 1.0 for c in self.each]
         return max(1.0 - sum(deltas), 0.0)
 
     def inside(self, trials: list[Trial]) -> np.ndarray[Any, np.dtype[np.bool_]]:

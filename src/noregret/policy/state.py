@@ -433,7 +433,7 @@ class State:
     def valid_for(self) -> str:
         """What the bounds of the next round are proved for (see `Envelope`)."""
         spoilt = self._ledger.failed and self.policy.pending.failed == "worst"
-        spoilt = spoilt or (self._guess is not None and len(self._guess.history) > 1)  # what was told is refuted
+        spoilt = spoilt or (self._guess is not None and self._guess.refuted)
         return "none" if spoilt else self._valid_for
 
     def _recent_deviations(self, recent: Recent, now: float) -> Array:

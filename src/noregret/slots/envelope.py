@@ -131,6 +131,10 @@ class Progress:
     answers: Posterior | None = None
     pull: Callable[[Any], Array] | None = None
 
+    def norm(self, told: float) -> float:
+        """B in force: the guess, or what was told where none is made."""
+        return told if self.norm_bound is None else self.norm_bound
+
 
 class Window(NamedTuple):
     """The last trials asked for."""
@@ -150,6 +154,12 @@ class Guess(ABC):
     def growth(self) -> float:
         """How many times larger the guess is than the first."""
         return self.bound / self.history[0][1]
+
+    @property
+    @final
+    def refuted(self) -> bool:
+        """Whether the data have contradicted the first: what was told is wrong, and nothing is proved from then on."""
+        return len(self.history) > 1
 
     @abstractmethod
     def check(self, rounds: int, posterior: Posterior) -> None:

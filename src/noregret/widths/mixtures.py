@@ -42,7 +42,7 @@ from ..posterior.spectrum import Spectrum
 from ..serialize import described
 from ..slots.base import Combination
 from ..slots.envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta
-from .self_normalized import NormWidth, checked_bound
+from .self_normalized import DoubledNorm, NormWidth, checked_bound
 
 RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # alpha / alpha0; the first is AMM
 
@@ -71,6 +71,10 @@ class _MixtureWidth(NormWidth):
     regularization: float
     parts: int
 
+    def __post_init__(self) -> None:
+        _settle(self)
+        object.__setattr__(self, "parts", integer("parts", self.parts, low=1))
+
     @property
     def valid_for(self) -> str:
         """Valid for f, unless the norm was guessed."""
@@ -82,7 +86,7 @@ class _MixtureWidth(NormWidth):
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - by what was observed alone
         """The multiplier of the standard deviation."""
-        bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
+        bound = progress.norm(self.norm_bound)
         noise = progress.noise_factor * self.noise
         spread = progress.posterior.log_determinant_ratio + 2.0 * math.log(self.parts / self.delta)
         return self._combined(bound, noise / math.sqrt(self.regularization) * math.sqrt(spread))
@@ -110,10 +114,6 @@ class AnyRidge(_MixtureWidth):
     delta: float = 0.1
     guessed: bool = False
 
-    def __post_init__(self) -> None:
-        _settle(self)
-        object.__setattr__(self, "parts", integer("parts", self.parts, low=1))
-
     @property
     def for_all_at_once(self) -> bool:
         """Yes: the self-normalised inequality is about the noise alone."""
@@ -140,10 +140,6 @@ class AnalyticMixture(_MixtureWidth):
     parts: int = 1
     delta: float = 0.1
     guessed: bool = False
-
-    def __post_init__(self) -> None:
-        _settle(self)
-        object.__setattr__(self, "parts", integer("parts", self.parts, low=1))
 
     def _combined(self, bound: float, noise: float) -> float:
         return math.hypot(bound, noise)
@@ -202,7 +198,7 @@ class DualMixture(Confidence):
     def bounds(self, t: int, progress: Progress) -> DualBounds:  # noqa: ARG002 - by what was observed alone
         """The bounds of this round."""
         posterior = _whole(progress.posterior if progress.answers is None else progress.answers)
-        bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
+        bound = progress.norm(self.norm_bound)
         ridges, slack = self.slack(posterior.spectrum(), progress.noise_factor)
         return DualBounds(posterior, ridges, np.sqrt(np.maximum(slack / ridges + bound**2, 0.0)))
 
@@ -247,7 +243,7 @@ class DualBounds(Bounds):
 
 
 @final
-class EmptySet(Guess):
+class EmptySet(DoubledNorm[DualMixture]):
     """B, raised where {||f_t - y|| <= Rad_t, ||f||_k <= B} is empty: with a true B that has probability delta at most.
 
     It is doubled until it is twice the least B of which no alpha shows the set to be empty: what was seen needs that B,
@@ -258,24 +254,12 @@ class EmptySet(Guess):
         history: (round, B): the first, and every one that replaced another.
     """
 
-    def __init__(self, confidence: DualMixture) -> None:
-        self._confidence = confidence
-        self.bound = confidence.norm_bound
-        self.history: list[tuple[int, float]] = [(0, self.bound)]
-
     def check(self, rounds: int, posterior: Posterior) -> None:
         """Raise B where some alpha shows that the set is empty."""
         ridges, slack = self._confidence.slack(_whole(posterior).spectrum())
         needed = math.sqrt(max(float((-slack / ridges).max()), 0.0))
         if needed > self.bound:
-            self.bound *= 2.0 ** math.ceil(math.log2(2.0 * needed / self.bound))
-            self.history.append((rounds, self.bound))
-
-    def copy(self) -> EmptySet:
-        """An independent copy."""
-        other = EmptySet(self._confidence)
-        other.bound, other.history = self.bound, self.history.copy()
-        return other
+            self._double(rounds, 2.0 * needed)
 
 
 def _whole(posterior: Posterior) -> ArmPosterior | PointPosterior:

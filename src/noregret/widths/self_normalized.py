@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import final
+from typing import Generic, Protocol, Self, TypeVar, final
 
 from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..errors import InvalidInput
@@ -28,6 +28,17 @@ def checked_bound(value: object) -> float:
     """A bound on a norm, or a clear error."""
     why = "It bounds the norm of f in the kernel's RKHS, in the units of the reward."
     return number("norm_bound", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
+
+
+class OfNorm(Protocol):
+    """Bounds for functions of bounded norm."""
+
+    @property
+    def norm_bound(self) -> float:
+        """B, reward units."""
+
+
+C = TypeVar("C", bound=OfNorm)
 
 
 class NormWidth(Width):
@@ -102,7 +113,7 @@ class SelfNormalized(NormWidth):
 
     def width(self, t: int, progress: Progress) -> float:
         """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
-        bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
+        bound = progress.norm(self.norm_bound)
         gamma = self.gain(t - 1, progress)
         noise = progress.noise_factor * self.noise
         return bound + noise * math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
@@ -155,7 +166,7 @@ class BoundedNoise(NormWidth):
     def width(self, t: int, progress: Progress) -> float:
         """beta_t^{1/2} of Theorem 3."""
         gamma = self.gain(t, progress)
-        bound = self.norm_bound if progress.norm_bound is None else progress.norm_bound
+        bound = progress.norm(self.norm_bound)
         beta = 2.0 * bound**2 + 300.0 * gamma * math.log(t / self.delta) ** 3
         return math.sqrt(self.scale * beta)
 
@@ -189,8 +200,30 @@ class KernelUcb(Width):
         return self.eta / math.sqrt(self.regularization)
 
 
+class DoubledNorm(Guess, Generic[C]):
+    """A norm bound, doubled where data contradict it."""
+
+    def __init__(self, confidence: C) -> None:
+        self._confidence = confidence
+        self.bound = confidence.norm_bound
+        self.history: list[tuple[int, float]] = [(0, self.bound)]
+
+    @final
+    def _double(self, rounds: int, least: float) -> None:
+        """Up to this at least."""
+        self.bound *= 2.0 ** math.ceil(math.log2(least / self.bound))
+        self.history.append((rounds, self.bound))
+
+    @final
+    def copy(self) -> Self:
+        """An independent copy."""
+        other = type(self)(self._confidence)
+        other.bound, other.history = self.bound, self.history.copy()
+        return other
+
+
 @final
-class NormGuess(Guess):
+class NormGuess(DoubledNorm[NormWidth]):
     """Guess and doubling for an unknown norm bound (Srinivas et al. 2010, after Theorem 3, leave the test open).
 
     The test used here: with V = Phi^T Phi + lambda I, the posterior mean is V^{-1} Phi^T (Phi f + eps), so that
@@ -203,22 +236,10 @@ class NormGuess(Guess):
         history: (round, guess): the first, and every one that replaced another.
     """
 
-    def __init__(self, confidence: NormWidth) -> None:
-        self._confidence = confidence
-        self.bound = confidence.norm_bound
-        self.history: list[tuple[int, float]] = [(0, self.bound)]
-
     def check(self, rounds: int, posterior: Posterior) -> None:
         """Double the guess while the posterior mean, after that many rounds, contradicts it."""
         noise = self._confidence.noise / math.sqrt(posterior.regularization)
         spread = 2.0 * (posterior.information_gain + 1.0 + math.log(1.0 / self._confidence.delta))
         excess = posterior.mean_norm - noise * math.sqrt(spread)
         if excess > self.bound:
-            self.bound *= 2.0 ** math.ceil(math.log2(excess / self.bound))
-            self.history.append((rounds, self.bound))
-
-    def copy(self) -> NormGuess:
-        """An independent copy."""
-        other = NormGuess(self._confidence)
-        other.bound, other.history = self.bound, self.history.copy()
-        return other
+            self._double(rounds, excess)
