@@ -20,6 +20,7 @@ from sqlalchemy import exc
 from ..checks import shown, storable, study_name
 from ..errors import InvalidInput, StorageError
 from .base import Change, News, Storage, StoredStudy, Writer
+from .beside import Beside, beside
 from .database import Database
 from .files import SCHEME, File
 from .rows import KINDS, OUTCOME, Reader, outcome, question
@@ -45,6 +46,9 @@ class SqlStorage(Storage):
         self._database = _database(url, make=make)
         self.url = self._database.url
         self._statements = Statements(self._database)
+        studies = self._database.tables.studies.name
+        self.beside: Beside = beside(studies.removesuffix("studies"))
+        self._has_beside = False
         try:
             self._current = self._looked_at(make=make)
         except BaseException:
@@ -98,6 +102,22 @@ class SqlStorage(Storage):
             for name, table in (("studies", made.studies), ("trials", made.trials))
         }
         self._statements = Statements(self._database, lacking)
+
+    @contextmanager
+    def using_beside(self, *, write: bool) -> Iterator[sql.Connection | None]:
+        """A transaction on the tables `beside`; None where there are none yet, unless it writes, which makes them."""
+        with self._database.transaction(write=write) as connection:
+            if not self._has_beside:
+                there = set(sql.inspect(connection).get_table_names())
+                lacking = not there >= self.beside.metadata.tables.keys()
+                if lacking and not write:
+                    yield None
+                    return
+                if lacking:
+                    self._bring_up_to_date(connection)
+                    self.beside.metadata.create_all(connection)
+            yield connection
+        self._has_beside = True
 
     # -- studies -------------------------------------------------------------------------------------------------
 

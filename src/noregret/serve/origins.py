@@ -1,0 +1,121 @@
+"""Which requests a browser was made to send by a page of somebody else's.
+
+A page anywhere can make the browser of whoever looks at it send requests to 127.0.0.1; and the owner of a name can let
+it point there (DNS rebinding), so that the page even reads the answers. Browsers say by `Host` which name the request
+was for, by `Origin` and `Sec-Fetch-Site` whose page sent it. Both are checked on every request, whatever its method.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .problems import Problem
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]{0,252}))(?::([0-9]{1,5}))?")
+ORIGIN = re.compile(r"(https?)://(.+)")
+PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
+PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")  # headers that a proxy leaves
+
+
+@dataclass(frozen=True)
+class Names:
+    """The names that a service answers to.
+
+    Args:
+        hosts: besides those of loopback; as in `Host`, without a port.
+        any_address: whether to every address of the machine too. A name that points somewhere else is no address.
+    """
+
+    hosts: frozenset[str] = frozenset()
+    any_address: bool = False
+
+    def has(self, host: str) -> bool:
+        """Whether this is one of them."""
+        return host in LOOPBACK or host in self.hosts or (self.any_address and _is_address(host))
+
+
+def bound_to(host: str, *more: str) -> Names:
+    """Those of a service that is bound to this address, and known under more names."""
+    plain = host.strip("[]").lower()
+    wild = plain in ("0.0.0.0", "::", "")
+    own = () if wild else (f"[{plain}]" if ":" in plain else plain,)
+    return Names(frozenset({*own, *(name.lower() for name in more)}), any_address=wild)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address that a service is bound to is reached from its own machine alone."""
+    plain = host.strip("[]").lower()
+    if plain == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(plain).is_loopback
+    except ValueError:
+        return False
+
+
+def check(headers: Mapping[str, str], method: str, names: Names) -> str:
+    """Refuse what a page of somebody else's sent; returns the host that the request was for, without its port.
+
+    Args:
+        headers: by their names in small letters; each once.
+        method: of HTTP.
+        names: of this service.
+
+    Raises:
+        Problem: 421 for a foreign `Host`, 403 for a foreign page.
+    """
+    host = headers.get("host", "").lower()
+    found = AUTHORITY.fullmatch(host)
+    if found is None or not names.has(found[1]):
+        raise Problem(
+            421, "host",
+            "The service does not answer to the name in `Host`. Ask it by the address it was started for, or start it "
+            "with --public-host NAME.",
+        )  # fmt: skip
+    origin = headers.get("origin")
+    if origin is not None:
+        of = ORIGIN.fullmatch(origin.lower())
+        if of is None or of[2].removesuffix(PORTS[of[1]]) != host.removesuffix(PORTS[of[1]]):
+            raise _foreign()
+    elif headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not _is_visit(headers, method):
+        raise _foreign()
+    return found[1]
+
+
+def check_direct(headers: Mapping[str, str], host: str, client: str | None) -> None:
+    """Refuse, where the service is open to its own machine, what did not come from it directly.
+
+    A proxy on the same machine would let in whoever reaches the proxy.
+    """
+    by = next((name for name in PROXIES if name in headers), None)
+    if host not in LOOPBACK or by is not None or (client is not None and not is_loopback(client)):
+        raise Problem(
+            403, "proxy",
+            "Without tokens the service answers to its own machine alone, and this request came from elsewhere or "
+            "through a proxy. Make a token: `noregret token new`.",
+        )  # fmt: skip
+
+
+def _foreign() -> Problem:
+    return Problem(403, "origin", "A page of another site sent this request, which no site may do.")
+
+
+def _is_visit(headers: Mapping[str, str], method: str) -> bool:
+    """Somebody followed a link to us: it changes nothing, and the other page does not see what comes."""
+    return (
+        method == "GET"
+        and headers.get("sec-fetch-mode") == "navigate"
+        and headers.get("sec-fetch-dest", "document") == "document"
+    )
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return True

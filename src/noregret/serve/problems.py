@@ -1,0 +1,139 @@
+"""What a caller is told when something cannot be done: one shape, a status, a sentence, and nothing of the inside.
+
+`{"error": {"kind": "...", "sentence": "...", "field": "..."}}`; `field` where one entry of the request is to blame.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, final
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from ..checks import shown
+from ..errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
+
+LOG = logging.getLogger("noregret.serve")
+AT = re.compile(r" - at `(?:\$|key in \$)\.?(.*?)`$")  # how msgspec says where
+FIELD = re.compile(r"`(\w+)`")  # how the library's errors name what is wrong, and where they begin with it
+TOLD = "_noregret_told"  # of an error: the problem that it became
+# What anybody may be told of what went wrong on our side.
+AWAY = "The storage could not be used just now (the server's log has more under {id}). Try again."
+LACKING = "The server lacks a package that this needs (its log has more under {id})."
+BROKEN = "Something went wrong in the server (its log has more under {id}). Trying again is harmless."
+PLAIN = {
+    400: ("malformed", "The request is not one that this service understands."),
+    404: ("not_found", "There is nothing here."),
+    405: ("method", "This address does not take that method."),
+    413: ("too_large", "The request is larger than this service takes."),
+}
+
+
+@final
+class Problem(Exception):
+    """A refusal that the caller is told.
+
+    Args:
+        status: of HTTP.
+        kind: a word for programs.
+        sentence: for people: what happened, why it usually does, what to try.
+        field: the entry of the request that is to blame, such as "context.day".
+        headers: that go with it.
+    """
+
+    def __init__(
+        self, status: int, kind: str, sentence: str, *, field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(sentence)
+        self.status, self.kind, self.sentence, self.field = status, kind, sentence, field
+        self.headers = dict(headers or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is sent."""
+        said = {"kind": self.kind, "sentence": self.sentence}
+        return {"error": said if self.field is None else said | {"field": self.field}}
+
+    def body(self) -> bytes:
+        """The same as JSON."""
+        return msgspec.json.encode(self.to_dict())
+
+
+def problem_of(error: Exception, *, hide: Iterable[tuple[str, str]] = ()) -> Problem:
+    """What the caller is told of an error; what is nobody's business is in the log, under an id that is told.
+
+    Args:
+        error: of any kind.
+        hide: texts that no caller may see, each with what stands instead: the place of the storage, say.
+    """
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RecursionError):
+        return Problem(400, "malformed", "The body has lists or objects within one another more deeply than is read.")
+    if isinstance(error, msgspec.DecodeError):  # a `ValidationError` among them
+        return _of_json(error)
+    if isinstance(error, HTTPException):
+        kind, sentence = PLAIN.get(error.status_code, ("refused", "The request was refused."))
+        return Problem(error.status_code, kind, sentence, headers=error.headers)
+    if isinstance(error, StorageError):
+        return _logged(error, 503, "storage", AWAY)
+    if isinstance(error, MissingExtra):
+        return _logged(error, 501, "missing", LACKING)
+    if isinstance(error, InvalidInput):
+        sentence = _hidden(str(error), hide)
+        named = FIELD.match(sentence)
+        return Problem(422, "invalid", sentence, field=named[1] if named else None)
+    if isinstance(error, TrialError):
+        return Problem(409, "conflict", _hidden(str(error), hide))
+    if isinstance(error, NoRegretError):
+        return Problem(422, "refused", _hidden(str(error), hide))
+    return _logged(error, 500, "internal", BROKEN)
+
+
+def response_of(problem: Problem) -> Response:
+    """As Starlette sends it."""
+    return Response(problem.body(), problem.status, problem.headers, media_type="application/json")
+
+
+async def tell(_: Request, error: Exception) -> Response:
+    """The handler of every error in an application."""
+    return response_of(problem_of(error))
+
+
+HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = dict.fromkeys(
+    (Problem, NoRegretError, msgspec.DecodeError, HTTPException, Exception), tell
+)
+
+
+def _of_json(error: msgspec.DecodeError) -> Problem:
+    said = str(error)
+    found = AT.search(said)
+    if isinstance(error, msgspec.ValidationError):
+        field = found[1] if found else None
+        where = f" (`{field}`)" if field else ""
+        return Problem(422, "invalid", f"The body does not fit{where}: {AT.sub('', said)}.", field=field or None)
+    return Problem(400, "malformed", f"The body is no JSON: {shown(said, length=200)[1:-1]}.")
+
+
+def _logged(error: Exception, status: int, kind: str, sentence: str) -> Problem:
+    told = getattr(error, TOLD, None)  # Starlette raises again what a handler has answered
+    if isinstance(told, Problem):
+        return told
+    id = secrets.token_hex(6)  # noqa: A001 - what it is called everywhere
+    LOG.error("%s %s", id, kind, exc_info=error)
+    problem = Problem(status, kind, sentence.format(id=id), headers={"Retry-After": "1"} if status == 503 else None)
+    setattr(error, TOLD, problem)
+    return problem
+
+
+def _hidden(sentence: str, hide: Iterable[tuple[str, str]]) -> str:
+    for text, instead in hide:
+        if text:
+            sentence = sentence.replace(text, instead)
+    return sentence
