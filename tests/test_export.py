@@ -21,7 +21,7 @@ MIXED = nr.Space(
     load=nr.when("way", "ride", nr.Float(0, 1)),
     gear=nr.when("way", "ride", nr.Choice(None, "low")),
 )
-KINDS = [".csv", ".jsonl", ".parquet"]
+KINDS = [".csv", ".jsonl", ".parquet", ".arrow"]
 
 
 def mixed_study():

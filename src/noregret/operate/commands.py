@@ -328,7 +328,7 @@ def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 @in_sentences
 def export(storage: str, study: str, file: Path | None) -> None:
-    """Write all trials of STUDY to FILE: .csv, .jsonl (a JSON object for each trial) or .parquet.
+    """Write all trials of STUDY to FILE: .csv, .jsonl (a JSON object for each trial), .parquet or .arrow.
 
     Without FILE as JSON lines on the terminal.
     """

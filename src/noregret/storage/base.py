@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple
 
@@ -74,6 +74,18 @@ class Writer(ABC):
             changes: each trial at most once.
             order: of the last event, after them.
         """
+
+
+class Notes(ABC):
+    """What some writers can note of a study besides its trials, in the same transaction: texts under keys (ASCII)."""
+
+    @abstractmethod
+    def noted(self, keys: Sequence[str]) -> dict[str, str]:
+        """The notes under these keys, where there are any."""
+
+    @abstractmethod
+    def note(self, notes: Mapping[str, str]) -> None:
+        """Write notes, in place of those under the same keys."""
 
 
 class Storage(ABC):

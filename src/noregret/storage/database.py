@@ -21,12 +21,14 @@ class Database(ABC):
         url: as it was given, without a password.
         place: a URL that opens it again from anywhere.
         tables: their names here.
+        notes: the one that is made where notes are written.
         engine: of the database; its driver takes parameters by name.
     """
 
     url: str
     place: str
     tables: Tables
+    notes: sql.Table
     engine: sql.Engine
 
     @final

@@ -26,6 +26,7 @@ from sqlalchemy import exc
 from ..checks import shown, storable
 from ..errors import InvalidInput, StorageError
 from .database import LOCK_SECONDS, Database, newer
+from .notes import notes_table
 from .tables import ADDED, FORMAT, Tables, tables
 
 APPLICATION_ID = 0x6E726774  # "nrgt", in the header of every file made here (SQLite's `application_id`)
@@ -47,7 +48,7 @@ class File(Database):
         self.url = url
         self.path = _path(url, make=make).absolute()
         self.place = f"{SCHEME}{self.path}"
-        self.tables = TABLES
+        self.tables, self.notes = TABLES, NOTES
         self._kept = _Kept(self.path)
         self.engine = self._kept.engine
         weakref.finalize(self, self._kept.close)
@@ -279,6 +280,7 @@ class _Kept:
 
 
 TABLES: Tables = tables()
+NOTES: sql.Table = notes_table()
 NOWHERE = (0, 0)
 _ALL: weakref.WeakSet[_Kept] = weakref.WeakSet()
 _LOST: list[Any] = []  # connections of another process, kept from being closed

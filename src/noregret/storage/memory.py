@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import final
@@ -12,7 +12,7 @@ from typing import final
 from ..checks import shown, study_name
 from ..errors import InvalidInput, StorageError
 from ..trial import Trial
-from .base import Change, News, Storage, StoredStudy, Writer
+from .base import Change, News, Notes, Storage, StoredStudy, Writer
 
 
 @dataclass
@@ -21,6 +21,7 @@ class _Kept:
     trials: list[Trial] = field(default_factory=list)
     last: list[int] = field(default_factory=list)  # the last event of each
     order: int = 0
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 @final
@@ -34,6 +35,7 @@ class MemoryStorage(Storage):
         self._lock = threading.RLock()
         self._studies: dict[str, _Kept] = {}
         self._made = 0
+        self._notes: dict[str, str] = {}  # of no study
 
     def names(self) -> list[str]:
         """See `Storage`."""
@@ -82,12 +84,26 @@ class MemoryStorage(Storage):
         """See `Storage`."""
         with self._lock:
             kept = self._found(study)
-            before = list(kept.trials), list(kept.last), kept.order
+            before = list(kept.trials), list(kept.last), kept.order, dict(kept.notes)
             try:
                 yield _Writer(kept)
             except BaseException:
-                kept.trials, kept.last, kept.order = before
+                kept.trials, kept.last, kept.order, kept.notes = before
                 raise
+
+    def keep_notes(self) -> None:
+        """There is always room for them."""
+
+    def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
+        """The notes of a study (those of none) whose keys begin so."""
+        with self._lock:
+            notes = self._notes if study is None else self._found(study).notes
+            return {key: value for key, value in notes.items() if key.startswith(prefix)}
+
+    def note_once(self, key: str, value: str) -> str:
+        """Write a note of no study, where there is none under the key; returns the one there is then."""
+        with self._lock:
+            return self._notes.setdefault(key, value)
 
     def _found(self, study: StoredStudy) -> _Kept:
         for kept in self._studies.values():
@@ -100,9 +116,17 @@ class MemoryStorage(Storage):
 
 
 @final
-class _Writer(Writer):
+class _Writer(Writer, Notes):
     def __init__(self, kept: _Kept) -> None:
         self._kept = kept
+
+    def noted(self, keys: Sequence[str]) -> dict[str, str]:
+        """See `Notes`."""
+        return {key: self._kept.notes[key] for key in keys if key in self._kept.notes}
+
+    def note(self, notes: Mapping[str, str]) -> None:
+        """See `Notes`."""
+        self._kept.notes.update(notes)
 
     def news(self, *, since: int, stamp: str) -> News:
         """See `Writer`."""

@@ -19,6 +19,7 @@ from sqlalchemy import exc
 from ..checks import shown
 from ..errors import InvalidInput, MissingExtra, StorageError
 from .database import LOCK_SECONDS, Database, newer
+from .notes import notes_table
 from .tables import FORMAT, Tables, tables
 
 SCHEMES = ("postgresql:", "postgresql+psycopg:", "postgres:")
@@ -59,7 +60,7 @@ class Server(Database):
         sql.event.listen(self.engine, "connect", lambda _, record: record.info.update(fresh=True))
         self.url = parsed.render_as_string(hide_password=True)
         self.place = parsed.render_as_string(hide_password=False)
-        self.tables = TABLES
+        self.tables, self.notes = TABLES, NOTES
         self._process = os.getpid()
         self._can_flush: bool | None = None
         weakref.finalize(self, self.engine.dispose)
@@ -174,6 +175,7 @@ class Server(Database):
 
 
 TABLES: Tables = tables(PREFIX)
+NOTES: sql.Table = notes_table(PREFIX)
 
 
 def _options(url: sql.URL) -> dict[str, Any]:

@@ -8,9 +8,10 @@ and orders would refuse two events of one order even without the lock.
 
 from __future__ import annotations
 
+import json
 import secrets
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, final
 
@@ -19,10 +20,12 @@ from sqlalchemy import exc
 
 from ..checks import shown, storable, study_name
 from ..errors import InvalidInput, StorageError
-from .base import Change, News, Storage, StoredStudy, Writer
+from .base import Change, News, Notes, Storage, StoredStudy, Writer
 from .beside import Beside, beside
 from .database import Database
 from .files import SCHEME, File
+from .notes import NOBODY, NoteStatements, owner
+from .notes import rows as rows_of_notes
 from .rows import KINDS, OUTCOME, Reader, outcome, question
 from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
 
@@ -49,6 +52,7 @@ class SqlStorage(Storage):
         studies = self._database.tables.studies.name
         self.beside: Beside = beside(studies.removesuffix("studies"))
         self._has_beside = False
+        self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
         try:
             self._current = self._looked_at(make=make)
         except BaseException:
@@ -199,6 +203,30 @@ class SqlStorage(Storage):
         except ValueError as error:
             raise StorageError(f"Study {name!r} in {self.url} has been damaged: {error}. Restore a copy.") from error
 
+    # -- notes ---------------------------------------------------------------------------------------------------
+
+    def keep_notes(self) -> None:
+        """Make the table of notes, where there is none; whoever writes notes calls this first."""
+        database = self._database
+        with database.transaction(write=True) as connection:
+            self._bring_up_to_date(connection)
+            database.lock_tables(connection)
+            database.notes.metadata.create_all(connection)
+
+    def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
+        """The notes of a study (those of none) whose keys begin so; keys are ASCII."""
+        whose = NOBODY if study is None else owner(study)
+        with self._database.transaction(write=False) as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute(self._notes.under, {"study": whose, "low": prefix, "high": prefix + "\x7f"})
+            return dict(cursor.fetchall())
+
+    def note_once(self, key: str, value: str) -> str:
+        """Write a note of no study, where there is none under the key; returns the one there is then."""
+        with self._database.transaction(write=True) as connection:
+            connection.connection.cursor().execute(self._notes.once, {"study": NOBODY, "key": key, "value": value})
+        return self.notes(None, key)[key]
+
     # -- trials --------------------------------------------------------------------------------------------------
 
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
@@ -223,7 +251,7 @@ class SqlStorage(Storage):
         if row is None or tuple(row)[:2] != (str(study.seed), study.created_at):
             raise StorageError(self._database.gone(study.name))
         stamp = row[2] if isinstance(row[2], str) else NEVER
-        return _Turn(cursor, self._statements, study.id, stamp)
+        return _Turn(cursor, self._statements, self._notes, study, stamp)
 
 
 class Statements:
@@ -268,11 +296,25 @@ class Statements:
 
 
 @final
-class _Turn(Writer):
+class _Turn(Writer, Notes):
     """A study inside a transaction."""
 
-    def __init__(self, cursor: Any, statements: Statements, study: int, stamp: str) -> None:
-        self._cursor, self._statements, self._study, self._stamp = cursor, statements, study, stamp
+    def __init__(
+        self, cursor: Any, statements: Statements, notes: NoteStatements, study: StoredStudy, stamp: str
+    ) -> None:
+        self._cursor, self._statements, self._notes = cursor, statements, notes
+        self._study, self._owner, self._stamp = study.id, owner(study), stamp
+
+    def noted(self, keys: Sequence[str]) -> dict[str, str]:
+        """See `Notes`."""
+        sought = list(keys) if self._notes.lists else json.dumps(list(keys))
+        self._cursor.execute(self._notes.read, {"study": self._owner, "keys": sought})
+        return dict(self._cursor.fetchall())
+
+    def note(self, notes: Mapping[str, str]) -> None:
+        """See `Notes`."""
+        if notes:
+            self._many(self._notes.write, rows_of_notes(self._owner, notes))
 
     def news(self, *, since: int, stamp: str) -> News:
         """See `Writer`."""

@@ -23,7 +23,7 @@ from .goal import AnyPolicy
 if TYPE_CHECKING:
     import pandas as pd
 
-FORMATS = (".csv", ".jsonl", ".parquet")
+FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
 Row = dict[str, Any]
 
 
@@ -107,8 +107,8 @@ def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path) -> Path:
         return path
     texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
     table = [_told_in_text(row, texts) for row in rows(policy, trials)]
-    if ending == ".parquet":
-        _write_parquet(table, path)
+    if ending in (".parquet", ".arrow"):
+        _write_columns(table, path)
         return path
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, list(table[0]) if table else ["number"])
@@ -121,8 +121,8 @@ def _ending(path: Path) -> str:
     ending = path.suffix.lower()
     if ending not in FORMATS:
         raise InvalidInput(
-            f"The file is {shown(str(path))}: its name must end in .csv, .jsonl (a JSON object for each trial) or "
-            ".parquet, which says how it is written."
+            f"The file is {shown(str(path))}: its name must end in .csv, .jsonl (a JSON object for each trial), "
+            ".parquet or .arrow, which says how it is written."
         )
     return ending
 
@@ -151,9 +151,24 @@ def _told_in_text(row: Row, texts: Mapping[str, Mapping[tuple[str, Any], str]]) 
     }
 
 
-def _write_parquet(table: list[Row], path: Path) -> None:
+def _write_columns(table: list[Row], path: Path) -> None:
     arrow, parquet = _arrow()
-    parquet.write_table(arrow.Table.from_pylist(table), path)
+    columns = arrow.Table.from_pylist(table)
+    if path.suffix.lower() == ".parquet":
+        parquet.write_table(columns, path)
+        return
+    with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, columns.schema) as writer:
+        writer.write_table(columns)
+
+
+def _read_columns(path: Path) -> list[Row]:
+    arrow, parquet = _arrow()
+    if path.suffix.lower() == ".parquet":
+        found: list[Row] = parquet.read_table(path).to_pylist()
+        return found
+    with arrow.OSFile(str(path), "rb") as file, arrow.ipc.open_file(file) as reader:
+        rows: list[Row] = reader.read_all().to_pylist()
+    return rows
 
 
 def _arrow() -> tuple[Any, Any]:
@@ -162,7 +177,7 @@ def _arrow() -> tuple[Any, Any]:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtra(
-            "A Parquet file needs pyarrow, which is not installed: pip install 'noregret[export]'. Files that end in "
+            "A Parquet or Arrow file needs pyarrow, which is not installed: pip install 'noregret[export]'. Files that end in "
             ".csv or .jsonl need nothing."
         ) from error
     return pyarrow, parquet
@@ -184,7 +199,7 @@ class Told(NamedTuple):
 def read(policy: AnyPolicy, path: str | Path) -> list[Told]:
     """The observed trials of a file that `write` wrote, or one like it, in its order.
 
-    Of a CSV or Parquet file every row counts that has a reward; where it has no column "parameters.NAME" a column
+    Of a CSV, Parquet or Arrow file every row counts that has a reward; where it has no column "parameters.NAME" a column
     "NAME" will do. What the values mean is what the policy's domain says.
     """
     path = Path(path)
@@ -192,8 +207,8 @@ def read(policy: AnyPolicy, path: str | Path) -> list[Told]:
         with path.open(encoding="utf-8") as file:
             records = [_parsed(line, number) for number, line in enumerate(file, start=1) if line.strip()]
         return [_told(record) for record in records if record.get("reward") is not None]
-    if path.suffix.lower() == ".parquet":
-        table = _arrow()[1].read_table(path).to_pylist()
+    if path.suffix.lower() in (".parquet", ".arrow"):
+        table = _read_columns(path)
     else:
         with path.open(encoding="utf-8", newline="") as file:
             table = list(csv.DictReader(file))

@@ -316,15 +316,30 @@ class _Stored(Protocol):
 def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
     """A resumed study continues the same decisions or none; policies and facts are JSON."""
     where = f"Study {stored.name!r} in {url}"
-    differing = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
-    differing += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
-    differing += _differing(stored_facts(stored.about, where), json.loads(about))
+    differing = differences(stored, policy, goal, seed, about, where)
     if differing:
         raise InvalidInput(
-            f"{where} was made with another {', '.join(dict.fromkeys(differing))}. A study keeps what it was "
+            f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
             "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
             f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
         )
+
+
+def differences(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
+    """What a stored study was made with and these have otherwise, each named once; policies and facts are JSON.
+
+    Args:
+        stored: the study.
+        policy: JSON.
+        goal: likewise.
+        seed: likewise.
+        about: JSON.
+        where: the study in words, for errors.
+    """
+    found = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
+    found += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
+    found += _differing(stored_facts(stored.about, where), json.loads(about))
+    return list(dict.fromkeys(found))
 
 
 def _as_of_now(policy: str) -> str:

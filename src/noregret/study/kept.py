@@ -16,7 +16,7 @@ from .goal import AnyPolicy, AnyState, Goal, begun
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
-    from ..storage.base import Identity
+    from ..storage.base import Identity, Writer
     from .integrity import Auditor
 
 P = ParamSpec("P")
@@ -79,6 +79,7 @@ class Kept:
         self._order = 0  # of the last event when they did last
         self._changes: dict[int, Trial | None] = {}  # in this call: trials as they were before, None for new ones
         self._leases: list[tuple[float, int]] = []  # (when it ends, trial), a heap
+        self.writer: Writer | None = None  # of the storage, in a call that writes
         with self.lock:
             self.rebuild()
 
@@ -107,7 +108,11 @@ class Kept:
             self.apply(*place.checked(writer.news(since=record.order, stamp=stamp), record))
             if self._leases:
                 self._expire()
-            result = act(*args, **more)
+            self.writer = writer
+            try:
+                result = act(*args, **more)
+            finally:
+                self.writer = None
             if self._changes:
                 from ..storage.base import Change
 

@@ -316,12 +316,7 @@ class Study(Looking):
         g = None if constraints is None else self._given.constraints(constraints)
         decision = self._given.point(point_or_parameters)
 
-        def make() -> Trial:
-            order = self._record.order + 1
-            trial = self._trial(decision, seen, order=order, now=self._kept.now())
-            return self._kept.put(trial.answered(reward=value, constraints=g, order=order, time=trial.asked_at))
-
-        added = self._kept.write(make)
+        added = self._kept.write(self._added, decision, seen, value, g)
         if len(self._record) >= self._look_at:
             self._look_for_wrong_scales()
         return added
@@ -347,6 +342,11 @@ class Study(Looking):
         decision = kept.state.decide(context, now=now, available=offered)
         trial = self._trial(decision, context, order=kept.record.order + 1, now=now)
         return kept.put(trial if lease is None else trial._replace(lease_until=now + lease))
+
+    def _added(self, decision: Decision, context: Array | None, reward: float, constraints: Array | None) -> Trial:
+        order = self._record.order + 1
+        trial = self._trial(decision, context, order=order, now=self._kept.now())
+        return self._kept.put(trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at))
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         domain, contexts = self.policy.domain, self.policy.context

@@ -1,0 +1,187 @@
+"""The operations under /v1 that decide and record, and what they share."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, final
+
+from starlette.responses import Response
+
+from ..record import Trial
+from . import making
+from . import messages as m
+from .caller import Caller
+from .calls import Decide, Decided, Hear, Observe, Request
+from .decisions import SECRET, Ids, new_secret
+from .desk import Desk, Desks, Place
+from .events import Streams
+from .metrics import Metrics
+from .operations import REFUSED, Answered, Heard, Operation, json_of
+from .problems import problem_of
+from .replies import answer, decision
+from .settings import Settings
+
+STUDY = "/v1/studies/{name}"
+ONE = STUDY + "/decisions/{id}"
+TOLD = {
+    200: Answered("It is on record; also where it was before, and where it came late.", m.Answer),
+    **{status: REFUSED[status] for status in (409,)},
+}
+
+
+@final
+class Service:
+    """What the operations of one server process share.
+
+    Args:
+        storage: of all studies.
+        settings: of the service.
+    """
+
+    def __init__(self, storage: Place, settings: Settings) -> None:
+        self.storage, self.settings = storage, settings
+        self.desks = Desks(storage, settings)
+        self.metrics = Metrics(self.desks)
+        self.streams = Streams(settings)
+        self._ids: Ids | None = None
+
+    @property
+    def ids(self) -> Ids:
+        """Of this installation."""
+        return self.prepare() if self._ids is None else self._ids
+
+    def prepare(self) -> Ids:
+        """See that the storage can keep notes; the secret of the installation is the first one."""
+        self.storage.keep_notes()
+        self._ids = Ids(self.storage.note_once(SECRET, new_secret()))
+        return self._ids
+
+    async def desk(self, heard: Heard) -> Desk:
+        """Of the study in the address."""
+        return await self.desks.of(heard.caller.tenant, heard.path["name"])
+
+
+async def put_study(service: Service, heard: Heard) -> Response:
+    """Make it, or see that it is the same."""
+    made, desk_of = await service.desks.thread(
+        making.put, service.storage, heard.caller, heard.path["name"], heard.body
+    )
+    return json_of(desk_of, 201 if made else 200)
+
+
+async def ask(service: Service, heard: Heard) -> Response:
+    """Ask for decisions."""
+    desk, body = await service.desk(heard), heard.body
+    request = Request.of("decisions", heard.key, body)
+    decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
+    service.metrics.decided(desk, len(decided.trials), again=decided.again)
+    chances = await _propensities(desk, body, decided.trials) if body.propensity else [None] * len(decided.trials)
+    said = [decision(desk, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
+    headers = {"Idempotency_Replayed": "true"} if decided.again else {}
+    return json_of(m.Decisions(said), 201, **headers)
+
+
+async def _propensities(desk: Desk, body: m.DecisionRequest, trials: list[Trial]) -> list[float | None]:
+    def one(number: int) -> float | None:
+        found = desk.study.explain(number, among=body.among, exclude=body.exclude).propensity
+        return None if found is None else found.value
+
+    return [await desk.look(lambda _, number=trial.number: one(number)) for trial in trials]
+
+
+async def reward(service: Service, heard: Heard) -> Response:
+    """Tell what came of a decision."""
+    desk = await service.desk(heard)
+    said, _ = await _told(service, desk, heard.caller, heard.path["id"], heard.body)
+    return json_of(said)
+
+
+async def failure(service: Service, heard: Heard) -> Response:
+    """Tell that nothing will come of a decision."""
+    desk = await service.desk(heard)
+    number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
+    done = await desk.do(Hear(number, None, heard.body.reason))
+    service.metrics.heard(desk, done)
+    return json_of(answer(desk, service.ids, done))
+
+
+async def _told(
+    service: Service,
+    desk: Desk,
+    caller: Caller,
+    id: str,
+    body: m.RewardRequest,  # noqa: A002 - what it is called
+) -> tuple[m.Answer, int]:
+    number = service.ids.number(caller.tenant, desk.stored, id)
+    done = await desk.do(Hear(number, body))
+    service.metrics.heard(desk, done)
+    return answer(desk, service.ids, done), number
+
+
+async def rewards(service: Service, heard: Heard) -> Response:
+    """Tell what came of several decisions, each by itself."""
+    desk = await service.desk(heard)
+    body: m.RewardsRequest = heard.body
+    done: list[Any] = await asyncio.gather(
+        *(_told(service, desk, heard.caller, item.id, item) for item in body.items), return_exceptions=True
+    )
+    results = []
+    for item, each in zip(body.items, done, strict=True):
+        if isinstance(each, Exception):
+            problem = problem_of(each)
+            fault = m.Fault(problem.kind, problem.sentence, problem.field)
+            results.append(m.RewardResult(item.id, problem.status, None, fault))
+        elif isinstance(each, BaseException):
+            raise each
+        else:
+            results.append(m.RewardResult(item.id, 200, each[0], None))
+    return json_of(m.RewardResults(results))
+
+
+async def observe(service: Service, heard: Heard) -> Response:
+    """Tell of something that was not asked for."""
+    desk = await service.desk(heard)
+    done = await desk.do(Observe(heard.body, Request.of("observations", heard.key, heard.body)))
+    service.metrics.observed(desk, again=done.again)
+    trial, would = done.trial, done.would
+    said = m.Observation(trial.number, trial.reward or 0.0, None if would is None else m.Would(**would))
+    return json_of(said, 201, **({"Idempotency_Replayed": "true"} if done.again else {}))
+
+
+DECIDING = [
+    Operation(
+        method="PUT", path=STUDY, name="putStudy", summary="Make a study, or see that it is as it should be.",
+        text="To put the same again changes nothing. A study keeps the policy, goal, seed, facts and waiting rule that "
+        "it was made with: another one is refused with what differs.",
+        do=put_study, body=m.StudyRequest,
+        answers={200: Answered("It was there, and is the same.", m.StudySaid), 201: Answered("Made.", m.StudySaid)},
+    ),
+    Operation(
+        method="POST", path=f"{STUDY}/decisions", name="ask", summary="Ask what to do.",
+        text="The decisions are on disk, pending, before they are answered. With an `Idempotency-Key` the same request "
+        "again, to whichever server, gets the same decisions, also after a crash.",
+        do=ask, body=m.DecisionRequest, repeatable=True, answers={201: Answered("Decided.", m.Decisions)},
+    ),
+    Operation(
+        method="PUT", path=f"{ONE}/reward", name="reward", summary="Tell what came of a decision.",
+        text="The same again changes nothing; another one is refused. A late one is taken; `late` and `counted` say "
+        "what became of it.",
+        do=reward, body=m.RewardRequest, answers=TOLD,
+    ),
+    Operation(
+        method="POST", path=f"{ONE}/failure", name="fail", summary="Tell that nothing will come of a decision.",
+        do=failure, body=m.FailureRequest, answers=TOLD,
+    ),
+    Operation(
+        method="POST", path=f"{STUDY}/rewards", name="rewards", summary="Tell what came of several decisions.",
+        text="Each is recorded by itself, and has a status of its own.",
+        do=rewards, body=m.RewardsRequest, answers={200: Answered("What came of each.", m.RewardResults)},
+    ),
+    Operation(
+        method="POST", path=f"{STUDY}/observations", name="observe",
+        summary="Tell of something that was not asked for.",
+        text="With `compare` the policy learns as an apprentice: it says what it would have done in your place, before "
+        "it learns what came of what you did.",
+        do=observe, body=m.ObservationRequest, repeatable=True, answers={201: Answered("On record.", m.Observation)},
+    ),
+]  # fmt: skip

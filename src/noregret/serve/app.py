@@ -1,0 +1,64 @@
+"""The application: routes from lists, errors as sentences, and what begins and ends with the process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Route
+
+from ..errors import InvalidInput
+from ..storage import MemoryStorage, SqlStorage, Storage
+from .api import DECIDING, Service
+from .looking import HEALTH, LOOKING
+from .openapi import document
+from .operations import Operation
+from .problems import HANDLERS
+from .settings import Settings
+
+OPERATIONS: tuple[Operation, ...] = (*LOOKING, *DECIDING, *HEALTH)
+
+
+def create_app(
+    storage: Storage, settings: Settings | None = None, *, gate: Middleware | None = None,
+    routes: Sequence[BaseRoute] = (),
+) -> Starlette:  # fmt: skip
+    """The service as an ASGI application.
+
+    Args:
+        storage: of all studies; a database, or `MemoryStorage` for tests.
+        settings: of the process; the defaults unless given.
+        gate: what stands before everything and finds out who calls; without it every caller is the operator, so never
+            leave it out where others can reach the port.
+        routes: further ones, of the dashboard.
+    """
+    if not isinstance(storage, SqlStorage | MemoryStorage):
+        raise InvalidInput(
+            "The service keeps notes of the requests that it has answered beside the trials, which this storage cannot: "
+            "use a database ('sqlite:///studies.db', 'postgresql://...') or `MemoryStorage()`."
+        )
+    service = Service(storage, settings or Settings())
+    written = document(OPERATIONS)
+
+    async def openapi(_: Request) -> Response:
+        return Response(written, media_type="application/json")
+
+    @asynccontextmanager
+    async def lifespan(_: Any) -> AsyncIterator[None]:
+        await service.desks.thread(service.prepare)
+        yield
+        service.streams.end()
+        service.desks.close()
+
+    app = Starlette(
+        routes=[*(operation.route() for operation in OPERATIONS), Route("/openapi.json", openapi), *routes],
+        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[] if gate is None else [gate],
+    )  # fmt: skip
+    app.state.service = service
+    app.state.desks = service.desks
+    return app

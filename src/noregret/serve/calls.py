@@ -1,0 +1,312 @@
+"""What can be done to a study from outside, each checked in `prepared`, done in a transaction that others share.
+
+A request that carries an `Idempotency-Key` leaves a note of what it was answered, in the transaction that did it: there
+is no moment at which a crash could do it twice, or leave whoever repeats it with another decision.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple, final
+
+import msgspec
+
+from ..checks import number
+from ..domain import Arms
+from ..errors import InvalidInput, TrialError
+from ..policy.availability import available
+from ..policy.engines import Decision
+from ..record import Trial
+from ..study.answering import Told, reason_of, told_of
+from ..study.integrity import settings_at
+from ..study.several import Turn
+from . import messages
+from .decisions import key_of
+from .desk import Act, Desk
+from .problems import Problem
+from .waiting import DEFAULTED
+
+LATE, OBSERVED, WOULD = "late", "observed", "would"  # notes of a trial
+AHEAD = 60.0  # seconds by which the clocks of two machines may differ
+
+
+class Request(NamedTuple):
+    """A request that may come again.
+
+    Attributes:
+        key: of the note about it; None where the caller gave none.
+        body: a hash of what was asked.
+    """
+
+    key: str | None
+    body: str
+
+    @classmethod
+    def of(cls, kind: str, key: str | None, body: msgspec.Struct) -> Request:
+        """Of a kind of request, what the caller calls it, and what it says."""
+        said = msgspec.json.encode(body, order="deterministic")
+        hashed = hashlib.sha256(kind.encode() + b"\0" + said).hexdigest()
+        return cls(None if key is None else key_of("key", key), hashed)
+
+    def answered(self, turn: Turn) -> list[int] | None:
+        """The trials that it was answered with, if it was.
+
+        Raises:
+            Problem: 422, the key was used for something else.
+        """
+        known = None if self.key is None else turn.noted(self.key)
+        if known is None:
+            return None
+        body, numbers = json.loads(known)
+        if body != self.body:
+            raise Problem(
+                422, "key_reused", "This Idempotency-Key came before with another request, which it names for good. "
+                "Take a new key for each new request, and the same one to repeat it.", field="Idempotency-Key",
+            )  # fmt: skip
+        return [int(each) for each in numbers]
+
+    def note(self, turn: Turn, numbers: Sequence[int]) -> None:
+        """Remember it."""
+        if self.key is not None:
+            turn.note(self.key, json.dumps([self.body, list(numbers)]))
+
+
+class Decided(NamedTuple):
+    """What comes of `Decide`; `again` where the request came before."""
+
+    trials: list[Trial]
+    again: bool
+
+
+@final
+class Decide(NamedTuple):
+    """Ask for decisions."""
+
+    body: messages.DecisionRequest
+    request: Request
+    most_pending: int
+
+    @property
+    def keys(self) -> list[str]:
+        """See `Call`."""
+        client = self.body.client
+        found = [] if client is None else [key_of("client", client)]
+        return found if self.request.key is None else [self.request.key, *found]
+
+    def prepared(self, desk: Desk) -> Act:
+        """See `Call`."""
+        body, study = self.body, desk.study
+        seen = study._given.context(body.context)
+        whole = body.among is None and body.exclude is None
+        offered = None if whole else available(study.policy.domain, body.among, body.exclude)
+        lease = desk.waiting.lease(body.deadline)
+
+        def act(turn: Turn) -> Decided:
+            known = self._known(turn)
+            if known is not None:
+                return Decided(known, again=True)
+            desk.tally.check(turn, self.most_pending, body.count or 1)
+            trials = [turn.ask(seen, offered, lease) for _ in range(body.count or 1)]
+            numbers = [trial.number for trial in trials]
+            self.request.note(turn, numbers)
+            if body.client is not None:
+                turn.note(key_of("client", body.client), json.dumps(numbers))
+            return Decided(trials, again=False)
+
+        return act
+
+    def _known(self, turn: Turn) -> list[Trial] | None:
+        """What it was answered before, or what its client still has to do."""
+        numbers = self.request.answered(turn)
+        if numbers is not None:
+            return [_at(turn, each) for each in numbers]
+        note = None if self.body.client is None else turn.noted(key_of("client", self.body.client))
+        if note is None:
+            return None
+        left = [trial for trial in (_at(turn, each) for each in json.loads(note)) if trial.state == "pending"]
+        if left:
+            self.request.note(turn, [trial.number for trial in left])
+        return left or None
+
+
+class Heard(NamedTuple):
+    """What comes of a reward or a failure.
+
+    Attributes:
+        trial: as it is on record.
+        late: whether it came after the deadline.
+        counted: whether it reached what is learned.
+        sentence: what there is to say about that.
+        reward, constraints: as told, where they are not those on record.
+    """
+
+    trial: Trial
+    late: bool
+    counted: bool
+    sentence: str | None = None
+    told: tuple[float | None, list[float] | None] | None = None
+
+
+@final
+class Hear(NamedTuple):
+    """Tell what came of a decision: a reward, constraint values, or that it failed."""
+
+    number: int
+    body: messages.RewardRequest | None
+    reason: str | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """See `Call`."""
+        return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE)]
+
+    def prepared(self, desk: Desk) -> Act:
+        """See `Call`."""
+        body, study = self.body, desk.study
+        if body is None:
+            reason = reason_of("failed", self.reason)
+            return lambda turn: self._failed(desk, turn, reason)
+        if body.reward is None and body.constraints is None:
+            raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
+        told = told_of(study._given, self.number, body.reward, body.constraints)
+        if body.observed_at is not None:
+            number("observed_at", body.observed_at, high=study._clock() + AHEAD, why="It is when the reward was seen.")
+        return lambda turn: self._told(desk, turn, told)
+
+    def _told(self, desk: Desk, turn: Turn, told: Told) -> Heard:
+        trial, body = _at(turn, self.number), self.body
+        if turn.noted(f"{DEFAULTED}:{self.number}") is not None:
+            return self._after_default(desk, turn, trial, told)
+        trial = turn.tell(told)
+        if body is not None and body.observed_at is not None:
+            turn.note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
+        return heard(desk, turn.trials, trial)
+
+    def _after_default(self, desk: Desk, turn: Turn, trial: Trial, told: Told) -> Heard:
+        """Too late for the study's rule: kept, and counted where the rule says so."""
+        g = None if told.constraints is None else told.constraints.tolist()
+        said, key = json.dumps([told.reward, g]), f"{LATE}:{self.number}"
+        known = turn.noted(key)
+        if known is not None and known != said:
+            raise TrialError(
+                f"Of trial {trial.number} a late reward was told already ({known}), and now another one comes "
+                f"({said}); nothing was recorded."
+            )
+        rule = desk.waiting.rule
+        counts = rule.late == "count"
+        if known is None:
+            if counts:
+                trial = turn.tell(told, revise=True)
+            turn.note(key, said)
+        stands = "the failure" if rule.on_deadline == "fail" else f"the default reward {rule.default_reward!r}"
+        sentence = (
+            f"It came after the deadline, in place of {stands}: it counts as if it had come then."
+            if counts
+            else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
+        )
+        return Heard(trial, late=True, counted=counts, sentence=sentence, told=(told.reward, g))
+
+    def _failed(self, desk: Desk, turn: Turn, reason: str) -> Heard:
+        trial = _at(turn, self.number)
+        if turn.noted(f"{DEFAULTED}:{self.number}") is not None:
+            sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
+            return Heard(trial, late=True, counted=False, sentence=sentence)
+        return heard(desk, turn.trials, turn.fail(self.number, reason))
+
+
+class Observed(NamedTuple):
+    """What comes of `Observe`."""
+
+    trial: Trial
+    would: dict[str, Any] | None
+    again: bool
+
+
+@final
+class Observe(NamedTuple):
+    """Tell of something that was not asked for."""
+
+    body: messages.ObservationRequest
+    request: Request
+
+    @property
+    def keys(self) -> list[str]:
+        """See `Call`."""
+        return [] if self.request.key is None else [self.request.key]
+
+    def prepared(self, desk: Desk) -> Act:
+        """See `Call`."""
+        body, study = self.body, desk.study
+        given = study._given
+        decision = given.point(self._place(desk))
+        seen, value = given.context(body.context), given.reward(body.reward)
+        g = None if body.constraints is None else given.constraints(body.constraints)
+
+        def act(turn: Turn) -> Observed:
+            known = self.request.answered(turn)
+            if known is not None:
+                (number_,) = known
+                return Observed(_at(turn, number_), None, again=True)
+            would = self._would(desk, turn.would(seen), decision) if body.compare else None
+            trial = turn.add(decision, seen, value, g)
+            self.request.note(turn, [trial.number])
+            if would is not None:
+                turn.note(f"{WOULD}:{trial.number}", json.dumps(would))
+            return Observed(trial, would, again=False)
+
+        return act
+
+    def _place(self, desk: Desk) -> Any:
+        body, domain = self.body, desk.study.policy.domain
+        given = [each for each in (body.parameters, body.point, body.arm) if each is not None]
+        if len(given) != 1:
+            raise InvalidInput("`parameters`, `point` or `arm`: an observation is of exactly one of them.")
+        if body.arm is None:
+            return given[0]
+        if not isinstance(domain, Arms) or body.arm >= len(domain):
+            count = f"arms 0 .. {len(domain) - 1}" if isinstance(domain, Arms) else "no arms"
+            raise InvalidInput(f"`arm` is {body.arm}: this study has {count}.")
+        return domain.points[body.arm]
+
+    @staticmethod
+    def _would(desk: Desk, decision: Decision, done: Decision) -> dict[str, Any]:
+        settings = settings_at(desk.study.policy.domain, decision.point)
+        return {
+            "parameters": None if settings is None else dict(settings), "point": decision.point.tolist(),
+            "arm": decision.arm, "same": decision.point.tobytes() == done.point.tobytes(),
+        }  # fmt: skip
+
+
+def heard(desk: Desk, trials: Sequence[Trial], trial: Trial) -> Heard:
+    """What an answered trial says of its answer."""
+    expires, at = desk.waiting.expires_at(trial), trial.told_at
+    late = trial.late or (expires is not None and at is not None and at > expires)
+    if not late or trial.state != "observed":
+        return Heard(trial, late=late, counted=trial.state == "observed")
+    counted = counts(desk, trials, trial)
+    sentence = "It came after the deadline, and " + ("counts all the same." if counted else "does not count.")
+    return Heard(trial, late=True, counted=counted, sentence=sentence)
+
+
+def counts(desk: Desk, trials: Sequence[Trial], trial: Trial) -> bool:
+    """Whether the policy's rule for pending trials lets its reward count."""
+    first = trial.righted()
+
+    def since() -> int:
+        end = first.told_order or 0
+        later = trials[first.number + 1 :]
+        return sum(each.asked_order < end and each.asked_order != each.righted().told_order for each in later)
+
+    return desk.study.policy.pending.counts(first, since)
+
+
+def _at(turn: Turn, number_: int) -> Trial:
+    trials = turn.trials
+    if number_ >= len(trials):
+        raise Problem(
+            404, "no_decision", "This decision is no longer on record: an older copy of the storage has taken the "
+            "place of the one that it was made with.",
+        )  # fmt: skip
+    return trials[number_]

@@ -1,0 +1,83 @@
+"""What a decision is called outside: an id that nobody can guess, and from which the service knows the trial.
+
+An id holds the number of the trial, hidden, and 128 bits of an HMAC over tenant, study and number under a secret of
+the installation. So nothing needs to be looked up to know that an id is genuine, any server process knows those that
+another has given, and the id of one decision says nothing about those of others.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import secrets
+from typing import final
+
+from ..storage import StoredStudy
+from ..storage.notes import owner
+from .problems import Problem
+
+SECRET = "secret"
+MAC, NUMBER = 16, 8  # bytes
+LONGEST = 64  # characters of what is looked at as an id at all
+
+
+@final
+class Ids:
+    """The ids of decisions of one installation.
+
+    Args:
+        secret: at least 256 bits, hexadecimal.
+    """
+
+    def __init__(self, secret: str) -> None:
+        key = bytes.fromhex(secret)
+        self._signing, self._hiding = (hmac.digest(key, part, "sha256") for part in (b"sign", b"hide"))
+
+    def of(self, tenant: str, study: StoredStudy, number: int) -> str:
+        """The id of a trial."""
+        mac = self._mac(tenant, study, number)
+        return base64.urlsafe_b64encode(mac + self._hidden(mac, number.to_bytes(NUMBER, "big"))).decode()
+
+    def number(self, tenant: str, study: StoredStudy, id: str) -> int:  # noqa: A002 - what it is called everywhere
+        """The trial of an id.
+
+        Raises:
+            Problem: 404, it is of no trial of this study.
+        """
+        raw = _bytes(id)
+        if len(raw) == MAC + NUMBER:
+            mac = raw[:MAC]
+            number = int.from_bytes(self._hidden(mac, raw[MAC:]), "big")
+            if hmac.compare_digest(mac, self._mac(tenant, study, number)):
+                return number
+        raise Problem(404, "no_decision", "There is no decision of this id in this study. Ids are those that "
+                      "`POST .../decisions` gave, for the study that was asked.", field="id")  # fmt: skip
+
+    def _mac(self, tenant: str, study: StoredStudy, number: int) -> bytes:
+        said = "\0".join((tenant, owner(study), str(number)))
+        return hmac.digest(self._signing, said.encode(), "sha256")[:MAC]
+
+    def _hidden(self, mac: bytes, number: bytes) -> bytes:
+        mask = hmac.digest(self._hiding, mac, "sha256")
+        return bytes(a ^ b for a, b in zip(number, mask, strict=False))
+
+
+def new_secret() -> str:
+    """For an installation that has none."""
+    return secrets.token_hex(32)
+
+
+def key_of(kind: str, text: str) -> str:
+    """The key of a note about something that a caller named: of one length, whatever the name."""
+    return f"{kind}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
+
+
+def _bytes(id: str) -> bytes:  # noqa: A002 - likewise
+    if len(id) > LONGEST or not id.isascii():
+        return b""
+    try:
+        return base64.b64decode(id.encode(), altchars=b"-_", validate=True)
+    except (binascii.Error, ValueError):
+        return b""

@@ -1,0 +1,237 @@
+"""A desk for each study: calls wait there, a thread takes all that wait, does them and commits once.
+
+While a commit runs the next calls gather, so batches grow with the load by themselves and nobody waits when there is
+none. All desks share a few threads, first come, first served; a desk that still has calls after its turn goes to the end
+of the queue, so a busy study holds up the others for one turn at most.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple, Protocol, TypeVar, final
+
+from ..errors import InvalidInput, StorageError
+from ..storage import MemoryStorage, SqlStorage, StoredStudy
+from ..study.several import Failed, NotYet, Turn, several
+from ..study.study import Study
+from .problems import Problem
+from .settings import Settings
+from .tally import Tally
+from .tenants import missing, stored_name
+from .waiting import Rule, Waiting
+
+R = TypeVar("R")
+Place = SqlStorage | MemoryStorage  # storages that keep notes
+Act = Callable[[Turn], Any]
+
+
+class Call(Protocol):
+    """Something to be done to a study."""
+
+    @property
+    def keys(self) -> Sequence[str]:
+        """Of the notes that it looks for."""
+
+    def prepared(self, desk: Desk) -> Act:
+        """What is left once everything that can be checked beforehand has been."""
+
+
+class _Waiting(NamedTuple):
+    call: Call
+    future: Future[Any]
+
+
+@final
+class Desk:
+    """One study, as one server process has it open.
+
+    Args:
+        tenant: whose it is.
+        name: as the tenant knows it.
+        study: open.
+        stored: as the storage knows it.
+        settings: of the service.
+        writers: threads for `do`.
+        readers: threads for `look`.
+    """
+
+    def __init__(
+        self, tenant: str, name: str, study: Study, stored: StoredStudy, settings: Settings,
+        writers: ThreadPoolExecutor, readers: ThreadPoolExecutor,
+    ) -> None:  # fmt: skip
+        self.tenant, self.name, self.study, self.stored = tenant, name, study, stored
+        self.waiting, self.tally = Waiting(Rule.of(dict(study.about))), Tally()
+        self._settings, self._writers, self._readers = settings, writers, readers
+        self._lock = threading.Lock()
+        self._queue: deque[_Waiting] = deque()
+        self._at_work = False
+        self.checked_at = time.monotonic()
+
+    # -- for the event loop --------------------------------------------------------------------------------------
+
+    async def do(self, call: Call) -> Any:
+        """What comes of a call, once it is on disk.
+
+        Raises:
+            Problem: 503, too many wait already.
+        """
+        future: Future[Any] = Future()
+        with self._lock:
+            if len(self._queue) >= self._settings.waiting:
+                raise Problem(
+                    503, "busy", "More calls are waiting for this study than it can answer; try again in a second.",
+                    headers={"Retry-After": "1"},
+                )  # fmt: skip
+            self._queue.append(_Waiting(call, future))
+            begin, self._at_work = not self._at_work, True
+        if begin:
+            self._writers.submit(self._turn)
+        return await asyncio.wrap_future(future)
+
+    async def look(self, see: Callable[[Study], R]) -> R:
+        """What `see(study)` gives, from a thread that may take its time."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, see, self.study)
+
+    # -- in a thread ---------------------------------------------------------------------------------------------
+
+    def _turn(self) -> None:
+        """Do what waits, and commit; whatever happens, each call is answered, now or at the next turn."""
+        with self._lock:
+            count = min(len(self._queue), self._settings.turn_calls)
+            calls = [self._queue.popleft() for _ in range(count)]
+        left: list[_Waiting] = []
+        try:
+            left = self._done(calls)
+        except BaseException as error:
+            for each in calls:
+                if not each.future.done():
+                    each.future.set_exception(error)
+        with self._lock:
+            self._queue.extendleft(reversed(left))
+            self._at_work = bool(self._queue)
+        if self._at_work:
+            self._writers.submit(self._turn)
+
+    def _done(self, calls: Sequence[_Waiting]) -> list[_Waiting]:
+        """Answers those that it came to; the others are left."""
+        acts: list[tuple[_Waiting, Act]] = []
+        for each in calls:
+            if not each.future.running() and not each.future.set_running_or_notify_cancel():
+                continue  # whoever asked is gone, and nothing has been begun
+            try:
+                acts.append((each, each.call.prepared(self)))
+            except Exception as error:
+                each.future.set_exception(error)
+        if not acts:
+            return []
+        keys = [key for each, _ in acts for key in each.call.keys]
+        turn_of_all = [self.waiting.sweep, *(act for _, act in acts)]
+        swept, *found = several(self.study, turn_of_all, keys=keys, seconds=self._settings.turn_seconds)
+        if not isinstance(swept, Failed):
+            self.waiting.confirm()
+        left: list[_Waiting] = []
+        for (each, _), result in zip(acts, found, strict=True):
+            if isinstance(result, NotYet):
+                left.append(_Waiting(each.call, each.future))
+            elif isinstance(result, Failed):
+                each.future.set_exception(result.error)
+            else:
+                each.future.set_result(result)
+        return left
+
+
+@final
+class Desks:
+    """The desks of one server process.
+
+    Args:
+        storage: of all studies.
+        settings: of the service.
+    """
+
+    def __init__(self, storage: Place, settings: Settings) -> None:
+        self.storage, self._settings = storage, settings
+        self._writers = ThreadPoolExecutor(settings.writers, "noregret-writer")
+        self._readers = ThreadPoolExecutor(settings.readers, "noregret-reader")
+        self._lock = threading.Lock()
+        self._desks: OrderedDict[str, Desk] = OrderedDict()  # by name in the storage, longest unused first
+        self._opening: dict[str, threading.Lock] = {}
+
+    async def of(self, tenant: str, name: str) -> Desk:
+        """The desk of a study.
+
+        Raises:
+            Problem: 404, there is none for this tenant.
+        """
+        desk = self._known(stored_name(tenant, name))
+        return desk if desk is not None else await self.thread(self._found, tenant, name)
+
+    async def thread(self, do: Callable[..., R], *args: Any) -> R:
+        """What a function gives, from a thread for looking."""
+        return await asyncio.get_running_loop().run_in_executor(self._readers, lambda: do(*args))
+
+    @property
+    def open(self) -> list[Desk]:
+        """Those that are open in this process."""
+        with self._lock:
+            return list(self._desks.values())
+
+    def close(self) -> None:
+        """Let the calls under way come to their end, and go."""
+        self._writers.shutdown(wait=True)
+        self._readers.shutdown(wait=True, cancel_futures=True)
+        self.storage.close()
+
+    def _known(self, stored: str) -> Desk | None:
+        with self._lock:
+            desk = self._desks.get(stored)
+            if desk is None or time.monotonic() - desk.checked_at > self._settings.recheck_seconds:
+                return None
+            self._desks.move_to_end(stored)
+            return desk
+
+    def _found(self, tenant: str, name: str) -> Desk:
+        """Open it, or look whether its name still stands for it."""
+        stored_as = stored_name(tenant, name)
+        with self._lock:
+            opening = self._opening.setdefault(stored_as, threading.Lock())
+        with opening:
+            desk = self._known(stored_as)
+            if desk is not None:
+                return desk
+            stored = self.storage.find(stored_as)
+            with self._lock:
+                old = self._desks.get(stored_as)
+                if old is not None and stored is not None and old.stored.identity == stored.identity:
+                    old.checked_at = time.monotonic()
+                    return old
+                self._desks.pop(stored_as, None)
+            if stored is None:
+                self._opening.pop(stored_as, None)
+                raise missing(name)
+            return self._kept(stored_as, self._opened(tenant, name, stored_as))
+
+    def _opened(self, tenant: str, name: str, stored_as: str) -> Desk:
+        try:
+            study = Study.open(storage=self.storage, name=stored_as)
+        except InvalidInput as error:
+            if self.storage.find(stored_as) is None:  # deleted a moment ago
+                raise missing(name) from None
+            raise StorageError(f"Study {stored_as!r} cannot be opened: {error}") from error
+        study.quiet = True
+        stored = self.storage.find(stored_as)
+        if stored is None:
+            raise missing(name)
+        return Desk(tenant, name, study, stored, self._settings, self._writers, self._readers)
+
+    def _kept(self, stored_as: str, desk: Desk) -> Desk:
+        with self._lock:
+            self._desks[stored_as] = desk
+            while len(self._desks) > self._settings.open_studies:
+                self._desks.popitem(last=False)
+        return desk

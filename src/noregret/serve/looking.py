@@ -1,0 +1,256 @@
+"""The operations under /v1 that look, and change nothing."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from starlette.background import BackgroundTask
+from starlette.responses import FileResponse, Response, StreamingResponse
+
+from ..errors import InvalidInput, NoRegretError
+from ..serialize import loads
+from ..study.study import Study
+from . import messages as m
+from .api import ONE, STUDY, Service
+from .calls import LATE, OBSERVED, WOULD
+from .calls import heard as heard_of
+from .events import events
+from .operations import Answered, Heard, Operation, json_of
+from .problems import Problem
+from .replies import decision, listed, study_in_full, study_said
+from .tenants import own_name
+from .waiting import DEFAULTED
+
+MEDIA = {
+    "jsonl": "application/x-ndjson", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.file",
+    "parquet": "application/vnd.apache.parquet",
+}  # fmt: skip
+
+
+async def studies(service: Service, heard: Heard) -> Response:
+    """The tenant's."""
+
+    def found() -> list[m.StudySaid]:
+        said = []
+        for stored_as in service.storage.names():
+            name, stored = own_name(heard.caller.tenant, stored_as), None
+            if name is not None:
+                stored = service.storage.find(stored_as)
+            if name is not None and stored is not None:
+                said.append(m.StudySaid(**study_said(name, loads(stored.policy).algorithm, stored)))
+        return said
+
+    return json_of(m.Studies(await service.desks.thread(found)))
+
+
+async def study(service: Service, heard: Heard) -> Response:
+    """Where it stands."""
+    desk = await service.desk(heard)
+    return json_of(await desk.look(lambda _: study_in_full(desk)))
+
+
+async def one_decision(service: Service, heard: Heard) -> Response:
+    """What became of it."""
+    desk = await service.desk(heard)
+    number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
+
+    def seen(study: Study) -> m.DecisionInFull:
+        trials = study.trials
+        if number >= len(trials):
+            raise Problem(404, "no_decision", "This decision is no longer on record.", field="id")
+        trial = trials[number]
+        notes = {
+            kind: service.storage.notes(desk.stored, f"{kind}:{number}").get(f"{kind}:{number}")
+            for kind in (DEFAULTED, LATE, OBSERVED)
+        }
+        came = heard_of(desk, trials, trial)
+        late = None if notes[LATE] is None else json.loads(notes[LATE] or "")[0]
+        g = None if trial.constraints is None else trial.constraints.tolist()
+        given_up = trial.abandoned if trial.state == "abandoned" else None
+        return m.DecisionInFull(
+            **msgspec.structs.asdict(decision(desk, service.ids, trial)), state=trial.state, reward=trial.reward,
+            constraints=g, reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at,
+            late=came.late, counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
+            observed_at=None if notes[OBSERVED] is None else json.loads(notes[OBSERVED] or ""),
+        )  # fmt: skip
+
+    return json_of(await desk.look(seen))
+
+
+async def predict(service: Service, heard: Heard) -> Response:
+    """Posterior mean and standard deviation."""
+    desk, points, context = await _where(service, heard)
+    mean, std = await desk.look(lambda study: study.predict(points, context=context))
+    return json_of(m.Prediction(listed(mean), listed(std)))
+
+
+async def bounds(service: Service, heard: Heard) -> Response:
+    """Confidence bounds."""
+    desk, points, context = await _where(service, heard)
+    channel: int = heard.query.channel
+    lower, upper = await desk.look(lambda study: study.bounds(points, context=context, channel=channel))
+    return json_of(m.ConfidenceBounds(listed(lower), listed(upper)))
+
+
+async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
+    desk = await service.desk(heard)
+    points = _json("points", heard.query.points)
+    most = service.settings.limits.count
+    if isinstance(points, list) and len(points) > most:
+        raise InvalidInput(f"`points` has {len(points)} entries; at most {most} are looked at in one request.")
+    return desk, points, _json("context", heard.query.context)
+
+
+async def best(service: Service, heard: Heard) -> Response:
+    """The best decision so far."""
+    desk, context = await service.desk(heard), _json("context", heard.query.context)
+    trial = await desk.look(lambda study: study.best(context=context))
+    heard_again = Heard(
+        caller=heard.caller, request=heard.request,
+        path={"name": desk.name, "id": service.ids.of(desk.tenant, desk.stored, trial.number)},
+    )  # fmt: skip
+    return await one_decision(service, heard_again)
+
+
+async def explain(service: Service, heard: Heard) -> Response:
+    """Why it was decided so."""
+    desk, number = await service.desk(heard), heard.path["number"]
+    said = await desk.look(lambda study: study.explain(number, draws=heard.query.draws).to_dict())
+    return Response(json.dumps(said, allow_nan=False), media_type="application/json")
+
+
+async def happened(service: Service, heard: Heard) -> Response:
+    """What happened; as a stream where that is asked for."""
+    desk, query = await service.desk(heard), heard.query
+    if "text/event-stream" in heard.request.headers.get("accept", ""):
+        if service.streams.full:
+            raise Problem(
+                503, "busy", "As many streams of events are open as this server takes; ask for events by their cursor.",
+                headers={"Retry-After": "5"},
+            )  # fmt: skip
+        last = heard.request.headers.get("last-event-id", "")
+        after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else query.after
+        return StreamingResponse(
+            service.streams.follow(desk, after), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+        )
+    return json_of(await desk.look(lambda study: events(study, query.after, query.limit)))
+
+
+async def export(service: Service, heard: Heard) -> Response:
+    """All trials, as a file."""
+    desk, kind = await service.desk(heard), heard.query.format
+
+    def written(study: Study) -> Path:
+        with tempfile.NamedTemporaryFile(prefix="noregret-", suffix=f".{kind}", delete=False) as file:
+            path = Path(file.name)
+        try:
+            return study.export(path)
+        except BaseException:
+            path.unlink()
+            raise
+
+    path = await desk.look(written)
+    return FileResponse(path, media_type=MEDIA[kind], filename=f"trials.{kind}", background=BackgroundTask(path.unlink))
+
+
+async def apprentice(service: Service, heard: Heard) -> Response:
+    """How the policy compares with who was observed."""
+    desk = await service.desk(heard)
+
+    def seen(study: Study) -> m.Apprentice:
+        trials = study.trials
+        would = {
+            int(key.partition(":")[2]): json.loads(value)["same"]
+            for key, value in service.storage.notes(desk.stored, f"{WOULD}:").items()
+        }
+        rewards = {number: trials[number].reward for number in would if number < len(trials)}
+        told = {number: value for number, value in rewards.items() if value is not None}
+        same = [value for number, value in told.items() if would[number]]
+        other = [value for number, value in told.items() if not would[number]]
+        return m.Apprentice(
+            len(told), len(same), len(same) / len(told) if told else None, _mean(list(told.values())), _mean(same),
+            _mean(other),
+        )  # fmt: skip
+
+    return json_of(await desk.look(seen))
+
+
+def _mean(values: list[float]) -> float | None:
+    return sum(values) / len(values) if values else None
+
+
+def _json(name: str, text: str | None) -> Any:
+    if text is None:
+        return None
+    try:
+        return msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError):
+        raise InvalidInput(
+            f"`{name}` in the address is no JSON: write a list of numbers such as [0.5, 2] or an object of parameters, "
+            "percent-encoded."
+        ) from None
+
+
+async def health(service: Service, _: Heard) -> Response:
+    """The process runs."""
+    del service
+    return json_of(m.Health(ok=True))
+
+
+async def ready(service: Service, _: Heard) -> Response:
+    """The storage answers, and is as this version needs it."""
+    try:
+        await service.desks.thread(service.storage.find, "ready")
+    except NoRegretError as error:
+        raise Problem(503, "storage", "The storage cannot be used just now.", headers={"Retry-After": "1"}) from error
+    return json_of(m.Health(ok=True))
+
+
+async def metrics(service: Service, heard: Heard) -> Response:
+    """For Prometheus."""
+    tenant = None if heard.caller.may("admin") and heard.caller.tenant == "default" else heard.caller.tenant
+    text = await service.desks.thread(service.metrics.text, tenant)
+    return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
+
+
+LOOKING = [
+    Operation(method="GET", path="/v1/studies", name="studies", summary="List the studies.", do=studies,
+              answers={200: Answered("Oldest first.", m.Studies)}),
+    Operation(method="GET", path=STUDY, name="study", summary="Say where a study stands.", do=study,
+              answers={200: Answered("Where it stands.", m.StudyInFull)}),
+    Operation(method="GET", path=ONE, name="decision", summary="Say what became of a decision.", do=one_decision,
+              answers={200: Answered("What is on record.", m.DecisionInFull)}),
+    Operation(method="GET", path=f"{STUDY}/predict", name="predict",
+              summary="Posterior mean and standard deviation of the reward.", do=predict, query=m.PointsQuery,
+              answers={200: Answered("At each point.", m.Prediction)}),
+    Operation(method="GET", path=f"{STUDY}/bounds", name="bounds", summary="The policy's confidence bounds.",
+              do=bounds, query=m.BoundsQuery, answers={200: Answered("At each point.", m.ConfidenceBounds)}),
+    Operation(method="GET", path=f"{STUDY}/best", name="best",
+              summary="The answered decision of the highest posterior mean.", do=best, query=m.BestQuery,
+              answers={200: Answered("The decision.", m.DecisionInFull)}),
+    Operation(method="GET", path=STUDY + "/explain/{number:int}", name="explain", summary="Say why it was decided so.",
+              text="Recomputed from the record of what had happened before, which costs a replay of it.",
+              do=explain, query=m.ExplainQuery, answers={200: Answered("Why.", ("application/json",))}),
+    Operation(method="GET", path=f"{STUDY}/events", name="events", summary="What happened after a cursor.",
+              text="With `Accept: text/event-stream` as server-sent events, as they come; `Last-Event-ID` is the cursor.",
+              do=happened, query=m.EventsQuery, answers={200: Answered("In order.", m.Events)}),
+    Operation(method="GET", path=f"{STUDY}/export", name="export", summary="All trials, as a file.",
+              do=export, query=m.ExportQuery, answers={200: Answered("The file.", tuple(MEDIA.values()))}),
+    Operation(method="GET", path=f"{STUDY}/apprentice", name="apprentice",
+              summary="How the policy compares with who was observed.",
+              text="Of the observations sent with `compare`: how often the policy would have done the same, and what "
+              "came of it then and otherwise.",
+              do=apprentice, answers={200: Answered("The comparison.", m.Apprentice)}),
+]  # fmt: skip
+HEALTH = [
+    Operation(method="GET", path="/healthz", name="health", summary="Whether the process runs.", do=health,
+              answers={200: Answered("It does.", m.Health)}),
+    Operation(method="GET", path="/readyz", name="ready", summary="Whether the storage answers.", do=ready,
+              answers={200: Answered("It does.", m.Health)}),
+    Operation(method="GET", path="/metrics", name="metrics", summary="Figures for Prometheus.", do=metrics,
+              answers={200: Answered("In its text format.", ("text/plain",))}),
+]  # fmt: skip

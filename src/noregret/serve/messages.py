@@ -1,0 +1,355 @@
+"""What is sent and what comes back, each body a structure: an entry that is not known is refused by its name.
+
+JSON has no NaN and no infinity, and neither has anything here. Times are Unix seconds. Rewards are losses where the
+study minimises.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from msgspec import Meta, Struct
+
+Reward = Annotated[float, Meta(description="What came of it; True and False count as 1 and 0.")] | bool
+Context = Annotated[
+    list[float] | dict[str, Any] | None, Meta(description="What is known before: numbers, or parameters by name.")
+]
+Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a reward is waited for.")]
+OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
+EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
+Key = Annotated[str, Meta(min_length=1, max_length=200)]
+Several = Annotated[int, Meta(ge=1, le=1000)]
+
+
+class Request(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
+    """A body that somebody sends."""
+
+
+class Reply(Struct, frozen=True):
+    """A body that is sent back."""
+
+
+# -- studies -------------------------------------------------------------------------------------------------------
+
+
+class StudyRequest(Request, frozen=True):
+    """A study: a policy as `Policy.to_json` writes it, or a recipe from which `nr.auto` makes one."""
+
+    policy: Annotated[dict[str, Any] | None, Meta(description="As `policy.to_json()` writes it; or a recipe:")] = None
+    space: Annotated[
+        dict[str, dict[str, Any]] | None,
+        Meta(description='Parameters by name, such as {"price": {"type": "float", "low": 1, "high": 9}}.'),
+    ] = None
+    grid: Annotated[int, Meta(ge=2)] | dict[str, Annotated[int, Meta(ge=2)]] | None = None
+    arms: Annotated[list[list[float]] | None, Meta(description="Points to choose from, instead of `space`.")] = None
+    context: Annotated[dict[str, dict[str, Any]] | None, Meta(description="Likewise, what is known before.")] = None
+    constraints: Annotated[
+        int, Meta(ge=0, le=100, description="Values told with each reward, satisfied when <= 0.")
+    ] = 0
+    algorithm: Literal["auto"] = "auto"
+    options: Annotated[
+        dict[str, Any] | None, Meta(description="Of `nr.auto`: noise, budget, parallel, world, answers.")
+    ] = None
+    goal: Literal["maximize", "minimize"] = "maximize"
+    seed: Annotated[int, Meta(ge=0)] = 0
+    about: Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")] = None
+    deadline: Deadline | None = None
+    on_deadline: OnDeadline = "abandon"
+    default_reward: float | None = None
+    late: Annotated[Literal["drop", "count"], Meta(description="Of a reward after the deadline.")] = "drop"
+
+
+class StudySaid(Reply, frozen=True):
+    """A study."""
+
+    name: str
+    algorithm: str
+    goal: str
+    seed: int
+    about: dict[str, Any]
+    deadline: float | None
+    on_deadline: OnDeadline
+    default_reward: float | None
+    late: str
+    created_at: float
+
+
+class StudyInFull(StudySaid, frozen=True):
+    """A study, and where it stands."""
+
+    policy: dict[str, Any]
+    trials: dict[str, int]
+    width: float | None
+    information_gain: float | None
+    restarts: list[int]
+    multipliers: list[float]
+
+
+class Studies(Reply, frozen=True):
+    """The studies there are."""
+
+    studies: list[StudySaid]
+
+
+# -- decisions -----------------------------------------------------------------------------------------------------
+
+
+class DecisionRequest(Request, frozen=True):
+    """Ask what to do."""
+
+    context: Context = None
+    count: Annotated[Several | None, Meta(description="How many decisions; one unless given.")] = None
+    deadline: Deadline | None = None
+    client: Annotated[
+        Key | None,
+        Meta(description="A worker's name: what it was asked and has not answered is given to it again."),
+    ] = None
+    among: Annotated[list[Any] | None, Meta(description="What may be done this time: arms, points or parameters.")] = (
+        None
+    )
+    exclude: Annotated[list[Any] | None, Meta(description="Arms that may not.")] = None
+    propensity: Annotated[bool, Meta(description="Whether to say how probable it was; takes a replay.")] = False
+
+
+class Decision(Reply, frozen=True):
+    """What to do."""
+
+    id: str
+    number: int
+    parameters: dict[str, Any] | None
+    point: list[float]
+    arm: int | None
+    context: list[float] | dict[str, Any] | None
+    explored: bool
+    propensity: float | None
+    asked_at: float
+    expires_at: float | None
+
+
+class Decisions(Reply, frozen=True):
+    """What to do."""
+
+    decisions: list[Decision]
+
+
+class DecisionInFull(Decision, frozen=True):
+    """A decision, and what came of it."""
+
+    state: str
+    reward: float | None
+    constraints: list[float] | None
+    reason: str | None
+    told_at: float | None
+    late: bool
+    counted: bool
+    defaulted: bool
+    late_reward: float | None
+    observed_at: float | None
+
+
+# -- rewards -------------------------------------------------------------------------------------------------------
+
+
+class RewardRequest(Request, frozen=True):
+    """What came of a decision."""
+
+    reward: Reward | None = None
+    constraints: list[float] | None = None
+    observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
+
+
+class FailureRequest(Request, frozen=True):
+    """That nothing will come of a decision."""
+
+    reason: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class Answer(Reply, frozen=True):
+    """What is on record of a decision."""
+
+    id: str
+    number: int
+    state: str
+    reward: float | None
+    constraints: list[float] | None
+    reason: str | None
+    late: bool
+    counted: bool
+    told_at: float | None
+    sentence: str | None
+
+
+class RewardItem(RewardRequest, frozen=True, kw_only=True):
+    """One of several."""
+
+    id: str
+
+
+class RewardsRequest(Request, frozen=True):
+    """What came of several decisions; each is recorded by itself."""
+
+    items: Annotated[list[RewardItem], Meta(min_length=1, max_length=1000)]
+
+
+class Fault(Reply, frozen=True, omit_defaults=True):
+    """Why not."""
+
+    kind: str
+    sentence: str
+    field: str | None = None
+
+
+class Problem(Reply, frozen=True):
+    """What is said of anything that cannot be done."""
+
+    error: Fault
+
+
+class RewardResult(Reply, frozen=True):
+    """What came of one of several: an HTTP status, and the answer or the error."""
+
+    id: str
+    status: int
+    answer: Answer | None
+    error: Fault | None
+
+
+class RewardResults(Reply, frozen=True):
+    """In the order of the items."""
+
+    items: list[RewardResult]
+
+
+# -- observations --------------------------------------------------------------------------------------------------
+
+
+class ObservationRequest(Request, frozen=True):
+    """What came of something that was not asked for; exactly one of `parameters`, `point` and `arm`."""
+
+    reward: Reward
+    parameters: dict[str, Any] | None = None
+    point: list[float] | None = None
+    arm: Annotated[int, Meta(ge=0)] | None = None
+    context: Context = None
+    constraints: list[float] | None = None
+    compare: Annotated[bool, Meta(description="Apprentice: say what the policy would have done.")] = False
+
+
+class Would(Reply, frozen=True):
+    """What the policy would have done instead."""
+
+    parameters: dict[str, Any] | None
+    point: list[float]
+    arm: int | None
+    same: bool
+
+
+class Observation(Reply, frozen=True):
+    """What is on record now."""
+
+    number: int
+    reward: float
+    would: Would | None
+
+
+class Apprentice(Reply, frozen=True):
+    """How often the policy would have done what was done, and what that was worth."""
+
+    compared: int
+    same: int
+    share: float | None
+    mean_reward: float | None
+    mean_reward_where_same: float | None
+    mean_reward_elsewhere: float | None
+
+
+# -- looking -------------------------------------------------------------------------------------------------------
+
+
+class Prediction(Reply, frozen=True):
+    """Posterior mean and standard deviation at each point."""
+
+    mean: list[float | None]
+    std: list[float | None]
+
+
+class ConfidenceBounds(Reply, frozen=True):
+    """The policy's bounds at each point."""
+
+    lower: list[float | None]
+    upper: list[float | None]
+
+
+class Event(Reply, frozen=True):
+    """Something that happened to a trial."""
+
+    order: int
+    kind: EventKind
+    number: int
+    at: float | None
+    reward: float | None
+    reason: str | None
+
+
+class Events(Reply, frozen=True):
+    """What happened after a cursor, in order, and where to go on."""
+
+    events: list[Event]
+    next: int
+    more: bool
+
+
+class Health(Reply, frozen=True):
+    """Whether it can be used."""
+
+    ok: bool
+
+
+REQUESTS: tuple[type[Struct], ...] = (
+    StudyRequest, DecisionRequest, RewardRequest, FailureRequest, RewardsRequest, ObservationRequest,
+)  # fmt: skip
+
+
+# -- after the question mark -----------------------------------------------------------------------------------------
+
+
+class Query(Struct, forbid_unknown_fields=True, frozen=True):
+    """What may stand in an address."""
+
+
+class PointsQuery(Query, frozen=True):
+    """At which points; without any at every arm."""
+
+    points: Annotated[str | None, Meta(description="JSON: a list of points or of parameters.")] = None
+    context: Annotated[str | None, Meta(description="JSON: numbers, or parameters by name.")] = None
+
+
+class BoundsQuery(PointsQuery, frozen=True):
+    """Likewise, of what."""
+
+    channel: Annotated[int, Meta(ge=0, description="0 for the reward, j for constraint j.")] = 0
+
+
+class BestQuery(Query, frozen=True):
+    """Under which context."""
+
+    context: Annotated[str | None, Meta(description="JSON: numbers, or parameters by name.")] = None
+
+
+class EventsQuery(Query, frozen=True):
+    """After which event."""
+
+    after: Annotated[int, Meta(ge=0, description="The `next` of the answer before; 0 for all.")] = 0
+    limit: Annotated[int, Meta(ge=1, le=1000)] = 1000
+
+
+class ExplainQuery(Query, frozen=True):
+    """How exactly."""
+
+    draws: Annotated[int, Meta(ge=0, le=100_000, description="From which a propensity is estimated.")] = 1000
+
+
+class ExportQuery(Query, frozen=True):
+    """As what."""
+
+    format: Annotated[Literal["jsonl", "csv", "arrow", "parquet"], Meta(description="Of the file.")] = "jsonl"

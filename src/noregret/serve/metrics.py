@@ -1,0 +1,129 @@
+"""Figures for Prometheus: of the record, the same whichever process is asked, and of this process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from ..errors import NoRegretError
+from .calls import Heard
+from .desk import Desk, Desks
+
+SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+OF_STUDY = ("tenant", "study")
+
+
+@final
+class Metrics:
+    """Of one server process.
+
+    Args:
+        desks: whose studies are counted, as far as they are open here.
+    """
+
+    def __init__(self, desks: Desks) -> None:
+        self._desks = desks
+        registry = self._own = CollectorRegistry()
+        self._latency = Histogram(
+            "noregret_request_seconds", "Time until an answer, by operation.", ("operation",), buckets=SECONDS,
+            registry=registry,
+        )  # fmt: skip
+        self._decisions = Counter(
+            "noregret_process_decisions", "Decisions given by this process.", OF_STUDY, registry=registry
+        )
+        self._repeated = Counter(
+            "noregret_process_repeated_requests", "Requests that had come before.", OF_STUDY, registry=registry
+        )
+        self._answers = Counter(
+            "noregret_process_answers", "Rewards, failures and observations taken by this process.", OF_STUDY,
+            registry=registry,
+        )  # fmt: skip
+        self._late = Counter(
+            "noregret_process_late_answers", "Answers after their deadline, by whether they counted.",
+            (*OF_STUDY, "counted"), registry=registry,
+        )  # fmt: skip
+        self._open = Gauge("noregret_open_studies", "Studies held in memory by this process.", registry=registry)
+
+    @contextmanager
+    def timed(self, operation: str) -> Iterator[None]:
+        """While a request is being answered."""
+        began = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._latency.labels(operation).observe(time.perf_counter() - began)
+
+    def decided(self, desk: Desk, count: int, *, again: bool) -> None:
+        """Decisions were given."""
+        if again:
+            self._repeated.labels(desk.tenant, desk.name).inc()
+        else:
+            self._decisions.labels(desk.tenant, desk.name).inc(count)
+
+    def heard(self, desk: Desk, heard: Heard) -> None:
+        """An answer came."""
+        self._answers.labels(desk.tenant, desk.name).inc()
+        if heard.late:
+            self._late.labels(desk.tenant, desk.name, "yes" if heard.counted else "no").inc()
+
+    def observed(self, desk: Desk, *, again: bool) -> None:
+        """An observation came."""
+        (self._repeated if again else self._answers).labels(desk.tenant, desk.name).inc()
+
+    def text(self, tenant: str | None) -> bytes:
+        """As Prometheus reads it; of the record only what is this tenant's, of all where None. Looks, so in a thread."""
+        desks = [desk for desk in self._desks.open if tenant is None or desk.tenant == tenant]
+        self._open.set(len(self._desks.open))
+        of_record = CollectorRegistry()
+        of_record.register(_OfRecord(desks))
+        own = generate_latest(self._own) if tenant is None else b""
+        return own + generate_latest(of_record)
+
+
+@final
+class _OfRecord:
+    """Figures of studies, from their records."""
+
+    def __init__(self, desks: Iterable[Desk]) -> None:
+        self._desks = list(desks)
+
+    def collect(self) -> Iterable[Metric]:
+        """See `prometheus_client.registry.Collector`."""
+        trials = GaugeMetricFamily("noregret_trials", "Trials on record, by state.", labels=(*OF_STUDY, "state"))
+        decisions = CounterMetricFamily("noregret_decisions", "Trials on record.", labels=OF_STUDY)
+        answers = CounterMetricFamily("noregret_answers", "Trials that were answered.", labels=OF_STUDY)
+        late = CounterMetricFamily("noregret_late_answers", "Answers to trials that were given up.", labels=OF_STUDY)
+        violations = CounterMetricFamily("noregret_violations", "Trials that violated a constraint.", labels=OF_STUDY)
+        restarts = CounterMetricFamily("noregret_restarts", "Cuts of the memory.", labels=OF_STUDY)
+        for desk in self._desks:
+            of = (desk.tenant, desk.name)
+            record = list(desk.study.trials)
+            states = [trial.state for trial in record]
+            for state in ("pending", "observed", "failed", "abandoned"):
+                trials.add_metric((*of, state), states.count(state))
+            decisions.add_metric(of, len(record))
+            answers.add_metric(of, sum(trial.told_order is not None for trial in record))
+            late.add_metric(of, sum(trial.late for trial in record))
+            violations.add_metric(of, sum(trial.feasible is False for trial in record))
+            restarts.add_metric(of, len(desk.study.restarts))
+        return [trials, decisions, answers, late, violations, restarts, *self._learned()]
+
+    def _learned(self) -> list[Metric]:
+        found: list[Metric] = []
+        for name, what in (
+            ("width", "What multiplies the standard deviation in the bounds."),
+            ("information_gain", "Realised information gain, nats."),
+        ):
+            family = GaugeMetricFamily(f"noregret_{name}", what, labels=OF_STUDY)
+            for desk in self._desks:
+                try:
+                    family.add_metric((desk.tenant, desk.name), float(getattr(desk.study, name)))
+                except NoRegretError:  # a policy without a posterior
+                    continue
+            found.append(family)
+        return found

@@ -1,0 +1,94 @@
+"""The API described for programs (OpenAPI 3.1), from the structures and the operations themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from .. import __version__
+from .operations import LONGEST_KEY, REFUSED, Answered, Operation
+
+DEFINITIONS = "#/components/schemas/{name}"
+KEY = {
+    "name": "Idempotency-Key", "in": "header", "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
+    "description": "Names this request: the same again is answered the same, and done once.",
+}  # fmt: skip
+PLACES: dict[str, dict[str, Any]] = {
+    "name": {"schema": {"type": "string"}, "description": "Of the study."},
+    "id": {"schema": {"type": "string"}, "description": "Of the decision, as it was given."},
+    "number": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the decision, as it was given."},
+}
+
+
+def document(operations: Sequence[Operation]) -> bytes:
+    """The whole description, JSON."""
+    kinds = _kinds(operations)
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=DEFINITIONS)
+    known = dict(zip(kinds, schemas, strict=True))
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        path = re.sub(r":\w+\}", "}", operation.path)
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, known)
+    said = {
+        "openapi": "3.1.0",
+        "info": {"title": "noregret", "version": __version__, "summary": "Decisions made while learning, over HTTP."},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}, {}],
+    }
+    return json.dumps(said, sort_keys=False).encode()
+
+
+def _kinds(operations: Sequence[Operation]) -> list[type[msgspec.Struct]]:
+    found: list[type[msgspec.Struct]] = []
+    for operation in operations:
+        bodies = [answered.body for answered in {**REFUSED, **operation.answers}.values()]
+        for kind in (operation.body, *bodies):
+            if isinstance(kind, type) and kind not in found:
+                found.append(kind)
+    return found
+
+
+def _operation(operation: Operation, known: Mapping[Any, Any]) -> dict[str, Any]:
+    answers = {**operation.answers, **_refused(operation)}
+    said: dict[str, Any] = {
+        "operationId": operation.name, "summary": operation.summary,
+        "parameters": [*_places(operation), *_query(operation), *([KEY] if operation.repeatable else [])],
+        "responses": {str(status): _answer(answers[status], known) for status in sorted(answers)},
+    }  # fmt: skip
+    if operation.text:
+        said["description"] = operation.text
+    if operation.body is not None:
+        said["requestBody"] = {"required": True, "content": {"application/json": {"schema": known[operation.body]}}}
+    return said
+
+
+def _refused(operation: Operation) -> dict[int, Answered]:
+    return {status: answered for status, answered in REFUSED.items() if status not in operation.answers}
+
+
+def _places(operation: Operation) -> list[dict[str, Any]]:
+    names = re.findall(r"\{(\w+)(?::\w+)?\}", operation.path)
+    return [{"name": name, "in": "path", "required": True, **PLACES[name]} for name in names]
+
+
+def _query(operation: Operation) -> list[dict[str, Any]]:
+    if operation.query is None:
+        return []
+    (_,), components = msgspec.json.schema_components([operation.query])
+    properties: dict[str, Any] = components[operation.query.__name__]["properties"]
+    return [{"name": name, "in": "query", "required": False, "schema": kind} for name, kind in properties.items()]
+
+
+def _answer(answered: Answered, known: Mapping[Any, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = {"description": answered.what}
+    if isinstance(answered.body, tuple):
+        said["content"] = {media: {} for media in answered.body}
+    elif answered.body is not None:
+        said["content"] = {"application/json": {"schema": known[answered.body]}}
+    return said

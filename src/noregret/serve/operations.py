@@ -1,0 +1,165 @@
+"""One operation of the API: its address, what it takes, what it answers, and the function that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from ..checks import shown
+from ..errors import InvalidInput
+from .caller import LOCAL, Caller
+from .messages import Problem as Told
+from .messages import Reply
+from .problems import Problem
+
+if TYPE_CHECKING:
+    from .api import Service
+
+JSON = "application/json"
+LONGEST_KEY = 200  # characters of an Idempotency-Key
+
+
+@final
+@dataclass(frozen=True)
+class Answered:
+    """What an operation answers in one case.
+
+    Attributes:
+        what: in words.
+        body: a structure, or the media types of text.
+    """
+
+    what: str
+    body: type[msgspec.Struct] | tuple[str, ...] | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One operation.
+
+    Attributes:
+        method: of HTTP.
+        path: with {names} in it.
+        name: unique; what generated clients call it.
+        summary: in a line.
+        text: the rest, for the reference.
+        do: does it.
+        body: what is sent.
+        query: what may stand after the question mark.
+        answers: by status; those of errors besides.
+        repeatable: whether it heeds `Idempotency-Key`.
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    do: Callable[[Service, Heard], Awaitable[Response]]
+    answers: Mapping[int, Answered]
+    text: str = ""
+    body: type[msgspec.Struct] | None = None
+    query: type[msgspec.Struct] | None = None
+    repeatable: bool = False
+
+    def route(self) -> Route:
+        """As Starlette has it."""
+        decoder = None if self.body is None else msgspec.json.Decoder(self.body)
+
+        async def endpoint(request: Request) -> Response:
+            service: Service = request.app.state.service
+            heard = Heard(
+                caller=request.scope.get("state", {}).get("caller", LOCAL), path=request.path_params, request=request,
+                body=None if decoder is None else _read(decoder, await request.body()),
+                query=None if self.query is None else _asked(self.query, request),
+                key=_key(request) if self.repeatable else None,
+            )  # fmt: skip
+            with service.metrics.timed(self.name):
+                return await self.do(service, heard)
+
+        return Route(self.path, endpoint, methods=[self.method], name=self.name)
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Heard:
+    """A request, read.
+
+    Attributes:
+        caller: who sends it.
+        path: the names in the address.
+        request: as it came.
+        body: of the operation's kind.
+        query: likewise.
+        key: `Idempotency-Key`, or None.
+    """
+
+    caller: Caller
+    path: Mapping[str, Any]
+    request: Request
+    body: Any = None
+    query: Any = None
+    key: str | None = None
+
+
+REFUSALS = {
+    400: "The request is no request of this API: the body is no JSON, say.",
+    401: "No token, or one that opens nothing.",
+    403: "The token's role may not do this, or the request comes from a page of another origin.",
+    404: "There is no such study or decision for this caller.",
+    408: "The request came too slowly.",
+    409: "It contradicts what is on record.",
+    413: "The body is too large.",
+    422: "A value cannot be used; the sentence says which, why, and what to try.",
+    429: "Too many requests, or too many decisions that wait for an answer.",
+    500: "Something went wrong in the server.",
+    501: "The server lacks a package that this needs.",
+    503: "The storage could not be used just now, or too many calls wait; trying again is harmless.",
+}
+REFUSED = {status: Answered(what, Told) for status, what in REFUSALS.items()}
+
+
+def json_of(reply: Reply, status: int = 200, **headers: str) -> Response:
+    """A structure, as it is sent."""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Response(msgspec.json.encode(reply), status, named, media_type=JSON)
+
+
+def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    if not body.strip():
+        raise Problem(400, "malformed", "The body is empty; it must be a JSON object, at least {}.")
+    try:
+        return decoder.decode(body)
+    except RecursionError:
+        raise Problem(400, "malformed", "The body is nested too deeply.") from None
+
+
+def _asked(kind: type[msgspec.Struct], request: Request) -> Any:
+    given: dict[str, str] = {}
+    for name, value in request.query_params.multi_items():
+        if name in given:
+            raise InvalidInput(f"`{name}` stands in the address more than once.")
+        if name not in kind.__struct_fields__:
+            known = ", ".join(kind.__struct_fields__) or "none"
+            raise InvalidInput(f"`{name[:60]}` is no parameter of this address; it takes {known}.")
+        given[name] = value
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise InvalidInput(f"The address cannot be used: {error}.") from None
+
+
+def _key(request: Request) -> str | None:
+    key = request.headers.get("idempotency-key")
+    if key is not None and not (key.strip() and len(key) <= LONGEST_KEY):
+        raise Problem(
+            422, "invalid", f"`Idempotency-Key` is {shown(key)}: it must be a text of at most {LONGEST_KEY} characters.",
+            field="Idempotency-Key",
+        )  # fmt: skip
+    return key

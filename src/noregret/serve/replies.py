@@ -1,0 +1,87 @@
+"""Trials and studies as the API says them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from ..checks import Array
+from ..errors import NoRegretError
+from ..record import Trial
+from ..serialize import plain_loads
+from ..storage import StoredStudy
+from ..study.export import record_of
+from ..study.study import Study
+from . import messages
+from .calls import Heard
+from .decisions import Ids
+from .desk import Desk
+from .waiting import FACT, Rule
+
+
+def finite(value: float | None) -> float | None:
+    """A number that JSON has; None for others."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def listed(values: Array) -> list[float | None]:
+    """Numbers, None for those that JSON has not."""
+    return [finite(value) for value in np.asarray(values).tolist()]
+
+
+def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]:
+    """What is said of every study."""
+    about = plain_loads(stored.about)
+    rule = Rule.of(about)
+    return {
+        "name": name, "algorithm": algorithm, "goal": stored.goal, "seed": stored.seed,
+        "about": {key: value for key, value in about.items() if key != FACT}, "deadline": rule.deadline,
+        "on_deadline": rule.on_deadline, "default_reward": rule.default_reward, "late": rule.late,
+        "created_at": stored.created_at,
+    }  # fmt: skip
+
+
+def study_in_full(desk: Desk) -> messages.StudyInFull:
+    """Where it stands; looks, so in a thread."""
+    study = desk.study
+    trials = study.trials
+    counted = Counter(trial.state for trial in trials)
+    return messages.StudyInFull(
+        **study_said(desk.name, study.policy.algorithm, desk.stored),
+        policy=plain_loads(desk.stored.policy), trials={"all": len(trials), **counted},
+        width=_known(study, "width"), information_gain=_known(study, "information_gain"),
+        restarts=study.restarts, multipliers=study.multipliers.tolist(),
+    )  # fmt: skip
+
+
+def _known(study: Study, name: str) -> float | None:
+    try:
+        return finite(getattr(study, name))
+    except NoRegretError:  # a policy without a posterior
+        return None
+
+
+def decision(desk: Desk, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
+    """A trial as it was when it was asked for: the same words whenever it is said again."""
+    said = record_of(trial)
+    return messages.Decision(
+        id=ids.of(desk.tenant, desk.stored, trial.number), number=trial.number, parameters=said["parameters"],
+        point=said["point"], arm=trial.arm, context=said["context"], explored=trial.explored, propensity=propensity,
+        asked_at=trial.asked_at, expires_at=desk.waiting.expires_at(trial),
+    )  # fmt: skip
+
+
+def answer(desk: Desk, ids: Ids, heard: Heard) -> messages.Answer:
+    """What came of telling."""
+    trial, told = heard.trial, heard.told
+    g = None if trial.constraints is None else trial.constraints.tolist()
+    reward, constraints = (trial.reward, g) if told is None else told
+    reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
+    return messages.Answer(
+        id=ids.of(desk.tenant, desk.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
+        constraints=constraints, reason=reason, late=heard.late, counted=heard.counted, told_at=trial.told_at,
+        sentence=heard.sentence,
+    )  # fmt: skip

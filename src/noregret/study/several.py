@@ -1,0 +1,162 @@
+"""Several calls to one study in one transaction: one commit for all who wait, and each with an outcome of its own.
+
+A commit takes longer than the decision that it makes durable. A server that has ten requests for a study waiting does
+all ten and commits once; none is told before that. One that cannot be done must not take the others with it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar, final
+
+from ..checks import Array
+from ..policy.availability import Available
+from ..policy.engines import Decision
+from ..storage.base import Notes, Writer
+from ..trial import Trial
+from .answering import Told
+from .study import Study
+
+R = TypeVar("R")
+
+LEAST = 2  # calls that are done whatever time it takes: else a slow one would never come up
+
+
+class Failed(NamedTuple):
+    """What came of a call that could not be done, and left no trace."""
+
+    error: Exception
+
+
+class NotYet(NamedTuple):
+    """What came of a call that was not begun: the time for a transaction was over."""
+
+
+class _Spoilt(Exception):
+    """A call failed halfway: what the others did goes with it, and all are done again, each by itself."""
+
+
+@final
+class Turn:
+    """A study in a transaction; every call is made with arguments that have been checked.
+
+    Args:
+        study: that is written to.
+        writer: of its storage.
+        known: notes that were read for these calls, by key.
+    """
+
+    def __init__(self, study: Study, writer: Writer | None, known: Mapping[str, str]) -> None:
+        self.study, self._known = study, known
+        self._notes = writer if isinstance(writer, Notes) else None
+        self.written: dict[str, str] = {}
+        self.deciding = False
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """All of them, by number, as they are now."""
+        return self.study._kept.record
+
+    @property
+    def order(self) -> int:
+        """Of the last event."""
+        return self.study._kept.record.order
+
+    @property
+    def now(self) -> float:
+        """Unix seconds."""
+        return self.study._kept.now()
+
+    def ask(self, context: Array | None, offered: Available | None, lease: float | None) -> Trial:
+        """See `Study.ask`."""
+        self.deciding = True
+        trial = self.study._next(context, offered, lease)
+        self.deciding = False
+        return trial
+
+    def tell(self, told: Told, *, revise: bool = False) -> Trial:
+        """See `Study.tell`."""
+        return self.study._answering.tell(told, revise=revise)
+
+    def fail(self, trial: int, reason: str, *, revise: bool = False) -> Trial:
+        """See `Study.fail`."""
+        return self.study._answering.fail(trial, reason, revise=revise)
+
+    def add(self, decision: Decision, context: Array | None, reward: float, constraints: Array | None) -> Trial:
+        """See `Study.add`."""
+        return self.study._added(decision, context, reward, constraints)
+
+    def would(self, context: Array | None) -> Decision:
+        """What `ask` would decide now; nothing is asked."""
+        return self.study._kept.state.settled().decide(context, now=self.now)
+
+    def noted(self, key: str) -> str | None:
+        """The note under a key that was announced."""
+        return self.written.get(key, self._known.get(key))
+
+    def note(self, key: str, value: str) -> None:
+        """Write a note when the transaction ends, if it ends well."""
+        self.written[key] = value
+
+    def begin(self, act: Callable[[Turn], R]) -> R | Failed:
+        """Do it, or say why not; an error if it can no longer be as if it had not been begun."""
+        order, notes = self.order, dict(self.written)
+        try:
+            return act(self)
+        except Exception as error:  # whatever it is, the others must not go with it
+            if self.deciding or self.order != order:
+                raise _Spoilt from error
+            self.written = notes
+            return Failed(error)
+
+    def end(self) -> None:
+        """Hand the notes over."""
+        if self.written and self._notes is not None:
+            self._notes.note(self.written)
+
+
+def several(
+    study: Study, acts: Sequence[Callable[[Turn], R]], *, keys: Iterable[str] = (), seconds: float
+) -> list[R | Failed | NotYet]:
+    """Do several things to a study, in this order, and commit once; what came of each.
+
+    Args:
+        study: with a storage that can keep notes.
+        acts: each given the study in its transaction.
+        keys: of notes that they will look for.
+        seconds: after which, since the first was begun, it is time to commit; those left, but for the first two, are
+            `NotYet` begun.
+    """
+
+    def all_of(chosen: Sequence[Callable[[Turn], R]]) -> list[R | Failed | NotYet]:
+        writer = study._kept.writer
+        known = writer.noted(sought) if sought and isinstance(writer, Notes) else {}
+        turn, found = Turn(study, writer, known), []
+        until = time.monotonic() + seconds
+        for act in chosen:
+            over = len(found) >= LEAST and time.monotonic() > until
+            found.append(NotYet() if over else turn.begin(act))
+        turn.end()
+        return found
+
+    def alone(act: Callable[[Turn], R]) -> R | Failed | NotYet:
+        try:
+            (found,) = study._kept.write(all_of, [act])
+        except _Spoilt as spoilt:
+            return Failed(_cause(spoilt))
+        return found
+
+    sought = list(dict.fromkeys(keys))
+    try:
+        found: list[Any] = study._kept.write(all_of, acts)
+    except _Spoilt as spoilt:
+        found = [Failed(_cause(spoilt))] if len(acts) == 1 else [alone(act) for act in acts]
+    study._after_asking()
+    if len(study._record) >= study._look_at:
+        study._look_for_wrong_scales()
+    return found
+
+
+def _cause(spoilt: _Spoilt) -> Exception:
+    return spoilt.__cause__ if isinstance(spoilt.__cause__, Exception) else spoilt
