@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any, final
+from typing import Any
 
 from starlette.responses import Response
 
@@ -12,14 +12,11 @@ from . import making
 from . import messages as m
 from .caller import Caller
 from .calls import Decide, Decided, Hear, Observe, Request
-from .decisions import SECRET, Ids, new_secret
-from .desk import Desk, Desks, Place
-from .events import Streams
-from .metrics import Metrics
+from .desk import Desk
 from .operations import REFUSED, Answered, Heard, Operation, json_of
 from .problems import problem_of
 from .replies import answer, decision
-from .settings import Settings
+from .service import Service
 
 STUDY = "/v1/studies/{name}"
 ONE = STUDY + "/decisions/{id}"
@@ -27,38 +24,6 @@ TOLD = {
     200: Answered("It is on record; also where it was before, and where it came late.", m.Answer),
     **{status: REFUSED[status] for status in (409,)},
 }
-
-
-@final
-class Service:
-    """What the operations of one server process share.
-
-    Args:
-        storage: of all studies.
-        settings: of the service.
-    """
-
-    def __init__(self, storage: Place, settings: Settings) -> None:
-        self.storage, self.settings = storage, settings
-        self.desks = Desks(storage, settings)
-        self.metrics = Metrics(self.desks)
-        self.streams = Streams(settings)
-        self._ids: Ids | None = None
-
-    @property
-    def ids(self) -> Ids:
-        """Of this installation."""
-        return self.prepare() if self._ids is None else self._ids
-
-    def prepare(self) -> Ids:
-        """See that the storage can keep notes; the secret of the installation is the first one."""
-        self.storage.keep_notes()
-        self._ids = Ids(self.storage.note_once(SECRET, new_secret()))
-        return self._ids
-
-    async def desk(self, heard: Heard) -> Desk:
-        """Of the study in the address."""
-        return await self.desks.of(heard.caller.tenant, heard.path["name"])
 
 
 async def put_study(service: Service, heard: Heard) -> Response:
@@ -71,7 +36,7 @@ async def put_study(service: Service, heard: Heard) -> Response:
 
 async def ask(service: Service, heard: Heard) -> Response:
     """Ask for decisions."""
-    desk, body = await service.desk(heard), heard.body
+    desk, body = await heard.desk(service), heard.body
     request = Request.of("decisions", heard.key, body)
     decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
     service.metrics.decided(desk, len(decided.trials), again=decided.again)
@@ -86,19 +51,19 @@ async def _propensities(desk: Desk, body: m.DecisionRequest, trials: list[Trial]
         found = desk.study.explain(number, among=body.among, exclude=body.exclude).propensity
         return None if found is None else found.value
 
-    return [await desk.look(lambda _, number=trial.number: one(number)) for trial in trials]
+    return await desk.look(lambda _: [one(trial.number) for trial in trials])
 
 
 async def reward(service: Service, heard: Heard) -> Response:
     """Tell what came of a decision."""
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
     said, _ = await _told(service, desk, heard.caller, heard.path["id"], heard.body)
     return json_of(said)
 
 
 async def failure(service: Service, heard: Heard) -> Response:
     """Tell that nothing will come of a decision."""
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
     done = await desk.do(Hear(number, None, heard.body.reason))
     service.metrics.heard(desk, done)
@@ -109,8 +74,8 @@ async def _told(
     service: Service,
     desk: Desk,
     caller: Caller,
-    id: str,
-    body: m.RewardRequest,  # noqa: A002 - what it is called
+    id: str,  # noqa: A002 - what it is called everywhere
+    body: m.RewardRequest,
 ) -> tuple[m.Answer, int]:
     number = service.ids.number(caller.tenant, desk.stored, id)
     done = await desk.do(Hear(number, body))
@@ -120,7 +85,7 @@ async def _told(
 
 async def rewards(service: Service, heard: Heard) -> Response:
     """Tell what came of several decisions, each by itself."""
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
     body: m.RewardsRequest = heard.body
     done: list[Any] = await asyncio.gather(
         *(_told(service, desk, heard.caller, item.id, item) for item in body.items), return_exceptions=True
@@ -140,7 +105,7 @@ async def rewards(service: Service, heard: Heard) -> Response:
 
 async def observe(service: Service, heard: Heard) -> Response:
     """Tell of something that was not asked for."""
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
     done = await desk.do(Observe(heard.body, Request.of("observations", heard.key, heard.body)))
     service.metrics.observed(desk, again=done.again)
     trial, would = done.trial, done.would

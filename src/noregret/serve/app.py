@@ -14,11 +14,12 @@ from starlette.routing import BaseRoute, Route
 
 from ..errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
-from .api import DECIDING, Service
+from .api import DECIDING
 from .looking import HEALTH, LOOKING
 from .openapi import document
 from .operations import Operation
 from .problems import HANDLERS
+from .service import Service
 from .settings import Settings
 
 OPERATIONS: tuple[Operation, ...] = (*LOOKING, *DECIDING, *HEALTH)
@@ -39,7 +40,7 @@ def create_app(
     """
     if not isinstance(storage, SqlStorage | MemoryStorage):
         raise InvalidInput(
-            "The service keeps notes of the requests that it has answered beside the trials, which this storage cannot: "
+            "The service keeps notes of the requests that it has answered beside the trials, and this storage cannot: "
             "use a database ('sqlite:///studies.db', 'postgresql://...') or `MemoryStorage()`."
         )
     service = Service(storage, settings or Settings())

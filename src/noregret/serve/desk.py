@@ -1,8 +1,8 @@
 """A desk for each study: calls wait there, a thread takes all that wait, does them and commits once.
 
 While a commit runs the next calls gather, so batches grow with the load by themselves and nobody waits when there is
-none. All desks share a few threads, first come, first served; a desk that still has calls after its turn goes to the end
-of the queue, so a busy study holds up the others for one turn at most.
+none. All desks share a few threads, first come, first served; a desk that still has calls after its turn goes to the
+end of the queue, so a busy study holds up the others for one turn at most.
 """
 
 from __future__ import annotations

@@ -15,13 +15,14 @@ from ..errors import InvalidInput, NoRegretError
 from ..serialize import loads
 from ..study.study import Study
 from . import messages as m
-from .api import ONE, STUDY, Service
+from .api import ONE, STUDY
 from .calls import LATE, OBSERVED, WOULD
 from .calls import heard as heard_of
 from .events import events
 from .operations import Answered, Heard, Operation, json_of
 from .problems import Problem
 from .replies import decision, listed, study_in_full, study_said
+from .service import Service
 from .tenants import own_name
 from .waiting import DEFAULTED
 
@@ -49,13 +50,13 @@ async def studies(service: Service, heard: Heard) -> Response:
 
 async def study(service: Service, heard: Heard) -> Response:
     """Where it stands."""
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
     return json_of(await desk.look(lambda _: study_in_full(desk)))
 
 
 async def one_decision(service: Service, heard: Heard) -> Response:
     """What became of it."""
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
 
     def seen(study: Study) -> m.DecisionInFull:
@@ -97,7 +98,7 @@ async def bounds(service: Service, heard: Heard) -> Response:
 
 
 async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
     points = _json("points", heard.query.points)
     most = service.settings.limits.count
     if isinstance(points, list) and len(points) > most:
@@ -107,7 +108,7 @@ async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
 
 async def best(service: Service, heard: Heard) -> Response:
     """The best decision so far."""
-    desk, context = await service.desk(heard), _json("context", heard.query.context)
+    desk, context = await heard.desk(service), _json("context", heard.query.context)
     trial = await desk.look(lambda study: study.best(context=context))
     heard_again = Heard(
         caller=heard.caller, request=heard.request,
@@ -118,14 +119,14 @@ async def best(service: Service, heard: Heard) -> Response:
 
 async def explain(service: Service, heard: Heard) -> Response:
     """Why it was decided so."""
-    desk, number = await service.desk(heard), heard.path["number"]
+    desk, number = await heard.desk(service), heard.path["number"]
     said = await desk.look(lambda study: study.explain(number, draws=heard.query.draws).to_dict())
     return Response(json.dumps(said, allow_nan=False), media_type="application/json")
 
 
 async def happened(service: Service, heard: Heard) -> Response:
     """What happened; as a stream where that is asked for."""
-    desk, query = await service.desk(heard), heard.query
+    desk, query = await heard.desk(service), heard.query
     if "text/event-stream" in heard.request.headers.get("accept", ""):
         if service.streams.full:
             raise Problem(
@@ -142,7 +143,7 @@ async def happened(service: Service, heard: Heard) -> Response:
 
 async def export(service: Service, heard: Heard) -> Response:
     """All trials, as a file."""
-    desk, kind = await service.desk(heard), heard.query.format
+    desk, kind = await heard.desk(service), heard.query.format
 
     def written(study: Study) -> Path:
         with tempfile.NamedTemporaryFile(prefix="noregret-", suffix=f".{kind}", delete=False) as file:
@@ -159,7 +160,7 @@ async def export(service: Service, heard: Heard) -> Response:
 
 async def apprentice(service: Service, heard: Heard) -> Response:
     """How the policy compares with who was observed."""
-    desk = await service.desk(heard)
+    desk = await heard.desk(service)
 
     def seen(study: Study) -> m.Apprentice:
         trials = study.trials
@@ -236,7 +237,7 @@ LOOKING = [
               text="Recomputed from the record of what had happened before, which costs a replay of it.",
               do=explain, query=m.ExplainQuery, answers={200: Answered("Why.", ("application/json",))}),
     Operation(method="GET", path=f"{STUDY}/events", name="events", summary="What happened after a cursor.",
-              text="With `Accept: text/event-stream` as server-sent events, as they come; `Last-Event-ID` is the cursor.",
+              text="With `Accept: text/event-stream` as server-sent events as they come; `Last-Event-ID` is a cursor.",
               do=happened, query=m.EventsQuery, answers={200: Answered("In order.", m.Events)}),
     Operation(method="GET", path=f"{STUDY}/export", name="export", summary="All trials, as a file.",
               do=export, query=m.ExportQuery, answers={200: Answered("The file.", tuple(MEDIA.values()))}),

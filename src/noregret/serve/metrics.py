@@ -76,7 +76,7 @@ class Metrics:
         (self._repeated if again else self._answers).labels(desk.tenant, desk.name).inc()
 
     def text(self, tenant: str | None) -> bytes:
-        """As Prometheus reads it; of the record only what is this tenant's, of all where None. Looks, so in a thread."""
+        """As Prometheus reads it, of this tenant; of all and of the process where None. Looks, so in a thread."""
         desks = [desk for desk in self._desks.open if tenant is None or desk.tenant == tenant]
         self._open.set(len(self._desks.open))
         of_record = CollectorRegistry()

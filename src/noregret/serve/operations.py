@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import msgspec
 from starlette.requests import Request
@@ -14,12 +14,11 @@ from starlette.routing import Route
 from ..checks import shown
 from ..errors import InvalidInput
 from .caller import LOCAL, Caller
+from .desk import Desk
 from .messages import Problem as Told
 from .messages import Reply
 from .problems import Problem
-
-if TYPE_CHECKING:
-    from .api import Service
+from .service import Service
 
 JSON = "application/json"
 LONGEST_KEY = 200  # characters of an Idempotency-Key
@@ -107,6 +106,10 @@ class Heard:
     query: Any = None
     key: str | None = None
 
+    async def desk(self, service: Service) -> Desk:
+        """Of the study in the address."""
+        return await service.desks.of(self.caller.tenant, self.path["name"])
+
 
 REFUSALS = {
     400: "The request is no request of this API: the body is no JSON, say.",
@@ -159,7 +162,7 @@ def _key(request: Request) -> str | None:
     key = request.headers.get("idempotency-key")
     if key is not None and not (key.strip() and len(key) <= LONGEST_KEY):
         raise Problem(
-            422, "invalid", f"`Idempotency-Key` is {shown(key)}: it must be a text of at most {LONGEST_KEY} characters.",
+            422, "invalid", f"`Idempotency-Key` is {shown(key)}: it must be text of at most {LONGEST_KEY} characters.",
             field="Idempotency-Key",
         )  # fmt: skip
     return key

@@ -48,10 +48,10 @@ def study_in_full(desk: Desk) -> messages.StudyInFull:
     """Where it stands; looks, so in a thread."""
     study = desk.study
     trials = study.trials
-    counted = Counter(trial.state for trial in trials)
+    counted: dict[str, int] = dict(Counter(trial.state for trial in trials))
     return messages.StudyInFull(
         **study_said(desk.name, study.policy.algorithm, desk.stored),
-        policy=plain_loads(desk.stored.policy), trials={"all": len(trials), **counted},
+        policy=plain_loads(desk.stored.policy), trials={"all": len(trials)} | counted,
         width=_known(study, "width"), information_gain=_known(study, "information_gain"),
         restarts=study.restarts, multipliers=study.multipliers.tolist(),
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """Whose study is whose: a tenant's studies have the tenant's name before theirs, and only this module knows.
 
 The tenant of whoever runs the service sees the plain names, those that the command line gave. For another tenant T the
-study `shop` is `T/shop` in the storage. Names with a slash cannot be asked for, so that nobody can name another's study.
+study `shop` is `T/shop` in the storage. Names with a slash cannot be asked for, so nobody can name another's study.
 """
 
 from __future__ import annotations

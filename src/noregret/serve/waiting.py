@@ -8,8 +8,8 @@
 | "censor" | it goes on counting as the least reward (`Censored.within`), as it did all the time before | see `late` |
 | "silence" | there is none: it sinks to what silence is worth as it grows old (`Imputed`) | is taken and counts |
 
-What happens at a deadline is an event on record, written by the next call that writes to the study, whichever process it
-comes to; so a replay sees it where it was. Looking writes nothing.
+What happens at a deadline is an event on record, written by the next call that writes to the study, whichever process
+it comes to; so a replay sees it where it was. Looking writes nothing.
 """
 
 from __future__ import annotations
@@ -73,8 +73,8 @@ class Rule:
             raise InvalidInput("`default_reward` is missing: it is what is told at the deadline.")
         if self.on_deadline in ("abandon", "fail") and self.default_reward is not None:
             raise InvalidInput(
-                f"`default_reward` is {shown(self.default_reward)}, and with `on_deadline` {self.on_deadline!r} none is "
-                "told. Set `on_deadline` to 'reward', or leave it out."
+                f"`default_reward` is {shown(self.default_reward)}, and with `on_deadline` {self.on_deadline!r} none "
+                "is told. Set `on_deadline` to 'reward', or leave it out."
             )
 
     @classmethod

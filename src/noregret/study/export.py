@@ -177,8 +177,8 @@ def _arrow() -> tuple[Any, Any]:
         from pyarrow import parquet
     except ImportError as error:
         raise MissingExtra(
-            "A Parquet or Arrow file needs pyarrow, which is not installed: pip install 'noregret[export]'. Files that end in "
-            ".csv or .jsonl need nothing."
+            "A Parquet or Arrow file needs pyarrow, which is not installed: pip install 'noregret[export]'. Files that "
+            "end in .csv or .jsonl need nothing."
         ) from error
     return pyarrow, parquet
 
@@ -199,8 +199,8 @@ class Told(NamedTuple):
 def read(policy: AnyPolicy, path: str | Path) -> list[Told]:
     """The observed trials of a file that `write` wrote, or one like it, in its order.
 
-    Of a CSV, Parquet or Arrow file every row counts that has a reward; where it has no column "parameters.NAME" a column
-    "NAME" will do. What the values mean is what the policy's domain says.
+    Of a CSV, Parquet or Arrow file every row counts that has a reward; where it has no column "parameters.NAME" a
+    column "NAME" will do. What the values mean is what the policy's domain says.
     """
     path = Path(path)
     if _ending(path) == ".jsonl":

@@ -56,7 +56,7 @@ class Looking(ABC):
         return export.to_pandas(self.policy, self.trials)
 
     def export(self, path: str | Path) -> Path:
-        """Write all trials to a file that ends in .csv, .jsonl (an object for each), .parquet or .arrow; gives its path."""
+        """Write all trials to a file that ends in .csv, .jsonl (an object each), .parquet or .arrow; gives its path."""
         return export.write(self.policy, self.trials, path)
 
     def predict(

@@ -131,8 +131,9 @@ def several(
 
     def all_of(chosen: Sequence[Callable[[Turn], R]]) -> list[R | Failed | NotYet]:
         writer = study._kept.writer
-        known = writer.noted(sought) if sought and isinstance(writer, Notes) else {}
-        turn, found = Turn(study, writer, known), []
+        known = writer.noted(sought) if sought and isinstance(writer, Notes) else None
+        turn = Turn(study, writer, known or {})
+        found: list[R | Failed | NotYet] = []
         until = time.monotonic() + seconds
         for act in chosen:
             over = len(found) >= LEAST and time.monotonic() > until
