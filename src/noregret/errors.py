@@ -17,6 +17,10 @@ class StorageError(NoRegretError):
     """The record could not be read from or written to its storage; nothing that was recorded is lost."""
 
 
+class ServiceError(NoRegretError):
+    """A decision service could not be reached, or refused the request; what it had recorded stays recorded."""
+
+
 class MissingExtra(NoRegretError, ImportError):
     """An optional dependency is needed for this call and is not installed."""
 
