@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         MissingExtra,
         NoRegretError,
         NoRegretWarning,
+        ServiceError,
         StorageError,
         TrialError,
     )
@@ -146,6 +147,7 @@ _HOME = {
         "MissingExtra",
         "NoRegretError",
         "NoRegretWarning",
+        "ServiceError",
         "StorageError",
         "TrialError",
     ],
@@ -266,6 +268,7 @@ __all__ = [
     "Spectrum",
     "SquaredExponential",
     "Standardization",
+    "ServiceError",
     "StorageError",
     "Study",
     "Sum",

@@ -11,7 +11,8 @@ from typing import Any, Literal, Self, final, overload
 import msgspec
 import numpy.typing as npt
 
-from ..checks import Array, integer
+from ..checks import Array, integer, shown
+from ..errors import InvalidInput
 from ..serve import messages as m
 from ..study.goal import AnyPolicy, Goal
 from . import calls
@@ -90,7 +91,7 @@ class Client:
         return study
 
     def close(self) -> None:
-        """Close this thread's connection; the next call opens another."""
+        """Close the connections that nobody uses; the next call opens another."""
         self._way.close()
 
     def __enter__(self) -> Self:
@@ -109,6 +110,8 @@ class RemoteStudy:
     """
 
     def __init__(self, way: Way, name: str) -> None:
+        if not isinstance(name, str) or not name.strip() or "/" in name:
+            raise InvalidInput(f"A study's name must have a letter, and no slash: {shown(name)} cannot be one here.")
         self.name, self._way = name, way
         self.path = f"/v1/studies/{urllib.parse.quote(name, safe='')}"
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import http.client
 import itertools
 import ssl
-import threading
 import time
 import urllib.parse
+import weakref
+from collections import deque
+from contextlib import suppress
 from typing import TypeVar, final
 
 import msgspec
@@ -21,6 +23,12 @@ T = TypeVar("T")
 AGAIN = frozenset({429, 502, 503, 504})  # nothing was done, or doing it again is harmless
 FIRST_WAIT, LONGEST_WAIT = 0.1, 5.0  # seconds before a second attempt, and before any later one
 USUALLY = "Usually it does not run, the address is another one, or a proxy stands between."
+
+
+def _close_all(connections: deque[http.client.HTTPConnection]) -> None:
+    with suppress(IndexError):  # other threads may take some of them meanwhile
+        while True:
+            connections.pop().close()
 
 
 def _parts(url: str) -> urllib.parse.SplitResult:
@@ -52,7 +60,8 @@ class Way:
         self._headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout = number("timeout", timeout, low=0.0, open_low=True, why="It is in seconds.")
         self._attempts = integer("attempts", attempts, low=1, why="It counts attempts.")
-        self._local = threading.local()
+        self._idle: deque[http.client.HTTPConnection] = deque()
+        weakref.finalize(self, _close_all, self._idle)
 
     def send(self, call: Call[T]) -> T:
         """Send it until it is answered.
@@ -67,7 +76,6 @@ class Way:
             try:
                 status, body, wait = self._once(call)
             except (OSError, http.client.HTTPException) as error:
-                self.close()
                 if last:
                     raise self._unreached(attempt, error) from error
             else:
@@ -79,34 +87,37 @@ class Way:
         raise NotImplementedError  # the count has no end
 
     def close(self) -> None:
-        """Close this thread's connection; the next call opens another."""
-        kept: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if kept is not None:
-            kept.close()
-            self._local.connection = None
+        """Close the connections that nobody uses; the next call opens another."""
+        _close_all(self._idle)
 
     def _once(self, call: Call[T]) -> tuple[int, bytes, float]:
         """The status, the body, and the seconds that the service wants to be left alone for."""
-        connection = self._connection()
+        with suppress(IndexError):
+            kept = self._idle.pop()
+            # A server closes what was idle for some seconds, which is seen only now.
+            with suppress(OSError, http.client.HTTPException):
+                return self._through(kept, call)
+        return self._through(self._connection(), call)
+
+    def _through(self, connection: http.client.HTTPConnection, call: Call[T]) -> tuple[int, bytes, float]:
         headers = {"Accept": "application/json", **self._headers, **call.headers}
         if call.body is not None:
             headers["Content-Type"] = "application/json"
-        connection.request(call.method, self._base + call.path, body=call.body, headers=headers)
-        answer = connection.getresponse()
-        body = answer.read()
+        try:
+            connection.request(call.method, self._base + call.path, body=call.body, headers=headers)
+            answer = connection.getresponse()
+            body = answer.read()
+        except BaseException:
+            connection.close()
+            raise
+        self._idle.append(connection)
         wait = answer.headers.get("Retry-After", "")
         return answer.status, body, min(float(wait), LONGEST_WAIT) if wait.isdecimal() else 0.0
 
     def _connection(self) -> http.client.HTTPConnection:
-        kept: http.client.HTTPConnection | None = getattr(self._local, "connection", None)
-        if kept is None:
-            kept = (
-                http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
-                if self._secure is None
-                else http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._secure)
-            )
-            self._local.connection = kept
-        return kept
+        if self._secure is None:
+            return http.client.HTTPConnection(self._host, self._port, timeout=self._timeout)
+        return http.client.HTTPSConnection(self._host, self._port, timeout=self._timeout, context=self._secure)
 
     def _unreached(self, attempts: int, error: Exception) -> ServiceError:
         tried = f" in {attempts} attempts" if attempts > 1 else ""

@@ -1,0 +1,249 @@
+"""The client against a real server on this machine, and against places that are none."""
+
+import asyncio
+import http.server
+import socket
+import threading
+import time
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import uvicorn
+
+import noregret as nr
+from noregret.client import AsyncClient, Client
+from noregret.serve.app import create_app
+from noregret.storage import MemoryStorage
+
+ARMS = nr.Arms.grid(0, 1, 20)
+POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1)
+
+
+@contextmanager
+def served(app):
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
+        thread.start()
+        while not server.started:
+            time.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def url():
+    with served(create_app(MemoryStorage())) as address:
+        yield address
+
+
+@contextmanager
+def answering(*answers):
+    """A server that gives these answers, (status, body) or None for none at all; yields what it got."""
+    got, left = [], list(answers)
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            got.append(self.headers.get("Idempotency-Key"))
+            answer = left.pop(0)
+            if answer is None:
+                self.close_connection = True
+                return
+            status, body = answer
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        do_GET = do_PUT = do_POST  # noqa: N815 - what the standard library calls them
+
+        def log_message(self, *_):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}", got
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+def reward(x):
+    return -((x - 0.3) ** 2)
+
+
+def test_the_same_trajectory_as_in_process(url):
+    remote, local = Client(url).create("same", POLICY, seed=3), nr.Study(POLICY, seed=3)
+    for _ in range(15):
+        decision, trial = remote.ask(), local.ask()
+        assert (decision.number, decision.arm, decision.point) == (trial.number, trial.arm, trial.point.tolist())
+        remote.tell(decision, reward(decision.point[0]))
+        local.tell(trial, reward(trial.point[0]))
+    for there, here in [(remote.predict(), local.predict()), (remote.bounds(), local.bounds())]:
+        np.testing.assert_array_equal(there, here)
+    assert remote.best().number == local.best().number
+    assert remote.status().trials["observed"] == 15
+    assert remote.explain(3)["number"] == 3
+    assert [event.order for event in remote.events(after=10)] == list(range(11, 31))
+    assert len(remote.export("csv").splitlines()) == 16
+    np.testing.assert_array_equal(remote.predict(ARMS.points[3:5])[0], local.predict(ARMS.points[3:5])[0])
+
+
+def test_parameters_contexts_and_constraints(url):
+    space = nr.Space(price=nr.Float(1, 9), kind=nr.Choice("new", "old"))
+    policy = nr.auto(space, context=nr.Space(hour=nr.Float(0, 24)), constraints=1)
+    study = Client(url).create("shop", policy, goal="minimize", about={"owner": "me"})
+    decision = study.ask({"hour": np.float64(9)}, deadline=60)
+    assert set(decision.parameters) == {"price", "kind"}
+    assert decision.expires_at == pytest.approx(decision.asked_at + 60)
+    assert study.tell(decision, np.float32(2.5), constraints=[-1]).constraints == [-1.0]
+    assert study.decision(decision).reward == 2.5
+    added = study.add(
+        {"price": 2.0, "kind": "old"}, 1.5, context={"hour": 3}, constraints=np.array([0.5]), compare=True
+    )
+    assert added.number == 1
+    assert set(added.would.parameters) == {"price", "kind"}
+    mean, std = study.predict([{"price": 2.0, "kind": "old"}], context={"hour": 3})
+    assert mean.shape == std.shape == (1,)
+    again = Client(url).study("shop")
+    assert again.status().about == {"owner": "me"}
+
+
+def test_several_at_a_time(url):
+    study = Client(url).create("several", POLICY)
+    asked = study.ask(count=3, exclude=[0, 1])
+    results = study.tell_many([(asked[0], 1.0), (asked[1].id, 0.5), ("nobody's", 0.1)])
+    assert [result.status for result in results] == [200, 200, 404]
+    assert study.fail(asked[2], "the customer left").state == "failed"
+    assert study.fail(asked[2], "the customer left").state == "failed"
+    first = study.ask(worker="w")
+    assert study.ask(worker="w").id == first.id
+    assert study.ask(key="mine").id == study.ask(key="mine").id != first.id
+
+
+def test_what_was_told_stands(url):
+    study = Client(url).create("stands", POLICY)
+    decision = study.ask()
+    study.tell(decision, 1.0)
+    assert study.tell(decision, 1.0).reward == 1.0
+    with pytest.raises(nr.TrialError, match="was told already"):
+        study.tell(decision, 2.0)
+
+
+@pytest.mark.parametrize(
+    ("do", "error", "words"),
+    [
+        (lambda client: client.study("nowhere"), nr.TrialError, "no study"),
+        (lambda client: client.create("a/b", POLICY), nr.InvalidInput, "slash"),
+        (lambda client: client.create("other", POLICY, deadline=-1.0), nr.InvalidInput, "deadline"),
+        (lambda client: client.create("made", POLICY).ask({"hour": 3}), nr.InvalidInput, "context"),
+        (lambda client: client.create("made", POLICY).tell("no id", 1.0), nr.TrialError, "decision"),
+        (lambda client: client.create("made", POLICY).tell(7, 1.0), nr.InvalidInput, "pass what `ask` returned"),
+        (lambda client: client.create("made", POLICY).ask(key="ü"), nr.InvalidInput, "`key`"),
+        (lambda client: client.create("made", POLICY).tell("x", float("nan")), nr.InvalidInput, "`reward`"),
+        (lambda client: client.create("made", POLICY, seed=1), nr.TrialError, "seed"),
+    ],
+)
+def test_errors_are_the_librarys(url, do, error, words):
+    client = Client(url)
+    client.create("made", POLICY)
+    with pytest.raises(error, match=words):
+        do(client)
+
+
+def test_by_await(url):
+    async def run():
+        client = AsyncClient(url)
+        study = await client.create("awaited", POLICY, seed=1)
+        asked = await asyncio.gather(*(study.ask() for _ in range(5)))
+        assert sorted(decision.number for decision in asked) == list(range(5))
+        await asyncio.gather(*(study.tell(decision, reward(decision.point[0])) for decision in asked[:4]))
+        await study.fail(asked[4], "lost")
+        assert [result.status for result in await study.tell_many([(asked[0], reward(asked[0].point[0]))])] == [200]
+        assert len(await study.ask(count=2)) == 2
+        await study.add(ARMS.points[3], 0.1)
+        assert len((await study.predict())[0]) == len((await study.bounds())[1]) == 20
+        assert (await study.best()).state == "observed"
+        assert (await study.decision(asked[4])).reason == "lost"
+        assert (await study.explain(0))["number"] == 0
+        assert (await study.status()).trials["all"] == 8
+        orders = [event.order async for event in study.events()]
+        assert orders == sorted(orders)
+        assert len(orders) >= 12
+        assert b"lost" in await study.export()
+        assert "awaited" in [each.name for each in await client.studies()]
+        assert (await client.study("awaited")).name == "awaited"
+
+    asyncio.run(run())
+
+
+def test_a_thread_for_each(url):
+    study = Client(url).create("threads", POLICY)
+    numbers = []
+
+    def work():
+        for _ in range(10):
+            decision = study.ask()
+            study.tell(decision, reward(decision.point[0]))
+            numbers.append(decision.number)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(numbers) == list(range(40))
+
+
+def test_the_same_request_again_has_the_same_key():
+    decided = b'{"decisions": [{"id": "i", "number": 0, "parameters": null, "point": [0.5], "arm": 1, "context": null, '
+    decided += b'"explored": false, "propensity": null, "asked_at": 1.0, "expires_at": null}]}'
+    study = b'{"error": {"kind": "busy", "sentence": "Too many."}}'
+    with answering((201, b"{}"), None, (503, study), (201, decided)) as (address, got), Client(address) as client:
+        assert client.create("s", POLICY).ask().id == "i"
+    assert len(set(got[1:])) == 1
+    assert got[1] is not None
+
+
+def test_what_is_no_service_is_said(url):
+    with (
+        answering((404, b"<html>not here</html>")) as (address, _),
+        pytest.raises(nr.ServiceError, match="no decision service"),
+    ):
+        Client(address).studies()
+    with (
+        answering((503, b"{}"), (503, b'{"error": {"kind": "busy", "sentence": "Too many calls wait."}}')) as (
+            address,
+            _,
+        ),
+        pytest.raises(nr.ServiceError, match="Too many calls wait"),
+    ):
+        Client(address, attempts=2).studies()
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        place = f"http://127.0.0.1:{unheard.getsockname()[1]}"
+        with pytest.raises(nr.ServiceError, match=r"could not be reached in 2 attempts .*same call may be repeated"):
+            Client(place, attempts=2).studies()
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8000", "ftp://here", "http://", "http://here:99999999", "http://a?b=c", 3, None]
+)
+def test_addresses_that_are_none(url):
+    with pytest.raises(nr.InvalidInput, match="`url`"):
+        Client(url)
+
+
+def test_tokens_that_are_none():
+    with pytest.raises(nr.InvalidInput, match="`token` is no token"):
+        Client("http://127.0.0.1:1", token="a\nb")
