@@ -4,43 +4,23 @@ import asyncio
 import http.server
 import socket
 import threading
-import time
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
-import uvicorn
 
 import noregret as nr
 from noregret.client import AsyncClient, Client
-from noregret.serve.app import create_app
-from noregret.storage import MemoryStorage
+from noregret.serve.testing import Serving
 
 ARMS = nr.Arms.grid(0, 1, 20)
 POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1)
 
 
-@contextmanager
-def served(app):
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        server = uvicorn.Server(uvicorn.Config(app, log_level="error"))
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not server.started:
-            time.sleep(0.01)
-        try:
-            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
-        finally:
-            server.should_exit = True
-            thread.join(10)
-
-
 @pytest.fixture(scope="module")
 def url():
-    with served(create_app(MemoryStorage())) as address:
-        yield address
+    with Serving() as service:
+        yield service.url
 
 
 @contextmanager

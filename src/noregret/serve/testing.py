@@ -1,0 +1,76 @@
+"""A service of one's own for the tests of a program that uses one: in this process, on a free port, gone afterwards."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Self, final
+
+import uvicorn
+
+from ..errors import ServiceError
+from ..storage import MemoryStorage, Storage
+from .app import create_app
+
+LONGEST_START = 30.0  # seconds
+
+
+@final
+class Serving:
+    """A service on 127.0.0.1, without tokens: whoever is on this machine may use it.
+
+    >>> from noregret.client import Client
+    >>> from noregret.serve.testing import Serving
+    >>> with Serving() as service:
+    ...     Client(service.url).studies()
+    []
+
+    Args:
+        storage: of its studies; in memory unless given.
+
+    Attributes:
+        url: of the service, once it has begun.
+    """
+
+    def __init__(self, storage: Storage | None = None) -> None:
+        self.url = ""
+        self._app = create_app(MemoryStorage() if storage is None else storage)
+        self._server: uvicorn.Server | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self) -> Self:
+        """Begin; `with` does so, too."""
+        listening = socket.socket()
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+        server = uvicorn.Server(uvicorn.Config(self._app, log_level="error"))
+
+        def run() -> None:
+            with listening:
+                server.run(sockets=[listening])
+
+        self._server, self._thread = server, threading.Thread(target=run, name="noregret-serving", daemon=True)
+        self._thread.start()
+        until = time.monotonic() + LONGEST_START
+        while not server.started:
+            if not self._thread.is_alive() or time.monotonic() > until:
+                raise ServiceError(
+                    "The service did not begin; what it printed says why. Usually its storage is not usable."
+                )
+            time.sleep(0.01)
+        return self
+
+    def stop(self) -> None:
+        """End: requests that run are answered first."""
+        if self._server is not None and self._thread is not None:
+            self._server.should_exit = True
+            self._thread.join()
+        self._server = self._thread = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()

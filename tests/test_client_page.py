@@ -1,0 +1,76 @@
+"""What the page on clients shows in shell and JavaScript does what it says, against a real server on this machine."""
+
+import http.client
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import playwright
+import pytest
+
+from noregret.client import Client
+from noregret.serve.testing import Serving
+
+PAGE = (Path(__file__).parent.parent / "docs" / "client.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.M | re.S)
+NODE = Path(playwright.__file__).parent / "driver" / "node"  # no other is needed for the tests
+
+
+@pytest.fixture
+def url():
+    with Serving() as service:
+        yield service.url
+
+
+def sent(command, url):
+    """What curl would get: the page's commands use -X, -H and -d."""
+    words = iter(shlex.split(command.replace("http://127.0.0.1:8000", url)))
+    assert next(words) == "curl"
+    method, place, headers, body = "GET", "", {}, None
+    for word in words:
+        if word == "-X":
+            method = next(words)
+        elif word == "-H":
+            name, value = next(words).split(": ")
+            headers[name] = value
+        elif word == "-d":
+            body = next(words)
+        else:
+            place = word
+    parts = urlsplit(place)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    connection.request(method, parts.path, body=body, headers=headers)
+    answer = connection.getresponse()
+    text = answer.read()
+    connection.close()
+    return answer.status, json.loads(text)
+
+
+def commands():
+    joined = "\n".join(text for language, text in BLOCKS if language == "sh").replace("\\\n", "")
+    return [line for line in joined.splitlines() if line.startswith("curl")]
+
+
+def test_curl_and_javascript(url, tmp_path):
+    make, ask, tell = commands()
+    assert sent(make, url)[0] == 201
+    assert sent(make, url)[0] == 200
+    status, said = sent(ask, url)
+    assert status == 201
+    assert said == sent(ask, url)[1]
+    assert 1 <= said["decisions"][0]["parameters"]["price"] <= 9
+    status, answer = sent(tell.replace("ID", said["decisions"][0]["id"]), url)
+    assert (status, answer["reward"], answer["counted"]) == (200, 1.5, True)
+
+    (script,) = [text for language, text in BLOCKS if language == "javascript"]
+    (tmp_path / "page.mjs").write_text(script.replace("http://127.0.0.1:8000", url))
+    done = subprocess.run(
+        [NODE, tmp_path / "page.mjs"], capture_output=True, text=True, timeout=60, env=dict(os.environ)
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"charge \d\S*\n", done.stdout)
+    assert Client(url).study("shop").status().trials == {"all": 2, "observed": 2}
