@@ -143,7 +143,10 @@ def test_errors_are_the_librarys(url, do, error, words):
 
 def test_by_await(url):
     async def run():
-        client = AsyncClient(url)
+        async with AsyncClient(url, at_once=4) as client:
+            await in_all(client)
+
+    async def in_all(client):
         study = await client.create("awaited", POLICY, seed=1)
         asked = await asyncio.gather(*(study.ask() for _ in range(5)))
         assert sorted(decision.number for decision in asked) == list(range(5))
@@ -163,6 +166,18 @@ def test_by_await(url):
         assert b"lost" in await study.export()
         assert "awaited" in [each.name for each in await client.studies()]
         assert (await client.study("awaited")).name == "awaited"
+
+    asyncio.run(run())
+
+
+def test_by_await_where_the_loops_threads_are_full(url):
+    async def run():
+        over = threading.Event()
+        waiting = [asyncio.create_task(asyncio.to_thread(over.wait, 20)) for _ in range(64)]
+        study = await AsyncClient(url).create("full", POLICY)
+        assert (await asyncio.wait_for(study.ask(), 15)).number == 0
+        over.set()
+        await asyncio.gather(*waiting)
 
     asyncio.run(run())
 

@@ -1,18 +1,46 @@
-"""The same for programs that wait by `await`: each call runs in a thread, and the loop goes on."""
+"""The same for programs that wait by `await`: each call runs in a thread of the client's own, and the loop goes on.
+
+Not in those of the loop, which others may fill with what waits for us.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Mapping
-from typing import Any, final
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any, Self, TypeVar, final
 
 import numpy.typing as npt
 
-from ..checks import Array
+from ..checks import Array, integer
 from ..serve import messages as m
 from ..study.goal import AnyPolicy
 from .calls import Context, Points
 from .remote import Client, ExportKind, RemoteStudy
+
+T = TypeVar("T")
+MOST = 1000  # requests on their way
+
+
+@final
+class Threads:
+    """In which a client's requests wait for their answers.
+
+    Args:
+        count: how many at a time; more of them wait for their turn.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._pool = ThreadPoolExecutor(count, "noregret-client")
+
+    async def run(self, do: Callable[..., T], *given: Any, **options: Any) -> T:
+        """Do it there."""
+        return await asyncio.get_running_loop().run_in_executor(self._pool, partial(do, *given, **options))
+
+    def end(self) -> None:
+        """Let them go."""
+        self._pool.shutdown(wait=False)
 
 
 @final
@@ -21,85 +49,101 @@ class AsyncClient:
 
     Args:
         url, token, timeout, attempts: as of `Client`.
+        at_once: how many requests may be on their way; more of them wait for their turn.
     """
 
-    def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0, attempts: int = 5) -> None:
+    def __init__(
+        self, url: str, *, token: str | None = None, timeout: float = 30.0, attempts: int = 5, at_once: int = 16
+    ) -> None:
         self._client = Client(url, token=token, timeout=timeout, attempts=attempts)
+        self._threads = Threads(integer("at_once", at_once, low=1, high=MOST, why="It counts requests."))
 
     def __repr__(self) -> str:
         return f"Async{self._client!r}"
 
     async def studies(self) -> list[m.StudySaid]:
         """See `Client.studies`."""
-        return await asyncio.to_thread(self._client.studies)
+        return await self._threads.run(self._client.studies)
 
     async def study(self, name: str) -> AsyncRemoteStudy:
         """See `Client.study`."""
-        return AsyncRemoteStudy(await asyncio.to_thread(self._client.study, name))
+        return AsyncRemoteStudy(await self._threads.run(self._client.study, name), self._threads)
 
     async def create(self, name: str, policy: AnyPolicy, **options: Any) -> AsyncRemoteStudy:
         """See `Client.create`."""
-        return AsyncRemoteStudy(await asyncio.to_thread(self._client.create, name, policy, **options))
+        return AsyncRemoteStudy(await self._threads.run(self._client.create, name, policy, **options), self._threads)
+
+    async def close(self) -> None:
+        """Close the connections; `async with` does so, too. No request may follow."""
+        self._client.close()
+        self._threads.end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
 
 
 @final
 class AsyncRemoteStudy:
     """A study that a service keeps, by `await`; `AsyncClient.create` and `AsyncClient.study` make it."""
 
-    def __init__(self, study: RemoteStudy) -> None:
-        self.name, self._study = study.name, study
+    def __init__(self, study: RemoteStudy, threads: Threads) -> None:
+        self.name, self._study, self._threads = study.name, study, threads
 
     def __repr__(self) -> str:
         return f"Async{self._study!r}"
 
     async def ask(self, context: Context = None, **options: Any) -> Any:
         """One decision, or a list of `count`; see `RemoteStudy.ask`."""
-        return await asyncio.to_thread(lambda: self._study.ask(context, **options))
+        return await self._threads.run(lambda: self._study.ask(context, **options))
 
     async def tell(self, decision: m.Decision | str, reward: float | None = None, **options: Any) -> m.Answer:
         """See `RemoteStudy.tell`."""
-        return await asyncio.to_thread(self._study.tell, decision, reward, **options)
+        return await self._threads.run(self._study.tell, decision, reward, **options)
 
     async def tell_many(self, answers: Iterable[tuple[m.Decision | str, float]]) -> list[m.RewardResult]:
         """See `RemoteStudy.tell_many`."""
-        return await asyncio.to_thread(self._study.tell_many, list(answers))
+        return await self._threads.run(self._study.tell_many, list(answers))
 
     async def fail(self, decision: m.Decision | str, reason: str) -> m.Answer:
         """See `RemoteStudy.fail`."""
-        return await asyncio.to_thread(self._study.fail, decision, reason)
+        return await self._threads.run(self._study.fail, decision, reason)
 
     async def add(self, point: Mapping[str, Any] | npt.ArrayLike, reward: float, **options: Any) -> m.Observation:
         """See `RemoteStudy.add`."""
-        return await asyncio.to_thread(self._study.add, point, reward, **options)
+        return await self._threads.run(self._study.add, point, reward, **options)
 
     async def predict(self, points: Points | None = None, *, context: Context = None) -> tuple[Array, Array]:
         """See `RemoteStudy.predict`."""
-        return await asyncio.to_thread(self._study.predict, points, context=context)
+        return await self._threads.run(self._study.predict, points, context=context)
 
     async def bounds(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
         """See `RemoteStudy.bounds`."""
-        return await asyncio.to_thread(self._study.bounds, points, **options)
+        return await self._threads.run(self._study.bounds, points, **options)
 
     async def best(self, *, context: Context = None) -> m.DecisionInFull:
         """See `RemoteStudy.best`."""
-        return await asyncio.to_thread(self._study.best, context=context)
+        return await self._threads.run(self._study.best, context=context)
 
     async def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
         """See `RemoteStudy.decision`."""
-        return await asyncio.to_thread(self._study.decision, decision)
+        return await self._threads.run(self._study.decision, decision)
 
     async def explain(self, number: int) -> dict[str, Any]:
         """See `RemoteStudy.explain`."""
-        return await asyncio.to_thread(self._study.explain, number)
+        return await self._threads.run(self._study.explain, number)
 
     async def status(self) -> m.StudyInFull:
         """See `RemoteStudy.status`."""
-        return await asyncio.to_thread(self._study.status)
+        return await self._threads.run(self._study.status)
 
     async def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> AsyncIterator[m.Event]:
         """See `RemoteStudy.events`."""
         while True:
-            for event in await asyncio.to_thread(list, self._study.events(after)):
+            found: list[m.Event] = await self._threads.run(list, self._study.events(after))
+            for event in found:
                 after = event.order
                 yield event
             if not follow:
@@ -108,4 +152,4 @@ class AsyncRemoteStudy:
 
     async def export(self, kind: ExportKind = "jsonl") -> bytes:
         """See `RemoteStudy.export`."""
-        return await asyncio.to_thread(self._study.export, kind)
+        return await self._threads.run(self._study.export, kind)
