@@ -182,6 +182,7 @@ ORDER = [
     "study.goal",
     "study.integrity",
     "study.given",
+    "study.axes",
     "study.best",
     "study.export",
     "study.explanation",

@@ -11,11 +11,12 @@ import numpy.typing as npt
 
 from .checks import Array
 from .curves import Boxes, Curves, Panel
-from .domain import Arms, Domain, Space, sides
+from .domain import Domain
 from .errors import InvalidInput, MissingExtra
-from .parameters import Choice, Float, Int, Parameter
+from .parameters import Choice, Int
 from .policy.policy import Policy
 from .record import Trial
+from .study.axes import Axis, active_axes, agrees, line_through, value_at
 from .study.best import closest_of
 from .study.study import Study
 
@@ -222,9 +223,7 @@ def _played(study: Study) -> tuple[str, Array]:
 class _Slice(NamedTuple):
     """Points that differ from the best one in one parameter, or one coordinate, only."""
 
-    name: str
-    parameter: Parameter
-    columns: slice  # of a point that belong to it
+    axis: Axis
     values: list[Any]
     points: Array  # (n, d)
     best: Trial
@@ -232,51 +231,10 @@ class _Slice(NamedTuple):
 
 def _slices(domain: Domain, best: Trial) -> list[_Slice]:
     """One for each parameter or coordinate that has several values there."""
-    result = []
-    counting = domain.active(best.point[None]) if isinstance(domain, Space) else None
-    for name, parameter, columns in _axes(domain):
-        if counting is not None and not counting[0, columns.start]:
-            continue
-        if isinstance(domain, Arms):
-            points = domain.points[_on_slice(domain, domain.points, best.point, columns)]
-            if not isinstance(parameter, Choice):
-                points = points[np.argsort(points[:, columns.start])]
-        else:
-            values = parameter.values(SLICE_POINTS)
-            points = np.repeat(best.point[None], len(values), axis=0)
-            points[:, columns] = [parameter.encode(value) if isinstance(domain, Space) else [value] for value in values]
-            points = domain.snap(points) if isinstance(domain, Space) else points
-        if len(points) > 1:
-            decoded = [_value(domain, point, name, columns) for point in points]
-            result.append(_Slice(name, parameter, columns, decoded, points, best))
-    return result
-
-
-def _axes(domain: Domain) -> list[tuple[str, Parameter, slice]]:
-    """Named parameters with their columns of a point; else the coordinates."""
-    space = domain.space if isinstance(domain, Arms) else domain
-    if isinstance(space, Space):
-        return [(name, *of) for name, of in zip(space.parameters, space.columns(), strict=True)]
-    corners = domain.points if isinstance(domain, Arms) else np.stack([domain.lower, domain.upper])
-    names = ["point"] if domain.dimension == 1 else [f"point[{i}]" for i in range(domain.dimension)]
-    ends = zip(corners.min(axis=0).tolist(), corners.max(axis=0).tolist(), strict=True)
-    return [
-        (name, Float(low, high), slice(i, i + 1))
-        for i, (name, (low, high)) in enumerate(zip(names, ends, strict=True))
-        if low < high
+    lines = [
+        (axis, line_through(domain, best.point, axis, count=SLICE_POINTS)) for axis in active_axes(domain, best.point)
     ]
-
-
-def _value(domain: Domain, point: Array, name: str, columns: slice) -> Any:
-    """The value of a parameter or coordinate at a point."""
-    space = domain.space if isinstance(domain, Arms) else domain
-    return space.decode(point)[name] if isinstance(space, Space) else float(point[columns.start])
-
-
-def _on_slice(domain: Domain, points: Array, best: Array, columns: slice) -> npt.NDArray[np.bool_]:
-    """Which points agree with the best one outside of some columns."""
-    others = np.delete((points - best) / sides(domain), np.arange(len(best))[columns], axis=1)
-    return np.asarray((np.abs(others) <= 1e-9).all(axis=1))
+    return [_Slice(axis, values, points, best) for axis, (values, points) in lines if len(points) > 1]
 
 
 def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
@@ -286,24 +244,24 @@ def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
     half = (study.width if certified else 2.0) * std
     band = "confidence bounds" if certified else "mean ± 2 std"
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(along.values)}
-    if isinstance(along.parameter, Choice):
+    if isinstance(along.axis.parameter, Choice):
         xs = np.arange(len(along.values), dtype=np.float64)
         ax.errorbar(xs, sign * mean, yerr=half, fmt="s", color=MODEL, capsize=4, label=band)
         ax.set_xticks(xs, [str(value) for value in along.values])
-    elif isinstance(along.parameter, Int):
+    elif isinstance(along.axis.parameter, Int):
         xs = np.array(along.values, dtype=np.float64)
         ax.errorbar(xs, sign * mean, yerr=half, fmt="s", ms=4, color=MODEL, capsize=2, label=band)
-        _whole_ticks(ax, along.parameter, along.values)
+        _whole_ticks(ax, along.axis.parameter, along.values)
     else:
         xs = np.array(along.values, dtype=np.float64)
         ax.fill_between(xs, sign * mean - half, sign * mean + half, color=MODEL, alpha=0.18, lw=0, label=band)
         ax.plot(xs, sign * mean, color=MODEL, label="posterior mean")
-        if along.parameter.log:
+        if along.axis.parameter.log:
             ax.set_xscale("log")
     seen = _seen(study, along)
-    at = [place[value] if isinstance(along.parameter, Choice) else value for value, _ in seen]
+    at = [place[value] if isinstance(along.axis.parameter, Choice) else value for value, _ in seen]
     ax.plot(at, [sign * reward for _, reward in seen], "o", ms=4, color=OBSERVED, label="observed")
-    ax.set(xlabel=along.name, title=f"Posterior along {along.name}")
+    ax.set(xlabel=along.axis.name, title=f"Posterior along {along.axis.name}")
     ax.legend(frameon=False, fontsize=8)
 
 
@@ -325,11 +283,11 @@ def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
     domain, best = study.policy.domain, along.best
     under = None if best.context is None else best.context.tobytes()
     return [
-        (_value(domain, trial.point, along.name, along.columns), trial.reward)
+        (value_at(domain, trial.point, along.axis), trial.reward)
         for trial in study.trials
         if trial.reward is not None
         and (trial.context is None or trial.context.tobytes() == under)
-        and _on_slice(domain, trial.point[None], best.point, along.columns)[0]
+        and agrees(domain, trial.point[None], best.point, (along.axis,))[0]
     ]
 
 

@@ -42,7 +42,9 @@ class Candidate:
     lower: float | None = None
     upper: float | None = None
 
-    def _name(self) -> str:
+    @property
+    def name(self) -> str:
+        """Where it is, in words."""
         if self.parameters is not None:
             return ", ".join(f"{name}={_figure(value)}" for name, value in self.parameters.items())
         point = ", ".join(map(_figure, self.point))
@@ -177,8 +179,8 @@ class Explanation:
     def __str__(self) -> str:
         from tabulate import tabulate
 
-        facts = [(name, said) for name, said in self._facts() if said]
-        return f"Trial {self.number}: {self.chosen._name()}\n{self._why()}\n\n{self._table()}\n\n" + tabulate(
+        facts = [(name, said) for name, said in self.facts if said]
+        return f"Trial {self.number}: {self.chosen.name}\n{self.why}\n\n{self._table()}\n\n" + tabulate(
             facts, tablefmt="plain", disable_numparse=True
         )
 
@@ -188,11 +190,13 @@ class Explanation:
         rows = []
         for name, one in (("chosen", self.chosen), ("runner-up", self.runner_up)):
             if one is not None:
-                rows.append([name, one._name(), *map(_figure, (one.score, one.mean, one.std, one.lower, one.upper))])
+                rows.append([name, one.name, *map(_figure, (one.score, one.mean, one.std, one.lower, one.upper))])
         headings = ["", "point", "score", "mean", "std", "lower", "upper"]
         return tabulate(rows, headings, tablefmt="simple", disable_numparse=True, stralign="left")
 
-    def _why(self) -> str:
+    @property
+    def why(self) -> str:
+        """What the round went by, in a sentence or two."""
         by = f"forced by {self.forced_by}" if self.forced_by else f"chosen by {self.algorithm}"
         if self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
@@ -218,7 +222,9 @@ class Explanation:
         other = None if self.runner_up is None else self.runner_up.score
         return self.tied is None and self.score is not None and other is not None and other > self.score
 
-    def _facts(self) -> list[tuple[str, str]]:
+    @property
+    def facts(self) -> list[tuple[str, str]]:
+        """What else there is to say, (of what, what); empty where there is nothing."""
         context = self.trial.context
         seen = "" if context is None else str(self.trial.context_parameters or context.tolist())
         width = "" if self.width is None else f"mean +- {_figure(self.width)} std, "

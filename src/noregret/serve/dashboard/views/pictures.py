@@ -1,0 +1,114 @@
+"""Pieces of pictures: numbers in few digits, fewer points than trials, a table for those who do not see the picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ....checks import Array, IndexArray
+
+Picture = dict[str, Any]
+
+FEWEST_COLUMNS, MOST_COLUMNS = 100, 2000  # of pixels that a picture is made for
+COLUMNS = 800
+ROWS = 12  # of a table beside a picture
+MOST_DOTS = 600  # drawn in a picture of the posterior: the latest
+
+
+def short(value: object) -> str:
+    """A value as people read it: four digits, thousands apart, a minus that is one."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number):
+        return str(value)
+    if not math.isfinite(value):
+        return "not known" if math.isnan(value) else "without end" if value > 0 else "minus without end"
+    size = abs(value)
+    text = f"{value:,.0f}" if 1e4 <= size < 1e12 or (isinstance(value, int) and size < 1e12) else f"{value:.4g}"
+    return text.replace("-", "\N{MINUS SIGN}")
+
+
+def signed(value: float) -> str:
+    """With a plus where it is one."""
+    return ("+" if value > 0 else "") + short(float(value))
+
+
+def many(count: int, what: str) -> str:
+    """1 trial, 2 trials."""
+    return f"{count:,} {what}{'s' * (count != 1)}"
+
+
+def numbers(values: npt.ArrayLike) -> list[float | None]:
+    """As JSON has them, in the digits that a screen can show; None for what is not finite."""
+    array = np.asarray(values, dtype=np.float64)
+    return [float(f"{value:.6g}") if math.isfinite(value) else None for value in array.tolist()]
+
+
+def thinned(values: Array, columns: int) -> IndexArray:
+    """Which of `(n,)` values to draw: in each column of pixels the lowest and the highest; all where there is room.
+
+    Args:
+        values: in the order in which they are drawn, evenly spaced.
+        columns: of pixels.
+    """
+    count = len(values)
+    if count <= 2 * columns:
+        return np.arange(count)
+    starts = np.linspace(0, count, columns, endpoint=False).astype(np.intp)
+    ends = np.append(starts[1:], count)
+    kept = [
+        start + extreme
+        for start, end in zip(starts.tolist(), ends.tolist(), strict=True)
+        for extreme in (int(values[start:end].argmin()), int(values[start:end].argmax()))
+    ]
+    return np.unique(np.array([*kept, count - 1], dtype=np.intp))
+
+
+def spread_evenly(count: int, most: int) -> IndexArray:
+    """At most so many of 0 .. count - 1, evenly, the first and the last among them."""
+    if count <= most:
+        return np.arange(count)
+    return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
+
+
+def running_mean(values: Array, window: int) -> Array:
+    """The mean of the last `window` values, of fewer at the beginning, `(n,)`."""
+    total = np.concatenate([[0.0], np.cumsum(values)])
+    ends = np.arange(1, len(values) + 1)
+    starts = np.maximum(ends - window, 0)
+    return np.asarray((total[ends] - total[starts]) / (ends - starts))
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, Any]:
+    """The figures of a picture, in text."""
+    return {"head": list(head), "rows": [[short(value) for value in row] for row in rows]}
+
+
+def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None) -> dict[str, Any]:
+    """What is said of an axis.
+
+    Args:
+        label: in words.
+        log: whether it is logarithmic.
+        names: of places 0, 1, 2, ... where it has categories.
+    """
+    return {"label": label, "log": log, "names": None if names is None else [str(name) for name in names]}
+
+
+def line(name: str, values: npt.ArrayLike, color: str, *, style: str = "line") -> dict[str, Any]:
+    """A series of a layer: `style` is "line", "step" or "hidden" (of a border of a band)."""
+    return {"name": name, "values": numbers(values), "color": color, "style": style}
+
+
+def dots(name: str, x: npt.ArrayLike, y: npt.ArrayLike, color: str, *, shape: str = "dot") -> dict[str, Any]:
+    """Places that are marked: `shape` is "dot", "cross" or "tick" (at the lower edge; then y is not used)."""
+    return {"name": name, "x": numbers(x), "y": numbers(y), "color": color, "shape": shape}
+
+
+def empty(title: str, why: str) -> Picture:
+    """Instead of a picture, the reason why there is none."""
+    return {"kind": "none", "title": title, "summary": why}

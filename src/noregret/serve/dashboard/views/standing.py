@@ -1,0 +1,112 @@
+"""Where a study stands, in a line of a list and at the head of its page."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ....errors import TrialError
+from ....operate.words import where
+from ....policy.policy import Policy
+from ....record import Record, Trial
+from ....study.study import Study
+from .pictures import many, short
+from .progress import told_word
+
+RECENT = 20  # answers that say how it goes at present
+QUIET = 86_400.0  # seconds without an event after which a study is called quiet
+LONGEST = 160  # characters of a domain
+
+
+def order_of(study: Study) -> int:
+    """The position of the last event: it grows with everything that happens to a study."""
+    trials = study.trials
+    return trials.order if isinstance(trials, Record) else len(trials)
+
+
+def standing(study: Study, *, now: float) -> dict[str, Any]:
+    """Counts, the last event, the best, and a word for it all.
+
+    Args:
+        study: of any kind.
+        now: Unix seconds.
+    """
+    trials = study.trials
+    order = trials.order if isinstance(trials, Record) else len(trials)
+    trials = trials[: len(trials)]
+    states = Counter(trial.state for trial in trials)
+    last_told = max((trial.told_at for trial in trials if trial.told_at is not None), default=None)
+    last_asked = trials[-1].asked_at if trials else None
+    last = max((time for time in (last_told, last_asked) if time is not None), default=None)
+    state, why = _state(trials, states, last, now)
+    return {
+        "goal": study.goal, "word": told_word(study), "algorithm": study.policy.algorithm, "order": order,
+        "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
+        "failed": states["failed"], "abandoned": states["abandoned"], "last_told_at": last_told,
+        "last_asked_at": last_asked, "last_at": last, "state": state, "state_why": why, "best": _best(study),
+    }  # fmt: skip
+
+
+def _state(trials: Sequence[Trial], states: Counter[str], last: float | None, now: float) -> tuple[str, str]:
+    """One of "empty", "failing", "waiting", "quiet" and "running", and what is meant."""
+    if not trials or last is None:
+        return "empty", "nothing has been asked yet"
+    ended = [trial.state for trial in trials[-RECENT:] if trial.state in ("observed", "failed")]
+    if ended and all(state == "failed" for state in ended):
+        every = "every trial" if states["failed"] == len(trials) else f"the last {many(len(ended), 'trial')}"
+        return "failing", f"{every} failed"
+    if now - last > QUIET:
+        return "quiet", "nothing has happened for a day"
+    if not states["observed"]:
+        return "waiting", "no answer has come yet"
+    return "running", "something has happened within the day"
+
+
+def _best(study: Study) -> dict[str, Any] | None:
+    """The best trial and what is believed there; None where there is none."""
+    try:
+        best = study.best()
+    except TrialError:
+        return None
+    found: dict[str, Any] = {
+        "number": best.number, "where": where(best), "reward": short(best.reward),
+        "context": None if best.context is None else short_context(best), "mean": None, "lower": None, "upper": None,
+    }  # fmt: skip
+    if isinstance(study.policy, Policy):
+        mean, _ = study.predict(best.point[None], context=best.context)
+        lower, upper = study.bounds(best.point[None], context=best.context)
+        found |= {"mean": short(float(mean[0])), "lower": short(float(lower[0])), "upper": short(float(upper[0]))}
+    return found
+
+
+def why_no_best(study: Study) -> str:
+    """Why there is no best trial, in a sentence; empty where there is one."""
+    try:
+        study.best()
+    except TrialError as error:
+        return str(error)
+    return ""
+
+
+def short_context(trial: Trial) -> str:
+    """In a line."""
+    named = trial.context_parameters
+    if named is not None:
+        return ", ".join(f"{name}={short(value)}" for name, value in named.items())
+    return "" if trial.context is None else ", ".join(short(value) for value in trial.context.tolist())
+
+
+def described(study: Study) -> list[tuple[str, str]]:
+    """What was set when the study was made."""
+    domain = repr(study.policy.domain)
+    facts = [
+        ("policy", study.policy.algorithm), ("goal", f"{study.goal} the {told_word(study)}"),
+        ("domain", domain if len(domain) <= LONGEST else domain[: LONGEST - 3] + "..."), ("seed", str(study.seed)),
+    ]  # fmt: skip
+    if study.policy.context is not None:
+        contexts = repr(study.policy.context)
+        facts.append(("contexts", contexts if len(contexts) <= LONGEST else contexts[: LONGEST - 3] + "..."))
+    if study.policy.constraint_count:
+        facts.append(("constraints", str(study.policy.constraint_count)))
+    return facts + [(name, value) for name, value in study.about.items()]

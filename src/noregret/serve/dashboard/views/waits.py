@@ -1,0 +1,106 @@
+"""What is waited for, what came late, and what never came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ....operate.words import where
+from ....record import Trial
+from ....study.study import Study
+from .pictures import Picture, axis, dots, empty, many, short, table, thinned
+from .standing import short_context
+
+LISTED = 50
+COLUMNS = 400
+TITLE = "How long answers took"
+
+
+def waits(study: Study, *, now: float) -> dict[str, Any]:
+    """Trials without an answer, answers that came after further questions, and how long answers took.
+
+    Args:
+        study: of any kind.
+        now: Unix seconds.
+    """
+    trials = study.trials[: len(study.trials)]
+    pending = [trial for trial in trials if trial.state == "pending"]
+    abandoned = [trial for trial in trials if trial.state == "abandoned"]
+    came, questions, seconds = _delays(trials)
+    late = [(trial, int(count)) for trial, count in zip(came, questions, strict=True) if count > 0 or trial.late]
+    too_late = {
+        trial.number for trial, count in late
+        if trial.state == "observed" and not study.policy.pending.counts(trial, lambda count=count: count)  # type: ignore[misc]
+    }  # fmt: skip
+    return {
+        "pending": [_row(trial, now) for trial in pending[:LISTED]], "pending_count": len(pending),
+        "abandoned": [_row(trial, now) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
+        "late": [_late(trial, count, too_late) for trial, count in late[-LISTED:][::-1]], "late_count": len(late),
+        "too_late_count": len(too_late), "sentence": _sentence(pending, late, too_late, seconds),
+        "picture": _picture(came, seconds),
+    }  # fmt: skip
+
+
+def _delays(trials: Sequence[Trial]) -> tuple[list[Trial], Any, Any]:
+    """Trials asked for and answered; how many questions were asked, and seconds went by, until the answer."""
+    first = [trial.righted() if trial.corrected else trial for trial in trials]
+    asked = np.array([trial.asked_order for trial in first if trial.asked_order != trial.told_order], dtype=np.int64)
+    came = [trial for trial in first if trial.told_order is not None and trial.asked_order != trial.told_order]
+    ends = np.array([trial.told_order for trial in came], dtype=np.int64)
+    begins = np.array([trial.asked_order for trial in came], dtype=np.int64)
+    questions = np.searchsorted(asked, ends) - np.searchsorted(asked, begins, side="right")
+    seconds = np.array([max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at) for trial in came])
+    return came, questions, seconds
+
+
+def _row(trial: Trial, now: float) -> dict[str, Any]:
+    return {
+        "number": trial.number, "where": where(trial), "context": short_context(trial), "asked_at": trial.asked_at,
+        "waited": max(0.0, now - trial.asked_at), "lease_until": trial.lease_until,
+        "reason": "" if trial.abandoned is None else trial.abandoned.reason,
+    }  # fmt: skip
+
+
+def _late(trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
+    what = "counts" if trial.number not in too_late else "came too late to count"
+    return {
+        "number": trial.number, "where": where(trial), "questions": questions,
+        "waited": max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at),
+        "reward": "failed" if trial.reward is None else short(trial.reward), "told_at": trial.told_at,
+        "what": what + (", after it had been given up" if trial.late else ""),
+    }  # fmt: skip
+
+
+def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set[int], seconds: Any) -> str:
+    waiting = f"{many(len(pending), 'trial')} wait{'s' * (len(pending) == 1)} for an answer."
+    if not len(seconds):
+        return waiting
+    typical = f" Answers took {in_words(float(np.median(seconds)))} (median), {in_words(float(seconds.max()))} at most."
+    if not late:
+        return waiting + typical + " None came after a further question."
+    dropped = f", and {len(too_late):,} of them too late to count" if too_late else ""
+    return f"{waiting}{typical} {many(len(late), 'answer')} came after further questions{dropped}."
+
+
+def in_words(seconds: float) -> str:
+    """A duration: 0.2 s, 3 min, 5 h, 12 days."""
+    for size, name, most in ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0)):
+        if seconds < most * size:
+            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
+    return f"{seconds / 86_400.0:,.0f} days"
+
+
+def _picture(came: list[Trial], seconds: Any) -> Picture:
+    if not len(came) or not seconds.max() > 0.0:
+        return empty(TITLE, "No answer has come yet." if not came else "Every answer came at once.")
+    kept = thinned(seconds, COLUMNS)
+    places = np.array([trial.number + 1.0 for trial in came])
+    marked = [dots("time to the answer", places[kept], seconds[kept], "dot")]
+    shares = [(f"{share:.0%}", in_words(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
+    return {
+        "kind": "lines", "title": TITLE, "summary": f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.",
+        "x": axis("trial"), "y": axis("seconds"), "layers": [], "bands": [], "dots": marked, "marks": [],
+        "table": table(["this share of the answers", "came within"], shares),
+    }  # fmt: skip

@@ -1,0 +1,305 @@
+"""What it cost to learn, and what it is worth now: for those who pay for it, in their own units.
+
+The rewards that came in are compared with what two others would have brought: the first choice, had it been kept, and
+the choice that looks best now, had it been known from the start. What came in is known; the others are estimates, and
+are given with a range.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from ....checks import Array
+from ....errors import InvalidInput
+from ....operate.words import where
+from ....policy.policy import Policy
+from ....record import Trial
+from ....study.study import Study
+from .pictures import Picture, axis, empty, line, many, short, signed, spread_evenly, table
+from .progress import told_word
+from .rivals import Rival, best_now, counted_from, has_beliefs, kept, noise_of
+
+TITLE = "What did it cost to learn, and what is it worth now?"
+SIDES = 2.0  # standard deviations on either side: right 19 times in 20 if the model is
+POINTS = 200  # of a curve
+ROWS = 10
+FEWEST = 2
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Account:
+    """The figures, in the units told; gains are such that more is better, also where the goal is to minimise.
+
+    Attributes:
+        since: the first trial that counts.
+        trials: numbers of the answered trials, from 1, `(n,)`.
+        total: of what was told.
+        first: what the first choice would have brought, or None where nothing is known of it.
+        best: likewise of what looks best now.
+        noise: standard deviation of a reward about its mean.
+        gained: cumulative, what came in beyond the first choice, `(n,)`; empty where that is not known.
+        gained_half: half the width of its range, `(n,)`.
+        possible: cumulative, what the best would have brought beyond the first choice, `(n,)`.
+        possible_half: likewise.
+        cost: what not knowing the best has cost in all, and half the width of its range; None where it is not known.
+        recent_cost: of one trial, of the last `recent`.
+        recent: how many those are.
+    """
+
+    since: int
+    trials: Array
+    total: float
+    first: Rival | None
+    best: Rival | None
+    noise: float
+    gained: Array
+    gained_half: Array
+    possible: Array
+    possible_half: Array
+    cost: tuple[float, float] | None
+    recent_cost: float | None
+    recent: int
+
+
+def account(study: Study, *, baseline: int | None = None) -> Account | None:
+    """The figures of a study; None before there are two answers.
+
+    Args:
+        study: of any kind.
+        baseline: the trial whose choice the others are compared with; the first answered one unless given.
+    """
+    trials = study.trials
+    asked = len(trials)
+    since = counted_from(study, asked)
+    first = _baseline(trials, baseline)
+    answered = [trial for trial in trials[since:asked] if trial.reward is not None]
+    if first is None or len(answered) < FEWEST:
+        return None
+    sign = 1.0 if study.goal == "maximize" else -1.0
+    rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
+    noise = noise_of(study, answered)
+    of_first, of_best = kept(study, first, answered, where(first)), best_now(study, answered, _best_name(study))
+    count = np.arange(1, len(answered) + 1)
+    none = np.zeros(0)
+    gained = gained_half = possible = possible_half = none
+    if of_first is not None:
+        gained = sign * np.cumsum(rewards - of_first.mean)
+        # Deviations of one unknown function add up; those of the noise do so in squares.
+        gained_half = SIDES * np.hypot(np.cumsum(of_first.std), noise * np.sqrt(count))
+        if of_best is not None:
+            possible = sign * np.cumsum(of_best.mean - of_first.mean)
+            possible_half = SIDES * np.cumsum(of_best.std + of_first.std)
+    recent = min(len(answered), max(20, len(answered) // 10))
+    cost, recent_cost = None, None
+    if of_best is not None:
+        missed = sign * (of_best.mean - rewards)
+        cost = float(missed.sum()), SIDES * math.hypot(float(of_best.std.sum()), noise * math.sqrt(len(answered)))
+        recent_cost = float(missed[-recent:].mean())
+    return Account(
+        since=since, trials=np.array([trial.number + 1.0 for trial in answered]), total=float(rewards.sum()),
+        first=of_first, best=of_best, noise=noise, gained=gained, gained_half=gained_half, possible=possible,
+        possible_half=possible_half, cost=cost, recent_cost=recent_cost, recent=recent,
+    )  # fmt: skip
+
+
+def _baseline(trials: Sequence[Trial], number: int | None) -> Trial | None:
+    if number is not None:
+        if not 0 <= number < len(trials):
+            raise InvalidInput(
+                f"There is no trial {number} to compare with: this study has {many(len(trials), 'trial')}, numbered "
+                "from 0."
+            )
+        return trials[number]
+    return next((trial for trial in trials if trial.reward is not None), None)
+
+
+def _best_name(study: Study) -> str:
+    return "the best choice under each context" if study.policy.context is not None else _name_of_best(study)
+
+
+def _name_of_best(study: Study) -> str:
+    from ....errors import TrialError
+
+    try:
+        return where(study.best())
+    except TrialError:
+        return ""
+
+
+def worth(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
+    """The picture, and what it says in figures and sentences.
+
+    Args:
+        study: of any kind.
+        baseline: see `account`.
+    """
+    found = account(study, baseline=baseline)
+    if found is None:
+        why = "There is nothing to compare yet: two answers are needed at least."
+        return {"picture": empty(TITLE, why), "facts": [], "sentences": [why], "notes": []}
+    facts, sentences = _said(study, found)
+    return {
+        "picture": _picture(study, found, " ".join(sentences)), "facts": facts, "sentences": sentences,
+        "notes": _notes(study, found),
+    }  # fmt: skip
+
+
+# -- the picture -------------------------------------------------------------------------------------------------
+
+
+def _picture(study: Study, found: Account, summary: str) -> Picture:
+    if not len(found.gained):
+        return empty(TITLE, "Of the choice to compare with nothing is known since the memory was cut.")
+    at = spread_evenly(len(found.trials), POINTS)
+    better = "gained" if study.goal == "maximize" else "saved"
+    series = [
+        line("range of what came in", (found.gained - found.gained_half)[at], "main", style="hidden"),
+        line("range of what came in", (found.gained + found.gained_half)[at], "main", style="hidden"),
+        line("what came in", found.gained[at], "main"),
+    ]
+    bands = [{"layer": 0, "low": 0, "high": 1, "color": "main"}]
+    if len(found.possible):
+        series += [
+            line("range of the best choice", (found.possible - found.possible_half)[at], "best", style="hidden"),
+            line("range of the best choice", (found.possible + found.possible_half)[at], "best", style="hidden"),
+            line("the best choice of now, from the start", found.possible[at], "best"),
+        ]
+        bands.append({"layer": 0, "low": 3, "high": 4, "color": "best"})
+    rows = spread_evenly(len(found.trials), ROWS).tolist()
+    return {
+        "kind": "lines", "title": TITLE, "summary": summary, "x": axis("trial"),
+        "y": axis(f"{better} in all, against the first choice"), "zero": "the first choice, kept",
+        "layers": [{"x": found.trials[at].tolist(), "series": series}], "bands": bands, "dots": [],
+        "marks": [],
+        "table": table(
+            ["trial", f"{better} so far", "from", "to", "possible with the best of now"],
+            [
+                (
+                    int(found.trials[i]), found.gained[i], found.gained[i] - found.gained_half[i],
+                    found.gained[i] + found.gained_half[i], found.possible[i] if len(found.possible) else None,
+                )
+                for i in rows
+            ],
+        ),
+    }  # fmt: skip
+
+
+# -- in words ----------------------------------------------------------------------------------------------------
+
+
+def _range(value: float, half: float) -> str:
+    return f"{short(value - half)} to {short(value + half)}"
+
+
+def _said(study: Study, found: Account) -> tuple[list[dict[str, str]], list[str]]:
+    """Figures for those who look, sentences for those who read."""
+    word, count = told_word(study), len(found.trials)
+    brought, verb = ("brought", "bring") if study.goal == "maximize" else ("cost", "cost")
+    facts = [_fact(f"{word.capitalize()} so far", short(found.total), f"in {many(count, 'answer')}")]
+    sentences = [f"{many(count, 'answer')} {brought} {short(found.total)} in all, {short(found.total / count)} each."]
+    if found.first is not None:
+        gain, half = float(found.gained[-1]), float(found.gained_half[-1])
+        kept_range = _range(found.first.total, SIDES * float(found.first.std.sum()))
+        sentences.append(
+            f"The first choice, {found.first.name}, kept throughout, would have {brought} about "
+            f"{short(found.first.total)} ({kept_range})." + _difference(study, gain, half)
+        )
+        name = "Gained" if study.goal == "maximize" else "Saved"
+        facts.append(_fact(f"{name} against the first choice", signed(gain), _range(gain, half), _tone(gain, half)))
+    if found.best is not None and found.cost is not None and found.recent_cost is not None:
+        cost, half = found.cost
+        facts.append(_fact("What learning cost", short(cost), f"{_range(cost, half)}; not knowing the best"))
+        facts.append(_fact("What it costs now", f"{short(found.recent_cost)} a trial", f"of the last {found.recent}"))
+        sentences.append(_of_cost(found, found.best, brought, cost, half))
+        facts.append(_worth_now(study, found.best, found.first))
+        sentences.append(_now(found.best, found.first, verb))
+    return facts, sentences
+
+
+def _worth_now(study: Study, best: Rival, first: Rival | None) -> dict[str, str]:
+    mean, half = _each(best)
+    if first is None:
+        return _fact("A trial is worth now", short(mean), _range(mean, half))
+    sign = 1.0 if study.goal == "maximize" else -1.0
+    then, spread = _each(first)
+    more, both = sign * (mean - then), half + spread
+    what = "More" if study.goal == "maximize" else "Saved"
+    return _fact(f"{what} a trial from now on", signed(more), _range(more, both), _tone(more, both))
+
+
+def _each(rival: Rival) -> tuple[float, float]:
+    """What one trial brings on average over the contexts that there were, and half the width of its range."""
+    return float(rival.mean.mean()), SIDES * float(rival.std.mean())
+
+
+def _now(best: Rival, first: Rival | None, verb: str) -> str:
+    mean, half = _each(best)
+    said = f"From now on the best choice is expected to {verb} {short(mean)} a trial ({_range(mean, half)})"
+    if first is None:
+        return said + "."
+    then, spread = _each(first)
+    return f"{said}, the first one {short(then)} ({_range(then, spread)})."
+
+
+def _of_cost(found: Account, best: Rival, brought: str, cost: float, half: float) -> str:
+    count = len(found.trials)
+    said = f"What looks best now, {best.name}, would have {brought} about {short(best.total)} from the start. "
+    if cost + half <= 0.0:
+        return said + f"What came in is better than that, by {short(-cost)}: learning has cost nothing."
+    recent = short(found.recent_cost)
+    return said + (
+        f"Not to have known it cost {short(cost)} ({_range(cost, half)}): {short(cost / count)} a trial, of the last "
+        f"{found.recent} {recent}."
+    )
+
+
+def _difference(study: Study, gain: float, half: float) -> str:
+    more, less = ("more than that came in", "less than that came in") if study.goal == "maximize" else ("saved", "lost")
+    if abs(gain) <= half:
+        return f" The difference, {signed(gain)}, is within what chance and doubt can do ({_range(gain, half)})."
+    said = more if gain > 0 else less
+    low, high = sorted((abs(gain - half), abs(gain + half)))
+    return f" {short(abs(gain))} {said} ({short(low)} to {short(high)})."
+
+
+def _tone(value: float, half: float) -> str:
+    return "unsure" if abs(value) <= half else "good" if value > 0 else "bad"
+
+
+def _fact(name: str, value: str, note: str = "", tone: str = "") -> dict[str, str]:
+    return {"name": name, "value": value, "note": note, "tone": tone}
+
+
+def _notes(study: Study, found: Account) -> list[str]:
+    """What to bear in mind."""
+    if has_beliefs(study):
+        notes = [
+            "What came in is counted; what other choices would have brought is estimated by the model. Its ranges are "
+            "two standard deviations to either side, right about 19 times in 20 if kernel and noise are."
+        ]
+    else:
+        notes = [
+            "What other choices would have brought is the mean of the rewards told there, give or take two standard "
+            "errors."
+        ]
+    if found.since:
+        notes.append(f"Only trials from {found.since} on count: before, the world is taken to have been another.")
+    if isinstance(study.policy, Policy) and study.policy.memory.drift() is not None:
+        notes.append(
+            "The world is taken to drift, and the model speaks of now: what other choices would have brought in the "
+            "past is judged by what they bring today."
+        )
+    if study.policy.context is not None and len(found.trials) > 1:
+        notes.append("Under contexts the estimates are made for some trials, evenly spread, that stand for the others.")
+    states = [trial.state for trial in study.trials]
+    silent, failed = states.count("pending") + states.count("abandoned"), states.count("failed")
+    if silent or failed:
+        left = [many(silent, "unanswered trial")] * bool(silent) + [f"{failed:,} that failed"] * bool(failed)
+        notes.append(f"Not counted: {' and '.join(left)}.")
+    return notes
