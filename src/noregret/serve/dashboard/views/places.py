@@ -154,6 +154,7 @@ def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]
             return field | {"options": _listed(domain, axis, present, float(point[axis.columns.start]))}
     return field | {
         "value": _plain(value), "low": _plain(parameter.low), "high": _plain(parameter.high),
+        "low_said": short(parameter.low), "high_said": short(parameter.high),
         "step": str(parameter.step) if isinstance(parameter, Int) else "any",
     }  # fmt: skip
 

@@ -1,0 +1,196 @@
+"""The pages: what each address shows. All of them look at a study in a thread, and change nothing."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from functools import partial, wraps
+from typing import Any, TypeVar
+
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+
+from ...errors import InvalidInput, NoRegretError
+from ...study.study import Study
+from ..problems import Problem, problem_of
+from ..tenants import own_name
+from . import files
+from .rendering import page
+from .views.beliefs import beliefs
+from .views.changes import budgets, changes
+from .views.progress import progress
+from .views.standing import described, order_of, standing, why_no_best
+from .views.trials import listed, one, reasons
+from .views.waits import waits
+from .views.worth import worth
+
+R = TypeVar("R")
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def shown(endpoint: Endpoint) -> Endpoint:
+    """An endpoint whose errors are pages, too."""
+
+    @wraps(endpoint)
+    async def answer(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except (Problem, NoRegretError) as error:
+            problem = problem_of(error)
+            template = "refused.html" if request.headers.get("hx-request") else "error.html"
+            return page(request, template, status=problem.status, sentence=problem.sentence, code=problem.status)
+
+    return answer
+
+
+async def _look(request: Request, see: Callable[[Study], R]) -> R:
+    """What is seen of the study that the address names."""
+    desk = await request.app.state.desks.of(request.state.caller.tenant, request.path_params["name"])
+    found: R = await desk.look(see)
+    return found
+
+
+def _name(request: Request) -> str:
+    name: str = request.path_params["name"]
+    return name
+
+
+async def home(_: Request) -> Response:
+    """The first page is the list of studies."""
+    return RedirectResponse("/studies", 303)
+
+
+@shown
+async def studies(request: Request) -> Response:
+    """All studies of the caller; what each has come to is looked at when its row is on the screen."""
+    desks, tenant = request.app.state.desks, request.state.caller.tenant
+    stored = await desks.thread(desks.storage.names)
+    names = [name for name in (own_name(tenant, each) for each in stored) if name is not None]
+    return page(request, "studies.html", names=names)
+
+
+@shown
+async def row(request: Request) -> Response:
+    """A line of that list."""
+    return page(request, "row.html", name=_name(request), at=await _look(request, partial(standing, now=time.time())))
+
+
+@shown
+async def study(request: Request) -> Response:
+    """A study: its head and its progress at once, the rest as soon as it is there."""
+    query = dict(request.query_params)
+
+    def see(given: Study) -> dict[str, Any]:
+        return {
+            "at": standing(given, now=time.time()), "facts": described(given), "picture": progress(given),
+            "limited": given.policy.constraint_count > 0, "why_no_best": why_no_best(given),
+        }  # fmt: skip
+
+    return page(request, "study.html", name=_name(request), query=_again(query), **await _look(request, see))
+
+
+@shown
+async def head(request: Request) -> Response:
+    """The head of a study's page, again; nothing where nothing has happened since."""
+    known = request.query_params.get("known", "")
+
+    def see(given: Study) -> dict[str, Any] | None:
+        if known == str(order_of(given)):
+            return None
+        return {"at": standing(given, now=time.time()), "why_no_best": why_no_best(given)}
+
+    found = await _look(request, see)
+    if found is None:
+        return Response(status_code=204)
+    return page(request, "head.html", headers={"HX-Trigger": "study-changed"}, name=_name(request), **found)
+
+
+@shown
+async def progress_part(request: Request) -> Response:
+    """How it went."""
+    return page(request, "figure.html", key="progress", picture=await _look(request, progress))
+
+
+@shown
+async def worth_part(request: Request) -> Response:
+    """What learning cost, and what it is worth."""
+    text = request.query_params.get("baseline", "")
+    if text and not (text.isdecimal() and len(text) < 10):
+        raise InvalidInput(f"The trial to compare with is {text[:20]!r}: it must be the number of a trial.")
+    found = await _look(request, partial(worth, baseline=int(text) if text else None))
+    return page(request, "worth.html", name=_name(request), baseline=text, **found)
+
+
+@shown
+async def beliefs_part(request: Request) -> Response:
+    """The posterior, through a point and under a context that the form chooses."""
+    query = dict(request.query_params)
+    found = await _look(request, partial(beliefs, query=query))
+    template = "pictures.html" if request.headers.get("hx-target") == "beliefs-pictures" else "beliefs.html"
+    return page(request, template, name=_name(request), **found)
+
+
+@shown
+async def waits_part(request: Request) -> Response:
+    """Pending and late answers."""
+    found = await _look(request, partial(waits, now=time.time()))
+    return page(request, "waits.html", name=_name(request), **found)
+
+
+@shown
+async def changes_part(request: Request) -> Response:
+    """Restarts and the evidence, budgets and multipliers."""
+    found = await _look(request, lambda given: {"changes": changes(given), "budgets": budgets(given)})
+    return page(request, "changes.html", name=_name(request), **found)
+
+
+@shown
+async def trials(request: Request) -> Response:
+    """The list of trials."""
+    found = await _look(request, partial(listed, query=dict(request.query_params)))
+    return page(request, "trials.html", name=_name(request), **found)
+
+
+@shown
+async def trial(request: Request) -> Response:
+    """One trial: what is on record of it, and room for the reasons."""
+    number = request.path_params["number"]
+    found = await _look(request, lambda given: (one(given, number), len(given.trials)))
+    if found[0] is None:
+        raise Problem(404, "no_trial", f"There is no trial {number}: this study has {found[1]:,}, numbered from 0.")
+    return page(request, "trial.html", name=_name(request), trial=found[0])
+
+
+@shown
+async def why(request: Request) -> Response:
+    """Why it was chosen; that takes as long as playing the record again up to there."""
+    number = request.path_params["number"]
+    found = await _look(request, lambda given: reasons(given.explain(number)))
+    return page(request, "why.html", **found)
+
+
+def _again(query: dict[str, str]) -> str:
+    """A query as it came, for the parts of the page."""
+    from urllib.parse import urlencode
+
+    return urlencode(query)
+
+
+ROUTES = [
+    Route("/", home),
+    Route("/studies", studies),
+    Route("/studies/{name}", study),
+    Route("/studies/{name}/row", row),
+    Route("/studies/{name}/head", head),
+    Route("/studies/{name}/progress", progress_part),
+    Route("/studies/{name}/worth", worth_part),
+    Route("/studies/{name}/beliefs", beliefs_part),
+    Route("/studies/{name}/waits", waits_part),
+    Route("/studies/{name}/changes", changes_part),
+    Route("/studies/{name}/trials", trials),
+    Route("/studies/{name}/trials/{number:int}", trial),
+    Route("/studies/{name}/trials/{number:int}/why", why),
+    Route("/static/{file:path}", files.static),
+    Route("/favicon.ico", files.favicon),
+]
