@@ -16,7 +16,7 @@ from ...study.study import Study
 from ..problems import Problem, problem_of
 from ..tenants import own_name
 from . import files
-from .rendering import page
+from .rendering import caller_of, page
 from .views.beliefs import beliefs
 from .views.changes import budgets, changes
 from .views.progress import progress
@@ -46,7 +46,7 @@ def shown(endpoint: Endpoint) -> Endpoint:
 
 async def _look(request: Request, see: Callable[[Study], R]) -> R:
     """What is seen of the study that the address names."""
-    desk = await request.app.state.desks.of(request.state.caller.tenant, request.path_params["name"])
+    desk = await request.app.state.desks.of(caller_of(request).tenant, request.path_params["name"])
     found: R = await desk.look(see)
     return found
 
@@ -64,7 +64,7 @@ async def home(_: Request) -> Response:
 @shown
 async def studies(request: Request) -> Response:
     """All studies of the caller; what each has come to is looked at when its row is on the screen."""
-    desks, tenant = request.app.state.desks, request.state.caller.tenant
+    desks, tenant = request.app.state.desks, caller_of(request).tenant
     stored = await desks.thread(desks.storage.names)
     names = [name for name in (own_name(tenant, each) for each in stored) if name is not None]
     return page(request, "studies.html", names=names)

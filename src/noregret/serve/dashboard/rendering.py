@@ -13,6 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from ..caller import LOCAL, Caller
 from . import files
 from .views.pictures import many, short
 from .views.waits import in_words
@@ -30,6 +31,12 @@ def _environment() -> Environment:
     }  # fmt: skip
     made.globals |= {"address": files.address}
     return made
+
+
+def caller_of(request: Request) -> Caller:
+    """Who looks, as the gate has found out; the operator where there is none."""
+    caller: Caller = request.scope.get("state", {}).get("caller", LOCAL)
+    return caller
 
 
 def part(name: object) -> str:
@@ -58,10 +65,14 @@ def iso(seconds: float | None) -> str:
         return f"{seconds:g} s"
 
 
-def page(request: Request, template: str, *, status: int = 200, headers: dict[str, str] | None = None, **data: Any) -> Response:
+def page(
+    request: Request, template: str, *, status: int = 200, headers: dict[str, str] | None = None, **data: Any
+) -> Response:
     """A page, or a part of one, of a template."""
-    caller = getattr(request.state, "caller", None)
-    text = _environment().get_template(template).render(
-        request_path=request.url.path, may_leave=caller is not None and caller.token is not None, now=time.time(), **data
+    caller = caller_of(request)
+    text = (
+        _environment()
+        .get_template(template)
+        .render(request_path=request.url.path, may_leave=caller.token is not None, now=time.time(), **data)
     )
     return HTMLResponse(text, status, headers)

@@ -35,6 +35,7 @@
       line: ["path", { d: "M1 6H21", stroke: hue, "stroke-width": 2.5, fill: "none" }],
       band: ["rect", { x: 1, y: 1, width: 20, height: 10, fill: hue, opacity: 0.25 }],
       dot: ["circle", { cx: 11, cy: 6, r: 3.5, fill: hue }],
+      bar: ["rect", { x: 7, y: 3, width: 8, height: 9, fill: hue, opacity: 0.4 }],
       cross: ["path", { d: "M7 2L15 10M15 2L7 10", stroke: hue, "stroke-width": 2 }],
       tick: ["path", { d: "M11 1V11", stroke: hue, "stroke-width": 2.5 }],
       mark: ["path", { d: "M11 0V12", stroke: hue, "stroke-width": 1.5, "stroke-dasharray": "3 2" }],
@@ -82,7 +83,7 @@
       layer.series.forEach(function (each) { for (var i = 0; i < layer.x.length; i++) take(layer.x[i], each.values[i]); });
     });
     picture.dots.forEach(function (each) {
-      if (each.shape !== "tick") for (var i = 0; i < each.x.length; i++) take(each.x[i], each.y[i]);
+      if (each.shape !== "tick" && each.shape !== "bar") for (var i = 0; i < each.x.length; i++) take(each.x[i], each.y[i]);
     });
     if (picture.zero) values.push(0);
     if (!values.length) return [0, 1];
@@ -97,6 +98,7 @@
       var crowded = each.x.length > 400, size = (crowded ? 1.4 : 2.6) * ratio;
       ctx.fillStyle = ctx.strokeStyle = each.shape === "dot" && crowded ? faint(each.color, 0.65) : color(each.color);
       ctx.lineWidth = 1.5 * ratio;
+      if (each.shape === "bar") { drawBars(u, each); return; }
       for (var i = 0; i < each.x.length; i++) {
         if (each.x[i] === null) continue;
         var x = u.valToPos(each.x[i], "x", true);
@@ -119,6 +121,15 @@
         }
       }
     });
+  }
+  function drawBars(u, each) {
+    // Of how often something was chosen: the tallest has a fifth of the height.
+    var ctx = u.ctx, box = u.bbox, most = Math.max.apply(null, each.y), width = Math.max(2, Math.min(24 * (devicePixelRatio || 1), 0.7 * box.width / each.wide));
+    ctx.fillStyle = faint(each.color, 0.35);
+    for (var i = 0; i < each.x.length; i++) {
+      var height = Math.max(2, 0.2 * box.height * each.y[i] / most);
+      ctx.fillRect(u.valToPos(each.x[i], "x", true) - width / 2, box.top + box.height - height, width, height);
+    }
   }
   function rule(u, x0, y0, x1, y1, hue) {
     var ctx = u.ctx, ratio = devicePixelRatio || 1;
@@ -165,7 +176,7 @@
       });
     }
     picture.dots.forEach(function (each) {
-      var at = each.shape === "tick" ? -1 : each.x.indexOf(x);
+      var at = each.shape === "tick" || each.shape === "bar" ? -1 : each.x.indexOf(x);
       if (at >= 0) parts.push(each.name + " " + said(each.y[at]));
     });
     picture.marks.forEach(function (mark) { if (Math.abs(mark.x - x) <= 1) parts.push(mark.label); });
@@ -188,7 +199,8 @@
     var data = joined(picture), whiskers = picture.discrete && picture.layers.length;
     var series = [{}].concat(picture.layers.length ? picture.layers[0].series.map(function (each) {
       var hidden = each.style === "hidden" || whiskers;
-      return { label: each.name, stroke: hidden ? "transparent" : color(each.color), width: hidden ? 0 : 2, points: { show: false }, spanGaps: true };
+      var paths = each.style === "step" ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
+      return Object.assign(paths, { label: each.name, stroke: hidden ? "transparent" : color(each.color), width: hidden ? 0 : 2, points: { show: false }, spanGaps: true });
     }) : [{ show: false }]);
     var bands = whiskers ? [] : picture.bands.map(function (band) {
       return { series: [band.high + 1, band.low + 1], fill: faint(band.color, 0.18) };
@@ -208,10 +220,10 @@
         y: { range: function (u) { return extent(picture, u.scales.x.min === null ? range[0] : u.scales.x.min, u.scales.x.max === null ? range[1] : u.scales.x.max); } }
       },
       hooks: {
-        drawClear: [function (u) { drawRules(u, picture); }],
         draw: [function (u) {
           u.ctx.save();
           u.ctx.beginPath(); u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height); u.ctx.clip();
+          drawRules(u, picture);
           if (whiskers) drawWhiskers(u, picture);
           drawDots(u, picture);
           u.ctx.restore();
@@ -244,20 +256,21 @@
     var columns = picture.x.values.length, rows = picture.y.values.length, least = Infinity, most = -Infinity;
     picture.mean.forEach(function (row) { row.forEach(function (value) { if (value !== null) { least = Math.min(least, value); most = Math.max(most, value); } }); });
     var frame = {};
+    function shade(share) { return mix(picture.better === "low" ? 1 - share : share); } // the better, the brighter
     function name(side, i) { return side.names ? side.names[i] : said(side.values[i]); }
     function draw(width) {
       var ratio = devicePixelRatio || 1, ctx = canvas.getContext("2d");
       canvas.width = width * ratio; canvas.height = height * ratio;
       canvas.style.width = width + "px"; canvas.style.height = height + "px";
       ctx.scale(ratio, ratio);
-      frame = { left: 64, top: 10, width: width - 64 - 84, height: height - 10 - 46 };
+      frame = { left: 64, top: 10, width: width - 64 - 96, height: height - 10 - 46 };
       var w = frame.width / columns, h = frame.height / rows;
       function x(i) { return frame.left + i * w; }
       function y(j) { return frame.top + (rows - j) * h; }
       for (var j = 0; j < rows; j++) for (var i = 0; i < columns; i++) {
         var value = picture.mean[j][i];
         if (value === null) continue;
-        ctx.fillStyle = mix(most > least ? (value - least) / (most - least) : 0.5);
+        ctx.fillStyle = shade(most > least ? (value - least) / (most - least) : 0.5);
         ctx.fillRect(x(i), y(j + 1), w + 0.6, h + 0.6);
       }
       picture.dots.forEach(function (cell) {
@@ -285,11 +298,11 @@
     }
     function scale(ctx, width) {
       for (var i = 0; i < 60; i++) {
-        ctx.fillStyle = mix(1 - i / 59);
-        ctx.fillRect(width - 72, frame.top + i * frame.height / 60, 12, frame.height / 60 + 0.6);
+        ctx.fillStyle = shade(1 - i / 59);
+        ctx.fillRect(width - 86, frame.top + i * frame.height / 60, 12, frame.height / 60 + 0.6);
       }
       ctx.fillStyle = color("dim"); ctx.textAlign = "left"; ctx.textBaseline = "middle";
-      [0, 0.5, 1].forEach(function (share) { ctx.fillText(said(least + (most - least) * share), width - 55, frame.top + 6 + (1 - share) * (frame.height - 12)); });
+      [0, 0.5, 1].forEach(function (share) { ctx.fillText(said(least + (most - least) * share), width - 68, frame.top + 6 + (1 - share) * (frame.height - 12)); });
     }
     function clipped(text) { return text.length > 9 ? text.slice(0, 8) + "\u2026" : text; }
     function some(count, most) {
@@ -334,7 +347,7 @@
     var old = node.parentNode.querySelector(".legend");
     if (old) old.remove();
     var resize = (is_map ? map : lines)(node, picture, readout), width = node.clientWidth;
-    readout.after(is_map ? mapLegend(picture) : legend(picture));
+    node.after(is_map ? mapLegend(picture) : legend(picture));
     if (node.watch) node.watch.disconnect();
     node.watch = new ResizeObserver(function () {
       if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; resize(width); }

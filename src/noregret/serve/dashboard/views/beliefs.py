@@ -28,6 +28,7 @@ MOST_SLICES = 8
 MOST_POINTS, FEWEST_POINTS = 101, 15  # along a real parameter
 MOST_ARMS = 2000  # drawn along a line
 ROWS = 12
+BINS = 50  # of bars that say how often a place was chosen
 TWO = 2.0  # standard deviations, where nothing is proved
 WORK = 1.5e9  # multiplications that the slices of one picture may take
 
@@ -207,29 +208,40 @@ def _here(values: list[Any], value: Any, named: bool) -> float | None:
 
 
 def _dots_along(study: Study, at: Place, along: Axis, values: list[Any], channel: int) -> list[dict[str, Any]]:
-    """What was told on this very line, and the other trials as ticks below: there they were elsewhere."""
-    domain = study.policy.domain
-    answered = [trial for trial in study.trials if _told(trial, channel) is not None][-10 * MOST_DOTS :]
-    if not answered:
-        return []
+    """What was told on this very line, and how often each place of the axis was chosen."""
+    domain, trials = study.policy.domain, study.trials
     named = isinstance(along.parameter, Choice)
     places: dict[Any, float] = {value: float(i) for i, value in enumerate(values)} if named else {}
-    points = np.array([trial.point for trial in answered])
-    there = agrees(domain, points, at.point, (along,)) & np.array([_same_context(trial, at) for trial in answered])
+    points = np.array([trial.point for trial in trials[: len(trials)]])
+    if not len(points):
+        return []
     counts = active_mask(study, points, along)
+    rows, where = np.unique(points[counts][:, along.columns], axis=0, return_inverse=True)
+    chosen = [along.parameter.decode(row) if space_of(domain) is not None else float(row[0]) for row in rows]
+    xs = np.array([places.get(value, np.nan) if named else float(value) for value in chosen])
+    found = [_bars(xs[where.reshape(-1)], named=named, log=not named and along.parameter.log)] if len(xs) else []  # type: ignore[union-attr]
+    recent = [trial for trial in trials[-10 * MOST_DOTS :] if _told(trial, channel) is not None]
+    if not recent:
+        return found
+    there = agrees(domain, np.array([trial.point for trial in recent]), at.point, (along,))
+    on = [t for t, is_there in zip(recent, there, strict=True) if is_there and _same_context(t, at)][-MOST_DOTS:]
+    at_x = [value_at(domain, trial.point, along) for trial in on]
+    xs = np.array([places.get(value, np.nan) if named else float(value) for value in at_x])
+    return found + ([dots("told here", xs, [_told(t, channel) or 0.0 for t in on], "dot")] if on else [])
 
-    def x_of(trial: Trial) -> float:
-        value = value_at(domain, trial.point, along)
-        return places.get(value, np.nan) if named else float(value)
 
-    on = [trial for trial, is_there in zip(answered, there, strict=True) if is_there][-MOST_DOTS:]
-    off = [trial for trial, is_there, does in zip(answered, there, counts, strict=True) if does and not is_there][
-        -MOST_DOTS:
-    ]
-    found = [dots("told here", [x_of(t) for t in on], [_told(t, channel) or 0.0 for t in on], "dot")] if on else []
-    if off:
-        found.append(dots("tried elsewhere", [x_of(t) for t in off], np.zeros(len(off)), "dot", shape="tick"))
-    return found
+def _bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:
+    """How often something was chosen, by its place; in bins where there are many places."""
+    xs = xs[np.isfinite(xs)]
+    present, counts = np.unique(xs, return_counts=True)
+    bins = len(present)
+    if bins > BINS and not named:
+        scaled = np.log(xs) if log else xs
+        counts, ends = np.histogram(scaled, BINS)
+        middles = (ends[1:] + ends[:-1]) / 2.0
+        present = (np.exp(middles) if log else middles)[counts > 0]
+        bins, counts = BINS, counts[counts > 0]
+    return dots("how often chosen, of all trials", present, counts, "dot", shape="bar") | {"wide": max(bins, 8)}
 
 
 def active_mask(study: Study, points: Array, along: Axis) -> Any:

@@ -54,7 +54,7 @@ def belief_map(
     better = np.nanargmax if study.goal == "maximize" else np.nanargmin
     row, column = (int(i) for i in np.unravel_index(int(better(mean)), shape))
     return {
-        "kind": "map", "title": f"{across.name} and {up.name}", "name": name,
+        "kind": "map", "better": "high" if study.goal == "maximize" else "low", "title": f"{across.name} and {up.name}", "name": name,
         "summary": (
             f"The {name} over {across.name} and {up.name}: from {short(float(np.nanmin(mean)))} to "
             f"{short(float(np.nanmax(mean)))}, {'highest' if study.goal == 'maximize' else 'lowest'} at "

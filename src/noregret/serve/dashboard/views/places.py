@@ -169,4 +169,4 @@ def _listed(domain: Arms, axis: Axis, present: Array, at: float) -> list[dict[st
 
 
 def _plain(value: float) -> str:
-    return str(value) if isinstance(value, int) else repr(float(value))
+    return str(value) if isinstance(value, int) else repr(float(f"{value:.6g}"))

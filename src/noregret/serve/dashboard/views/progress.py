@@ -64,7 +64,10 @@ def progress(study: Study, *, columns: int = COLUMNS) -> Picture:
         marked.append(dots("constraint violated", places[broken], rewards[broken], "warn", shape="cross"))
     if len(failed):
         marked.append(dots("failed", failed, np.zeros(len(failed)), "warn", shape="tick"))
-    series = [line(f"mean of the last {window}", mean[kept], "main"), line("best so far", best[kept], "best")]
+    series = [
+        line(f"mean of the last {window}", mean[kept], "main"),
+        line("best so far", best[kept], "best", style="step"),
+    ]
     return {
         "kind": "lines", "title": TITLE, "summary": _summary(study, len(trials), rewards, mean, best, window),
         "x": axis("trial"), "y": axis(word), "layers": [{"x": places[kept].tolist(), "series": series}], "bands": [],

@@ -15,6 +15,7 @@ from .standing import short_context
 
 LISTED = 50
 COLUMNS = 400
+ALIKE = 1.2  # longest over shortest wait: below, there is nothing to see
 TITLE = "How long answers took"
 
 
@@ -93,8 +94,8 @@ def in_words(seconds: float) -> str:
 
 
 def _picture(came: list[Trial], seconds: Any) -> Picture:
-    if not len(came) or not seconds.max() > 0.0:
-        return empty(TITLE, "No answer has come yet." if not came else "Every answer came at once.")
+    if not len(came) or not seconds.max() > ALIKE * seconds.min():
+        return empty(TITLE, "No answer has come yet." if not came else "All answers took the same time.")
     kept = thinned(seconds, COLUMNS)
     places = np.array([trial.number + 1.0 for trial in came])
     marked = [dots("time to the answer", places[kept], seconds[kept], "dot")]

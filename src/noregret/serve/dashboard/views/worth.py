@@ -26,6 +26,9 @@ from .rivals import Rival, best_now, counted_from, has_beliefs, kept, noise_of
 
 TITLE = "What did it cost to learn, and what is it worth now?"
 SIDES = 2.0  # standard deviations on either side: right 19 times in 20 if the model is
+SUMMARY = (
+    "Above the dashed line is better than the first choice; the gap to the upper line is what not knowing it cost."
+)
 POINTS = 200  # of a curve
 ROWS = 10
 FEWEST = 2
@@ -48,7 +51,7 @@ class Account:
         possible: cumulative, what the best would have brought beyond the first choice, `(n,)`.
         possible_half: likewise.
         cost: what not knowing the best has cost in all, and half the width of its range; None where it is not known.
-        recent_cost: of one trial, of the last `recent`.
+        recent_cost: of one trial, of the last `recent`, likewise.
         recent: how many those are.
     """
 
@@ -63,7 +66,7 @@ class Account:
     possible: Array
     possible_half: Array
     cost: tuple[float, float] | None
-    recent_cost: float | None
+    recent_cost: tuple[float, float] | None
     recent: int
 
 
@@ -100,7 +103,8 @@ def account(study: Study, *, baseline: int | None = None) -> Account | None:
     if of_best is not None:
         missed = sign * (of_best.mean - rewards)
         cost = float(missed.sum()), SIDES * math.hypot(float(of_best.std.sum()), noise * math.sqrt(len(answered)))
-        recent_cost = float(missed[-recent:].mean())
+        spread = math.hypot(float(of_best.std[-recent:].mean()), noise / math.sqrt(recent))
+        recent_cost = float(missed[-recent:].mean()), SIDES * spread
     return Account(
         since=since, trials=np.array([trial.number + 1.0 for trial in answered]), total=float(rewards.sum()),
         first=of_first, best=of_best, noise=noise, gained=gained, gained_half=gained_half, possible=possible,
@@ -116,7 +120,11 @@ def _baseline(trials: Sequence[Trial], number: int | None) -> Trial | None:
                 "from 0."
             )
         return trials[number]
-    return next((trial for trial in trials if trial.reward is not None), None)
+    answered = (trial for trial in trials if trial.reward is not None)
+    first = next(answered, None)
+    if first is None or first.feasible is not False:
+        return first
+    return next((trial for trial in answered if trial.feasible), first)  # what may not be done is no alternative
 
 
 def _best_name(study: Study) -> str:
@@ -142,10 +150,11 @@ def worth(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
     found = account(study, baseline=baseline)
     if found is None:
         why = "There is nothing to compare yet: two answers are needed at least."
-        return {"picture": empty(TITLE, why), "facts": [], "sentences": [why], "notes": []}
+        verdict = {"said": why, "tone": ""}
+        return {"picture": empty(TITLE, why), "verdict": verdict, "facts": [], "sentences": [], "notes": []}
     facts, sentences = _said(study, found)
     return {
-        "picture": _picture(study, found, " ".join(sentences)), "facts": facts, "sentences": sentences,
+        "picture": _picture(study, found), "verdict": _verdict(study, found), "facts": facts, "sentences": sentences,
         "notes": _notes(study, found),
     }  # fmt: skip
 
@@ -153,9 +162,10 @@ def worth(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
 # -- the picture -------------------------------------------------------------------------------------------------
 
 
-def _picture(study: Study, found: Account, summary: str) -> Picture:
+def _picture(study: Study, found: Account) -> Picture:
+    title = f"{'Gained' if study.goal == 'maximize' else 'Saved'} in all, against the first choice"
     if not len(found.gained):
-        return empty(TITLE, "Of the choice to compare with nothing is known since the memory was cut.")
+        return empty(title, "Of the choice to compare with nothing is known since the memory was cut.")
     at = spread_evenly(len(found.trials), POINTS)
     better = "gained" if study.goal == "maximize" else "saved"
     series = [
@@ -173,8 +183,8 @@ def _picture(study: Study, found: Account, summary: str) -> Picture:
         bands.append({"layer": 0, "low": 3, "high": 4, "color": "best"})
     rows = spread_evenly(len(found.trials), ROWS).tolist()
     return {
-        "kind": "lines", "title": TITLE, "summary": summary, "x": axis("trial"),
-        "y": axis(f"{better} in all, against the first choice"), "zero": "the first choice, kept",
+        "kind": "lines", "title": title, "summary": SUMMARY, "x": axis("trial"),
+        "y": axis(f"{better} in all"), "zero": "the first choice, kept",
         "layers": [{"x": found.trials[at].tolist(), "series": series}], "bands": bands, "dots": [],
         "marks": [],
         "table": table(
@@ -191,6 +201,34 @@ def _picture(study: Study, found: Account, summary: str) -> Picture:
 
 
 # -- in words ----------------------------------------------------------------------------------------------------
+
+
+def _verdict(study: Study, found: Account) -> dict[str, str]:
+    """The answer to the question in the title, in a sentence."""
+    if not len(found.gained):
+        return {"said": "Of the first choice too little is known to compare with it.", "tone": ""}
+    gain, half, count = float(found.gained[-1]), float(found.gained_half[-1]), len(found.trials)
+    of = f"against the first choice ({_range(gain, half)}), in {many(count, 'answer')}"
+    if gain > half:
+        done = "gained" if study.goal == "maximize" else "saved"
+        return {"said": f"Learning has paid: {short(gain)} {done} {of}.", "tone": "good"}
+    if gain < -half:
+        return {
+            "said": f"So far learning has cost more than it has brought: {short(-gain)} lost {of}.{_pace(found)}",
+            "tone": "bad",
+        }
+    return {"said": f"Whether learning has paid cannot be told yet: {signed(gain)} {of}.", "tone": "unsure"}
+
+
+def _pace(found: Account) -> str:
+    """When it will have made up for that, as it goes at present."""
+    recent = found.recent
+    before = float(found.gained[-recent - 1]) if len(found.gained) > recent else 0.0
+    rate = (float(found.gained[-1]) - before) / recent
+    if rate <= 0.0:
+        return ""
+    more = math.ceil(-float(found.gained[-1]) / rate)
+    return f" As in the last {recent}, it makes up for that in about {short(more)} more."
 
 
 def _range(value: float, half: float) -> str:
@@ -213,9 +251,11 @@ def _said(study: Study, found: Account) -> tuple[list[dict[str, str]], list[str]
         name = "Gained" if study.goal == "maximize" else "Saved"
         facts.append(_fact(f"{name} against the first choice", signed(gain), _range(gain, half), _tone(gain, half)))
     if found.best is not None and found.cost is not None and found.recent_cost is not None:
-        cost, half = found.cost
+        (cost, half), (each, give) = found.cost, found.recent_cost
         facts.append(_fact("What learning cost", short(cost), f"{_range(cost, half)}; not knowing the best"))
-        facts.append(_fact("What it costs now", f"{short(found.recent_cost)} a trial", f"of the last {found.recent}"))
+        facts.append(
+            _fact("What it costs now", f"{short(each)} a trial", f"{_range(each, give)}; the last {found.recent}")
+        )
         sentences.append(_of_cost(found, found.best, brought, cost, half))
         facts.append(_worth_now(study, found.best, found.first))
         sentences.append(_now(found.best, found.first, verb))
@@ -252,7 +292,7 @@ def _of_cost(found: Account, best: Rival, brought: str, cost: float, half: float
     said = f"What looks best now, {best.name}, would have {brought} about {short(best.total)} from the start. "
     if cost + half <= 0.0:
         return said + f"What came in is better than that, by {short(-cost)}: learning has cost nothing."
-    recent = short(found.recent_cost)
+    recent = "-" if found.recent_cost is None else short(found.recent_cost[0])
     return said + (
         f"Not to have known it cost {short(cost)} ({_range(cost, half)}): {short(cost / count)} a trial, of the last "
         f"{found.recent} {recent}."
@@ -294,6 +334,12 @@ def _notes(study: Study, found: Account) -> list[str]:
         notes.append(
             "The world is taken to drift, and the model speaks of now: what other choices would have brought in the "
             "past is judged by what they bring today."
+        )
+    violating = sum(trial.feasible is False for trial in study.trials[found.since :])
+    if violating:
+        notes.append(
+            f"What came in counts the {many(violating, 'trial')} that violated constraints; the choices compared with "
+            "are the first that satisfied them, unless another is named, and the best of those that did."
         )
     if study.policy.context is not None and len(found.trials) > 1:
         notes.append("Under contexts the estimates are made for some trials, evenly spread, that stand for the others.")
