@@ -141,8 +141,8 @@ async def waits_part(request: Request) -> Response:
 @shown
 async def changes_part(request: Request) -> Response:
     """Restarts and the evidence, budgets and multipliers."""
-    found = await _look(request, lambda given: {"changes": changes(given), "budgets": budgets(given)})
-    return page(request, "changes.html", name=_name(request), **found)
+    changed, used = await _look(request, lambda given: (changes(given), budgets(given)))
+    return page(request, "changes.html", name=_name(request), changes=changed, budgets=used)
 
 
 @shown

@@ -65,8 +65,8 @@ def beliefs(study: Study, query: Mapping[str, str] | None = None) -> dict[str, A
     look, band = _look(study, at, channel)
     lines = active_axes(policy.domain, at.point)
     count = _points(study, len(lines))
-    slices = [_slice(study, at, one, look, band, channel, count) for one in lines[:MOST_SLICES]]
-    slices = [each for each in slices if each is not None]
+    made = [_slice(study, at, one, look, band, channel, count) for one in lines[:MOST_SLICES]]
+    slices = [each for each in made if each is not None]
     if isinstance(policy.domain, Arms) and not any(len(each["layers"][0]["x"]) > 2 for each in slices):
         slices = [_ranked(study, look, band, channel)]  # arms without an order: by what is believed of them
     pair = _pair(query, lines, slices)
@@ -217,7 +217,7 @@ def _dots_along(study: Study, at: Place, along: Axis, values: list[Any], channel
         return []
     counts = active_mask(study, points, along)
     rows, where = np.unique(points[counts][:, along.columns], axis=0, return_inverse=True)
-    chosen = [along.parameter.decode(row) if space_of(domain) is not None else float(row[0]) for row in rows]
+    chosen: list[Any] = [along.parameter.decode(row) if space_of(domain) is not None else float(row[0]) for row in rows]
     xs = np.array([places.get(value, np.nan) if named else float(value) for value in chosen])
     found = [_bars(xs[where.reshape(-1)], named=named, log=not named and along.parameter.log)] if len(xs) else []  # type: ignore[union-attr]
     recent = [trial for trial in trials[-10 * MOST_DOTS :] if _told(trial, channel) is not None]

@@ -54,7 +54,8 @@ def belief_map(
     better = np.nanargmax if study.goal == "maximize" else np.nanargmin
     row, column = (int(i) for i in np.unravel_index(int(better(mean)), shape))
     return {
-        "kind": "map", "better": "high" if study.goal == "maximize" else "low", "title": f"{across.name} and {up.name}", "name": name,
+        "kind": "map", "better": "high" if study.goal == "maximize" else "low",
+        "title": f"{across.name} and {up.name}", "name": name,
         "summary": (
             f"The {name} over {across.name} and {up.name}: from {short(float(np.nanmin(mean)))} to "
             f"{short(float(np.nanmax(mean)))}, {'highest' if study.goal == 'maximize' else 'lowest'} at "
@@ -86,8 +87,8 @@ def _grid(
     xs, ys = across.parameter.values(side), up.parameter.values(side)
     named = isinstance(domain, Space)
     points = np.repeat(at.point[None], len(xs) * len(ys), axis=0)
-    columns = [across.parameter.encode(x) if named else [x] for x in xs]
-    rows = [up.parameter.encode(y) if named else [y] for y in ys]
+    columns: list[Any] = [across.parameter.encode(x) if named else [x] for x in xs]
+    rows: list[Any] = [up.parameter.encode(y) if named else [y] for y in ys]
     points[:, across.columns] = np.tile(columns, (len(ys), 1))
     points[:, up.columns] = np.repeat(rows, len(xs), axis=0)
     if isinstance(domain, Space):

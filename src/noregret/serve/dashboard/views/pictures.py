@@ -27,7 +27,7 @@ def short(value: object) -> str:
         return str(value)
     if not math.isfinite(value):
         return "not known" if math.isnan(value) else "without end" if value > 0 else "minus without end"
-    size = abs(value)
+    size = abs(float(value))
     text = f"{value:,.0f}" if 1e4 <= size < 1e12 or (isinstance(value, int) and size < 1e12) else f"{value:.4g}"
     return text.replace("-", "\N{MINUS SIGN}")
 

@@ -44,7 +44,8 @@ def place(study: Study, query: Mapping[str, str]) -> Place:
         InvalidInput: a value is none of its axis.
     """
     domain, contexts = study.policy.domain, study.policy.context
-    context, context_fields = None, []
+    context: Array | None = None
+    context_fields: list[dict[str, Any]] = []
     if contexts is not None:
         trials = study.trials
         last = trials[-1].context if len(trials) else None
@@ -66,7 +67,7 @@ def _best_point(study: Study, context: Array | None) -> Array | None:
 def _middle(domain: Domain) -> Array:
     """A point to begin with: the middle of each range, the first option, the first arm."""
     if isinstance(domain, Arms):
-        return domain.points[0]
+        return np.asarray(domain.points[0], dtype=np.float64)
     if isinstance(domain, Box):
         return np.asarray((domain.lower + domain.upper) / 2.0)
     values: dict[str, Any] = {}
@@ -102,7 +103,9 @@ def _of_space(
     space: Space, listed: list[Axis], base: Array, query: Mapping[str, str], kind: Kind
 ) -> tuple[Array, list[dict[str, Any]]]:
     """Parents come first, so that it is known which of the others count."""
-    there, values, fields = space.decode(base), {}, {}
+    there = space.decode(base)
+    values: dict[str, Any] = {}
+    fields: dict[str, Axis] = {}
     for name, parameter in space.parameters.items():
         if space.conditions is None or space.conditions.is_active(name, values):
             values[name] = there.get(name, _middle_value(parameter))
@@ -161,7 +164,7 @@ def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]
 
 def _listed(domain: Arms, axis: Axis, present: Array, at: float) -> list[dict[str, Any]]:
     named = domain.space is not None
-    values = [axis.parameter.decode(np.array([each])) if named else each for each in present.tolist()]
+    values: list[Any] = [axis.parameter.decode(np.array([each])) if named else each for each in present.tolist()]
     return [
         {"value": _plain(value), "text": short(value), "chosen": each == at}
         for value, each in zip(values, present.tolist(), strict=True)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....checks import Array
+from ....checks import Array, IndexArray
 from ....errors import TrialError
 from ....policy.policy import Policy
 from ....record import Trial
@@ -132,13 +132,13 @@ def _best_by_context(study: Study, answered: Sequence[Trial], name: str) -> Riva
     return Rival(name, np.array(means)[standing], np.array(stds)[standing])
 
 
-def _standing(study: Study, answered: Sequence[Trial], most: int) -> tuple[list[int], Array]:
+def _standing(study: Study, answered: Sequence[Trial], most: int) -> tuple[list[int], IndexArray]:
     """Trials whose contexts stand for the others, and which of them stands for each."""
     per_context = float(len(answered)) ** 2 * MOST_CANDIDATES
     affordable = max(4, int(WORK / max(per_context, 1.0))) if dear(study) else most
     places = spread_evenly(len(answered), min(most, affordable))
     borders = (places[1:] + places[:-1]) / 2.0
-    return places.tolist(), np.searchsorted(borders, np.arange(len(answered)))
+    return places.tolist(), np.searchsorted(borders, np.arange(len(answered))).astype(np.intp)
 
 
 def _averaged(study: Study, choice: Trial, answered: Sequence[Trial], name: str) -> Rival | None:

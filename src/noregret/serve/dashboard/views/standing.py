@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ....errors import TrialError
@@ -11,6 +11,7 @@ from ....operate.words import where
 from ....policy.policy import Policy
 from ....record import Record, Trial
 from ....study.study import Study
+from ....trial import TrialState
 from .pictures import many, short
 from .progress import told_word
 
@@ -48,7 +49,9 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _state(trials: Sequence[Trial], states: Counter[str], last: float | None, now: float) -> tuple[str, str]:
+def _state(
+    trials: Sequence[Trial], states: Mapping[TrialState, int], last: float | None, now: float
+) -> tuple[str, str]:
     """One of "empty", "failing", "waiting", "quiet" and "running", and what is meant."""
     if not trials or last is None:
         return "empty", "nothing has been asked yet"
