@@ -123,6 +123,7 @@ class Gate:
                 answer.began = lambda: clock.reschedule(None)
                 await self._app(scope, bodies.given(body, receive), answer)
         except TimeoutError:
+            answer.began = None
             if not answer.started:
                 raise Problem(
                     503, "slow",

@@ -1,0 +1,225 @@
+"""The commands of the service: `noregret serve`, and the tokens of those who may call it."""
+
+from __future__ import annotations
+
+import re
+import signal
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ..errors import InvalidInput, MissingExtra
+from .commands import json_option, say, url_of
+from .refusals import in_sentences
+
+if TYPE_CHECKING:
+    from ..serve.tokens import Token, Tokens
+    from ..storage import SqlStorage
+
+DEFAULT = "sqlite:///noregret.db"
+HOST, PORT = "127.0.0.1", 8000
+UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)([smhd])")
+
+storage_option = click.option(
+    "--storage", default=DEFAULT, show_default=True, envvar="NOREGRET_STORAGE", metavar="URL",
+    help="Of the studies; made where there is none. Without it NOREGRET_STORAGE, which `ps` does not show.",
+)  # fmt: skip
+
+
+def _lifetime(text: str) -> float | None:
+    """Seconds; None for ever."""
+    if text == "never":
+        return None
+    found = DURATION.fullmatch(text)
+    if found is None or not float(found[1]):
+        raise InvalidInput(f"`--expires` is {text[:60]!r}: write a number with s, m, h or d, such as 90d, or never.")
+    return float(found[1]) * UNITS[found[2]]
+
+
+def _storage(url: str, *, make: bool) -> SqlStorage:
+    from ..storage import SqlStorage
+
+    place = SqlStorage(url_of(url), make=make)
+    click.get_current_context().call_on_close(place.close)
+    return place
+
+
+def _tokens(url: str, *, make: bool) -> Tokens:
+    try:
+        from ..serve.tokens import Tokens
+    except ImportError as error:
+        raise _lacking(error) from error
+    return Tokens(_storage(url, make=make))
+
+
+def _lacking(error: ImportError) -> MissingExtra:
+    return MissingExtra(f"The service needs packages that are not here ({error}): pip install 'noregret[serve]'.")
+
+
+@click.command(short_help="Serve decisions over HTTP, and a dashboard.")
+@storage_option
+@click.option("--host", default=HOST, show_default=True, help="Address to listen at; any other needs a token.")
+@click.option("--port", type=click.IntRange(0, 65_535), default=PORT, show_default=True, help="0: any that is free.")
+@click.option(
+    "--workers", type=click.IntRange(1, 64), default=1, show_default=True, help="Processes; more than 1 on PostgreSQL."
+)
+@click.option(
+    "--public-host",
+    "public",
+    multiple=True,
+    metavar="NAME",
+    help="Another name it is called by, as by a proxy.",
+)
+@click.option("--proxy", metavar="ADDRESS", help="Of a reverse proxy that is believed in X-Forwarded-For and -Proto.")
+@click.option("--log", is_flag=True, help="A line for each request.")
+@json_option
+@in_sentences
+def serve(
+    storage: str, host: str, port: int, workers: int, public: Sequence[str], proxy: str | None, *, log: bool,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Serve the studies of a storage over HTTP: the API under /v1, and the dashboard.
+
+    On this machine alone it works at once. To be reached from others (--host) there must be a token first, which
+    `noregret token new` makes. Ctrl-C and SIGTERM stop it, after what is being answered.
+    """
+    try:
+        from ..serve import origins, running
+        from ..serve.settings import Settings
+        from ..serve.tokens import Tokens
+    except ImportError as error:
+        raise _lacking(error) from error
+    url = url_of(storage)
+    if workers > 1 and url.startswith("sqlite:"):
+        raise InvalidInput("Several processes share a PostgreSQL database; with an SQLite file leave out --workers.")
+    place = _storage(storage, make=True)
+    tokens = Tokens(place)
+    tokens.refresh()
+    if not origins.is_loopback(host) and not _opens(tokens):
+        raise InvalidInput(
+            f"Other machines reach {host}, so that every caller needs a token, and {place.url} has none that is valid: "
+            f"make one with `noregret token new --storage URL`, or leave out --host to serve this machine alone."
+        )
+    service = running.Service(place.place, host, Settings(public_hosts=tuple(public)))
+    with running.listening(host, port) as listener:
+        _announce(place.url, host, listener.getsockname()[1], open_=not tokens.any(), as_json=as_json)
+        place.close()
+        signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when it has stopped
+        with suppress(KeyboardInterrupt):  # likewise; it has stopped
+            running.run(service, listener, workers=workers, proxies=proxy, log=log)
+    if not as_json:
+        say("Stopped.")
+
+
+def _opens(tokens: Tokens) -> bool:
+    import time
+
+    return any(token.valid(time.time()) for token in tokens.list())
+
+
+def _announce(url: str, host: str, port: int, *, open_: bool, as_json: bool) -> None:
+    """Where it is; said when connections are taken."""
+    from .words import as_json as document
+    from .words import facts
+
+    at = "127.0.0.1" if host in ("0.0.0.0", "::") else host
+    base = f"http://[{at}]:{port}" if ":" in at else f"http://{at}:{port}"
+    if as_json:
+        click.echo(document({"url": f"{base}/v1", "dashboard": f"{base}/", "storage": url, "open": open_}))
+        return
+    say(facts([("studies of", url), ("API", f"{base}/v1"), ("dashboard", f"{base}/")]))
+    if open_:
+        say("Nobody needs a token: whoever uses this machine may do everything, until `noregret token new` makes one.")
+
+
+@click.group(short_help="The tokens of those who may call the service.")
+def token() -> None:
+    """Make, list and revoke the tokens with which `noregret serve` is called."""
+
+
+@token.command("new", short_help="Make a token, and show it once.")
+@storage_option
+@click.option(
+    "--role", type=click.Choice(["reader", "decider", "admin"]), default="decider", show_default=True,
+    help="reader looks; decider asks and tells too; admin makes and removes studies too.",
+)  # fmt: skip
+@click.option("--tenant", default="default", show_default=True, help="Whose studies exist for it.")
+@click.option("--about", default="", help="What it is for, in words.")
+@click.option("--expires", default="365d", show_default=True, metavar="TIME", help="From now: 90d, 12h, 30m; or never.")
+@json_option
+@in_sentences
+def new(storage: str, role: str, tenant: str, about: str, expires: str, *, as_json: bool) -> None:
+    """Make a token. It is shown now and never again: only its hash is kept.
+
+    From the first one on nobody is let in without, not even on this machine.
+    """
+    from .words import as_json as document
+    from .words import moment
+
+    secret, made = _tokens(storage, make=True).made(role, tenant, about=about, expires=_lifetime(expires))
+    if as_json:
+        click.echo(document({"token": secret} | _described(made)))
+        return
+    click.echo(secret)
+    until = "never expires" if made.expires_at is None else f"expires {moment(made.expires_at)} UTC"
+    click.echo(f"Token {made.id}: {made.role} of {made.tenant!r}, {until}. It is not shown again.", err=True)
+
+
+@token.command("list", short_help="List the tokens, without what opens.")
+@storage_option
+@json_option
+@in_sentences
+def list_(storage: str, *, as_json: bool) -> None:
+    """List all tokens there ever were, oldest first."""
+    from .words import as_json as document
+    from .words import moment, table
+
+    found = _tokens(storage, make=False).list()
+    if as_json:
+        click.echo(document([_described(each) for each in found]))
+    elif found:
+        rows = [
+            [
+                each.id, each.role, each.tenant, each.about, _state(each), moment(each.created_at),
+                moment(each.expires_at), moment(each.revoked_at),
+            ]
+            for each in found
+        ]  # fmt: skip
+        say(table(rows, ["token", "role", "tenant", "about", "state", "made (UTC)", "expires (UTC)", "revoked (UTC)"]))
+    else:
+        say("There are no tokens.")
+
+
+@token.command("revoke", short_help="Let a token open nothing any more.")
+@click.argument("token")
+@storage_option
+@json_option
+@in_sentences
+def revoke(token: str, storage: str, *, as_json: bool) -> None:
+    """Let TOKEN, an id as `list` shows it, open nothing any more; who has logged in with it is logged out.
+
+    Servers that run notice within a second. Again is harmless.
+    """
+    from .words import as_json as document
+
+    revoked = _tokens(storage, make=False).revoke(token)
+    if as_json:
+        click.echo(document(_described(revoked)))
+    else:
+        say(f"Token {revoked.id} opens nothing any more.")
+
+
+def _described(token: Token) -> dict[str, Any]:
+    return asdict(token) | {"state": _state(token)}
+
+
+def _state(token: Token) -> str:
+    import time
+
+    if token.revoked_at is not None:
+        return "revoked"
+    return "valid" if token.valid(time.time()) else "expired"

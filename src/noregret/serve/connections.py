@@ -1,0 +1,89 @@
+"""Connections on which nothing comes: they must not use up the place for others.
+
+uvicorn waits for the headers of a request for ever, and, when it closes a connection, for the other side to take what
+is still to be sent. Here whoever is too slow is cut off, and where there are too many connections the one that has
+been silent for longest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import weakref
+from typing import Any
+
+from uvicorn.config import Config
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.server import ServerState
+
+PARTS = 5  # of the time that is given, after each of which one looks
+
+
+def watched(
+    config: Config, server_state: ServerState, app_state: dict[str, Any],
+    _loop: asyncio.AbstractEventLoop | None = None, *, seconds: float, most: int,
+) -> H11Protocol:  # fmt: skip
+    """A connection as uvicorn makes them (its `http` may be any callable), with somebody who looks after it.
+
+    Args:
+        config: of the server.
+        server_state: likewise; has its connections.
+        app_state: likewise.
+        _loop: likewise.
+        seconds: in which the headers of a request must have come, and the rest of a closed connection be taken.
+        most: connections at once.
+    """
+    watch = _WATCHES.get(server_state)
+    if watch is None:
+        watch = _WATCHES[server_state] = _Watch(server_state, seconds, most)
+    watch.begin()
+    return H11Protocol(config, server_state, app_state, _loop)
+
+
+class _Watch:
+    """Over the connections of one server."""
+
+    def __init__(self, state: ServerState, seconds: float, most: int) -> None:
+        self._connections: set[Any] = state.connections
+        self._seconds, self._most = seconds, most
+        self._silent: dict[Any, tuple[Any, float]] = {}  # of connections: the last request, and since when
+        self._task: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Look from now on, for as long as there are any; at once when the one that comes now is there."""
+        loop = asyncio.get_running_loop()
+        if self._task is None or self._task.done():
+            self._task = loop.create_task(self._look())
+        loop.call_soon(loop.call_soon, self._make_room)
+
+    def _make_room(self) -> None:
+        """Cut off who has been silent for longest, as many as are too many."""
+        if len(self._connections) <= self._most:
+            return
+        self._note()
+        there = [each for each in self._connections if not each.transport.is_closing()]
+        silent = sorted((each for each in there if each in self._silent), key=lambda each: self._silent[each][1])
+        for each in silent[: max(0, len(there) - self._most)]:
+            each.transport.abort()
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(self._seconds / PARTS)
+            if not self._connections:
+                return
+            self._note()
+            late = time.monotonic() - self._seconds
+            for connection in [each for each, (_, since) in self._silent.items() if since < late]:
+                connection.transport.abort()
+
+    def _note(self) -> None:
+        """Who is silent, and since when: a request that is being answered makes a connection anything but that."""
+        now, before = time.monotonic(), self._silent
+        self._silent = {}
+        for each in self._connections:
+            if each.cycle is None or each.cycle.response_complete or each.transport.is_closing():
+                known = before.get(each)
+                self._silent[each] = known if known and known[0] is each.cycle else (each.cycle, now)
+
+
+_WATCHES: weakref.WeakKeyDictionary[ServerState, _Watch] = weakref.WeakKeyDictionary()

@@ -1,0 +1,94 @@
+"""A server process: an application behind its gate, at an address."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.supervisors import Multiprocess
+
+from ..checks import shown
+from ..errors import InvalidInput
+from ..storage import SqlStorage
+from .app import create_app
+from .connections import watched
+from .gate import Gate
+from .origins import bound_to, is_loopback
+from .settings import Settings
+from .tokens import Tokens
+
+BACKLOG = 512  # connections that wait to be taken
+LEAVING_SECONDS = 5  # for requests that are being answered when the server is told to stop
+STYLE = "/static/app.css"
+
+
+@dataclass(frozen=True)
+class Service:
+    """What each process serves; it can be sent to another one.
+
+    Args:
+        storage: URL.
+        host: address that it is bound to.
+        settings: of each process.
+    """
+
+    storage: str
+    host: str
+    settings: Settings = field(default_factory=Settings)
+
+    def __call__(self) -> ASGIApp:
+        """The application, behind the gate."""
+        storage = SqlStorage(self.storage)
+        return Gate(
+            create_app(storage, self.settings), Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
+            local=is_loopback(self.host), limits=self.settings.limits, style=STYLE,
+        )  # fmt: skip
+
+
+def listening(host: str, port: int) -> socket.socket:
+    """A socket at this address, on which connections wait from now on; port 0 is any that is free.
+
+    Raises:
+        InvalidInput: there can be none.
+    """
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host.strip("[]"), port), family=family, backlog=BACKLOG)
+    except (OSError, OverflowError, UnicodeError) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise InvalidInput(
+            f"The service cannot listen at {shown(host)}, port {port}: {why}. Another program may have that port, or "
+            "the address is none of this machine: choose others with --port and --host."
+        ) from error
+
+
+def run(
+    service: Service, listener: socket.socket, *, workers: int = 1, proxies: str | None = None, log: bool = False
+) -> None:
+    """Serve until told to stop (SIGINT or SIGTERM), and then answer what is being answered.
+
+    Args:
+        service: what to serve.
+        listener: where.
+        workers: processes.
+        proxies: addresses, with commas, of reverse proxies that are believed who called them and how.
+        log: whether each request gets a line.
+    """
+    limits = service.settings.limits
+    http: Callable[..., Any] = partial(watched, seconds=limits.header_seconds, most=limits.connections)
+    config = uvicorn.Config(
+        service, factory=True, http=http, ws="none", workers=workers, h11_max_incomplete_event_size=limits.header_bytes,  # type: ignore[arg-type]  # any callable that makes a protocol will do
+        limit_concurrency=2 * limits.connections,  # of which some may be closing
+        timeout_graceful_shutdown=LEAVING_SECONDS, server_header=False,
+        proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,
+        log_level="info" if log else "error", use_colors=False,
+    )  # fmt: skip
+    if workers > 1:
+        Multiprocess(config, sockets=[listener]).run()
+    else:
+        uvicorn.Server(config).run(sockets=[listener])

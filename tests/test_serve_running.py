@@ -1,0 +1,172 @@
+"""`noregret serve` as users start it: who may reach it, what it does with what is no request, and how it ends."""
+
+import contextlib
+import json
+import signal
+import socket
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from noregret.cli import main
+from noregret.serve import connections
+
+from .serving import Served
+
+STUDY = {"space": {"price": {"type": "float", "low": 0.0, "high": 1.0}}, "grid": 12}
+
+
+def run(*args, code=0):
+    result = CliRunner().invoke(main, list(args))
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_one_command_serves_this_machine_and_sigterm_ends_it(folder):
+    with Served(folder) as served:
+        assert served.said["open"] is True
+        assert served.ask("GET", "/healthz")[0] == 200
+        assert served.ask("PUT", "/v1/studies/a", STUDY)[0] == 201
+        assert served.ask("POST", "/v1/studies/a/decisions", {})[0] == 201
+        assert served.ask("GET", "/v1/studies", host="evil.example")[0] == 421
+        assert served.ask("GET", "/v1/studies", Origin="http://evil.example")[0] == 403
+        assert served.ask("DELETE", "/v1/studies/a", Origin="http://evil.example")[0] == 403
+        answered, headers, _ = served.ask("GET", "/v1/studies")
+        assert (answered, headers["x-frame-options"], "server" in headers) == (200, "deny", False)
+        made = run("token", "new", "--role", "reader").stdout.strip()  # while it runs
+        time.sleep(1.2)
+        assert served.ask("GET", "/v1/studies")[0] == 401
+        assert served.ask("GET", "/v1/studies", token=made)[0] == 200
+        assert served.ask("POST", "/v1/studies/a/decisions", {}, token=made)[0] == 403
+        assert served.stop() == (0, "")
+    assert (folder / "noregret.db").exists()
+
+
+def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
+    script = (
+        "import sys; from noregret.serve import running; from noregret.serve.settings import Settings\n"
+        "from noregret.serve.limits import Limits\n"
+        "limits = Limits(header_seconds=1.0, body_seconds=1.0, connections=8)\n"
+        "service = running.Service('sqlite:///a.db', '127.0.0.1', Settings(limits=limits))\n"
+        "listener = running.listening('127.0.0.1', 0)\n"
+        'print(\'{"dashboard": "x:%d/"\\n}\' % listener.getsockname()[1], flush=True)\n'
+        "running.run(service, listener)\n"
+    )
+    with Served(folder, command=[sys.executable, "-c", script]) as served:
+        served.wait()
+        for data in (b"\0\1\2\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"A" * 50_000, b"\x16\x03\x01" * 99):
+            assert served.send(data).startswith((b"HTTP/1.1 400", b"HTTP/1.1 4"))
+        address = ("127.0.0.1", served.port)
+        silent = [socket.create_connection(address, timeout=20) for _ in range(3)]
+        silent[1].sendall(b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+        silent[2].sendall(b"POST /v1/studies HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 10\r\n\r\n{")
+        assert [served.rest(each)[:12] for each in silent] == [b"", b"", b"HTTP/1.1 408"]
+        crowd = []
+        for _ in range(40):  # more than there is room for: whoever has been silent longest goes
+            with contextlib.suppress(OSError):
+                crowd.append(socket.create_connection(address, timeout=20))
+        assert served.ask("GET", "/healthz")[0] == 200
+        for each in [*silent, *crowd]:
+            each.close()
+
+
+def test_what_others_can_reach_needs_a_token_first(folder):
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+        said = run("serve", "--host", host, "--port", "0", code=1).stderr
+        assert "token new" in said
+        assert host in said
+    token = json.loads(run("token", "new", "--json", "--expires", "1h").stdout)
+    run("token", "revoke", token["id"])
+    assert "none that is valid" in run("serve", "--host", "0.0.0.0", code=1).stderr
+    token = run("token", "new").stdout.strip()
+    with Served(folder, "--host", "0.0.0.0", "--public-host", "shop.example") as served:
+        assert served.said["open"] is False
+        assert served.ask("GET", "/v1/studies")[0] == 401
+        assert served.ask("GET", "/v1/studies", host="shop.example", token=token)[0] == 200
+        assert served.ask("GET", "/v1/studies", host="192.0.2.1:80", token=token)[0] == 200
+        assert served.ask("GET", "/v1/studies", host="rebound.example", token=token)[0] == 421
+        assert served.stop(signal.SIGINT)[0] == 0
+
+
+def test_what_cannot_be_served(folder):
+    assert "leave out --workers" in run("serve", "--workers", "2", code=1).stderr
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        said = run("serve", "--port", str(taken.getsockname()[1]), code=1).stderr
+    assert "Another program may have that port" in said
+    run("serve", "--port", "70000", code=2)
+    assert "no folder" not in run("serve", "--storage", "sqlite:////nowhere/a.db", code=1).stderr
+    assert "only SQLite and PostgreSQL" in run("serve", "--storage", "mysql://a", code=1).stderr
+
+
+@pytest.mark.slow
+def test_several_processes_on_postgresql(folder, places):
+    place = places("postgresql")()
+    token = json.loads(run("token", "new", "--storage", place, "--role", "admin", "--json").stdout)
+    with Served(folder, "--storage", place, "--workers", "2") as served:
+        secret = token["token"]
+        served.wait()
+        assert served.ask("PUT", "/v1/studies/a", STUDY, token=secret)[0] == 201
+        for number in range(6):
+            status, _, said = served.ask("POST", "/v1/studies/a/decisions", {}, token=secret)
+            assert (status, json.loads(said)["decisions"][0]["number"]) == (201, number)
+        run("token", "revoke", "--storage", place, token["id"])
+        time.sleep(1.2)
+        assert {served.ask("GET", "/v1/studies", token=secret)[0] for _ in range(6)} == {401}
+        code, said = served.stop()
+        assert code == 0, said
+    assert "Traceback" not in said
+
+
+def test_the_password_of_the_storage_is_not_shown(folder):
+    said = run("serve", "--storage", "postgresql://u:hidden@127.0.0.1:1/x", code=4).output
+    assert "u:***@127.0.0.1" in said
+    assert "hidden" not in said
+
+
+def test_a_busy_connection_is_not_silent():
+    class Transport:
+        closing = aborted = False
+
+        def abort(self):
+            self.aborted = True
+
+        def is_closing(self):
+            return self.closing
+
+    class Connection:
+        def __init__(self, cycle):
+            self.cycle, self.transport = cycle, Transport()
+
+    class Cycle:
+        response_complete = True
+
+    class State:
+        connections = set()
+
+    watch = connections._Watch(State(), 10.0, 1)
+    idle, between = Connection(None), Connection(Cycle())
+    State.connections |= {idle, between}
+    watch._note()
+    first = dict(watch._silent)
+    between.cycle = Cycle()  # it has had another request since
+    watch._note()
+    assert watch._silent[idle] == first[idle]
+    assert watch._silent[between][1] > first[between][1]
+    between.cycle.response_complete = False
+    watch._note()
+    assert between not in watch._silent
+    between.transport.closing = True
+    watch._note()
+    assert between in watch._silent
+    between.transport.closing = False
+    watch._make_room()
+    assert idle.transport.aborted  # the oldest; one too many
+    assert not between.transport.aborted

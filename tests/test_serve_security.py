@@ -1,0 +1,561 @@
+"""The gate: who gets in, what anybody learns who does not, and what one caller can use up."""
+
+import asyncio
+import itertools
+import logging
+from contextlib import ExitStack
+
+import pytest
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
+from starlette.routing import Mount, Route
+
+import noregret as nr
+from noregret.serve import roles
+from noregret.serve.gate import Gate
+from noregret.serve.limits import Limits
+from noregret.serve.origins import Names, bound_to, is_loopback
+from noregret.serve.problems import HANDLERS, Problem, problem_of
+from noregret.serve.rates import Buckets, Crowd
+from noregret.serve.tokens import Tokens
+from noregret.storage import MemoryStorage, SqlStorage
+
+from .asgi import ask, spoken
+
+METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"]
+PATHS = ["/", "/studies/a", "/v1", "/v1/studies", "/v1/studies/a", "/v1/studies/a/decisions", "/metrics", "/nowhere"]
+SECRET = "nr_" + "A" * 43
+
+
+async def who(request):
+    caller = request.state.caller
+    return JSONResponse([caller.tenant, caller.role, len(await request.body())])
+
+
+async def fail(request):
+    raise {"storage": nr.StorageError, "invalid": nr.InvalidInput, "trial": nr.TrialError}.get(
+        request.path_params["how"], KeyError
+    )("`reward` is 'secret-inside'")
+
+
+async def slow(request):
+    await asyncio.sleep(60)
+
+
+async def stream(request):
+    async def parts():
+        for i in itertools.count():
+            yield f"data: {i}\n\n"
+            await asyncio.sleep(0.02)
+
+    return StreamingResponse(parts(), media_type="text/event-stream")
+
+
+def application():
+    everything = [Route("/{rest:path}", who, methods=METHODS)]
+    routes = [
+        Route("/healthz", lambda _: PlainTextResponse("well")),
+        Route("/fail/{how}", fail),
+        Route("/slow", slow),
+        Route("/stream", stream),
+        Mount("/", routes=everything),
+    ]
+    return Starlette(routes=routes, exception_handlers=HANDLERS)
+
+
+def gate(*, tokens=True, local=True, limits=None, names=None):
+    store = Tokens(MemoryStorage())
+    secrets = {role: store.new(role, "default") for role in ("reader", "decider", "admin")} if tokens else {}
+    return Gate(application(), store, local=local, limits=limits or Limits(), names=names), store, secrets
+
+
+def bearer(secret):
+    return [("Authorization", f"Bearer {secret}")]
+
+
+# -- who gets in --------------------------------------------------------------------------------------------------
+
+
+def test_without_any_token_this_machine_is_let_in_and_nobody_else():
+    app, _, _ = gate(tokens=False)
+    assert ask(app, "POST", "/v1/studies/a", body=b"12").json == ["default", "admin", 2]
+    assert ask(app, client=("10.0.0.7", 1)).status == 403
+    for header in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"):
+        heard = ask(app, headers=[(header, "10.0.0.7")])  # a proxy on this machine, which anybody may reach
+        assert (heard.status, heard.kind) == (403, "proxy")
+    app, _, _ = gate(tokens=False, local=False)
+    assert ask(app).status == 401
+    app, _, _ = gate(tokens=False, names=Names(frozenset({"shop.example"})))
+    assert ask(app, host="shop.example").status == 403
+    assert ask(app, host="localhost").status == 200
+
+
+def test_from_the_first_token_on_everybody_needs_one():
+    app, tokens, _ = gate(tokens=False)
+    secret = tokens.new("reader", "default")
+    assert ask(app, path="/v1/studies").status == 401
+    assert ask(app, path="/v1/studies", headers=bearer(secret)).json == ["default", "reader", 0]
+    tokens.revoke(tokens.list()[0].id)
+    assert ask(app, path="/v1/studies").status == 401
+    assert ask(app, path="/v1/studies", headers=bearer(secret)).status == 401
+
+
+def wrong_tokens():
+    clock = [1e9]
+    store = Tokens(MemoryStorage(), clock=lambda: clock[0])
+    expired, revoked = store.new("admin", "default", expires=1.0), store.new("admin", "default")
+    good = store.new("admin", "default")
+    store.revoke(next(each.id for each in store.list() if store.check(revoked).token == each.id))
+    clock[0] += 2.0
+    other = Tokens(MemoryStorage()).new("admin", "default")
+    return store, good, [
+        [], bearer(expired), bearer(revoked), bearer(other), bearer(SECRET), bearer(""), bearer(good[:-1]),
+        bearer(good + ", " + good), bearer(good) + bearer(good), [("Authorization", good)],
+        [("Authorization", "Bearer")],
+        [("Authorization", f"Basic {good}")], [("Authorization", f"Bearer {good} x")], bearer("é" * 43),
+        [("Cookie", f"noregret_session={good}")], [("X-Api-Key", good)], bearer("\x00" * 43), bearer("x" * 5000),
+    ]  # fmt: skip
+
+
+def test_without_a_valid_token_every_address_gives_the_same_answer():
+    store, good, wrong = wrong_tokens()
+    app = Gate(application(), store, local=True, limits=Limits(strangers_burst=1e9))
+    assert ask(app, headers=bearer(good)).status == 200
+    answers = {}
+    for headers, path, method in itertools.product(wrong, PATHS, METHODS):
+        heard = ask(app, method, path, headers=headers)
+        answers[heard.status, heard.body, tuple(sorted(heard.headers.items()))] = method, path
+    ((status, body, headers),) = answers
+    assert status == 401
+    assert dict(headers)["www-authenticate"] == 'Bearer realm="noregret"'
+    assert b"valid token" in body
+
+
+def test_a_browser_without_a_session_is_sent_to_the_form_from_any_page():
+    app, _, _ = gate()
+    for path in ("/", "/studies/there", "/studies/not-there", "/metrics"):
+        heard = ask(app, path=path, headers=[("Accept", "text/html,*/*")])
+        assert (heard.status, heard.body) == (303, b"")
+        assert heard.headers["location"].startswith("/login")
+    assert ask(app, path="/v1/studies", headers=[("Accept", "text/html")]).status == 401
+
+
+def test_a_token_in_the_address_opens_nothing():
+    app, _, secrets = gate()
+    for name in ("token", "access_token", "api_key"):
+        assert ask(app, path="/v1/studies", query=f"{name}={secrets['admin']}".encode()).status == 401
+
+
+def test_roles():
+    app, _, secrets = gate()
+    may = {
+        ("GET", "/v1/studies/a/best"): "reader", ("HEAD", "/v1/studies"): "reader",
+        ("POST", "/v1/studies/a/decisions"): "decider", ("PUT", "/v1/studies/a/decisions/x/reward"): "decider",
+        ("POST", "/v1/studies/a/decisions/x/failure"): "decider", ("POST", "/v1/studies/a/rewards"): "decider",
+        ("POST", "/v1/studies/a/observations"): "decider", ("PUT", "/v1/studies/a"): "admin",
+        ("DELETE", "/v1/studies/a"): "admin", ("POST", "/v1/studies"): "admin", ("POST", "/nowhere"): "admin",
+        ("PATCH", "/v1/studies/a"): "admin", ("POST", "/v1/studies/a/b/decisions"): "admin",
+        ("POST", "/v1/studies//decisions"): "admin", ("TRACE", "/"): "admin",
+    }  # fmt: skip
+    order = ["reader", "decider", "admin"]
+    for (method, path), least in may.items():
+        assert roles.needed(method, path) == least
+        for role in order:
+            heard = ask(app, method, path, headers=bearer(secrets[role]))
+            allowed = order.index(role) >= order.index(least)
+            assert heard.status == (200 if allowed else 403), (method, path, role)
+            if not allowed:
+                assert (heard.kind, least in heard.json["error"]["sentence"]) == ("role", True)
+
+
+def test_what_may_not_be_done_says_nothing_of_what_is_there():
+    app, _, secrets = gate()
+    answers = {
+        ask(app, "PUT", path, headers=bearer(secrets["reader"])).body for path in PATHS if "decisions" not in path
+    }
+    assert len(answers) == 1
+
+
+# -- pages of others ----------------------------------------------------------------------------------------------
+
+
+FOREIGN_HOSTS = [
+    "evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "", None, "127.0.0.1:x", "[::1", "a b",
+    "127.0.0.1@evil.example", "localhost:8000, localhost", "10.0.0.1", "0.0.0.0", "localhost.",
+]  # fmt: skip
+FOREIGN_ORIGINS = [
+    "http://evil.example", "null", "", "http://127.0.0.1:8001", "http://localhost:8000", "file://",
+    "http://127.0.0.1:8000.evil.example", "chrome-extension://127.0.0.1:8000",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("tokens", [False, True])
+def test_no_page_of_another_site_reaches_it_by_any_method(method, tokens):
+    app, _, secrets = gate(tokens=tokens)
+    known = bearer(secrets["admin"]) if tokens else []
+    for host in FOREIGN_HOSTS:
+        assert ask(app, method, host=host, headers=known).status == 421, host
+    assert ask(app, method, headers=[*known, ("Host", "localhost")]).status == 421  # two of them
+    for origin in FOREIGN_ORIGINS:
+        heard = ask(app, method, headers=[*known, ("Origin", origin)])
+        assert (heard.status, heard.kind) == (403, "origin"), origin
+    for site in ("cross-site", "same-site", "nonsense"):
+        assert ask(app, method, headers=[*known, ("Sec-Fetch-Site", site)]).status == 403
+    for good in (
+        [("Origin", "http://127.0.0.1:8000")],
+        [("Sec-Fetch-Site", "same-origin")],
+        [("Sec-Fetch-Site", "none")],
+    ):
+        assert ask(app, method, headers=[*known, *good]).status == 200
+    for host in ("localhost", "LOCALHOST:8000", "[::1]:8000", "127.0.0.1"):
+        assert ask(app, method, host=host, headers=known).status == 200
+
+
+def test_a_link_to_a_page_may_be_followed_but_nothing_may_be_embedded():
+    app, _, _ = gate(tokens=False)
+    visit = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "navigate"), ("Sec-Fetch-Dest", "document")]
+    assert ask(app, headers=visit).status == 200
+    assert ask(app, "POST", headers=visit).status == 403
+    assert ask(app, headers=[*visit[:2], ("Sec-Fetch-Dest", "iframe")]).status == 403
+
+
+def test_ports_that_browsers_leave_out():
+    app, _, _ = gate(tokens=False)
+    assert ask(app, host="localhost:80", headers=[("Origin", "http://localhost")]).status == 200
+    assert ask(app, host="localhost", headers=[("Origin", "http://localhost:80")]).status == 200
+    assert ask(app, host="localhost", headers=[("Origin", "https://localhost")]).status == 200  # TLS ends before us
+    assert ask(app, host="localhost", headers=[("Origin", "http://localhost:443")]).status == 403
+
+
+def test_names():
+    assert bound_to("0.0.0.0").has("192.168.1.5")
+    assert bound_to("::").has("[fe80::1]")
+    assert not bound_to("0.0.0.0").has("rebound.example")
+    assert bound_to("10.0.0.1", "Shop.Example").has("shop.example")
+    assert not bound_to("10.0.0.1").has("10.0.0.2")
+    assert [is_loopback(host) for host in ("127.0.0.1", "127.9.9.9", "::1", "[::1]", "localhost")] == [True] * 5
+    assert [is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "localhost.evil", "", "127.1")] == [False] * 6
+
+
+def test_there_is_no_cors_and_pages_may_load_nothing_from_elsewhere():
+    app, _, secrets = gate()
+    for path, known in itertools.product(["/", "/v1/studies", "/healthz", "/login"], [[], bearer(secrets["admin"])]):
+        for method in ("GET", "OPTIONS"):
+            heard = ask(app, method, path, headers=known)
+            assert not [name for name in heard.headers if name.startswith("access-control")]
+            assert heard.headers["content-security-policy"].startswith("default-src 'self';")
+            assert "frame-ancestors 'none'" in heard.headers["content-security-policy"]
+            assert heard.headers["x-content-type-options"] == "nosniff"
+            assert heard.headers["cache-control"] == "no-store"
+
+
+# -- the form -----------------------------------------------------------------------------------------------------
+
+FORM = [("Content-Type", "application/x-www-form-urlencoded"), ("Origin", "http://127.0.0.1:8000")]
+
+
+def logged_in(app, secret, **more):
+    heard = ask(app, "POST", "/login", headers=FORM, body=f"token={secret}".encode(), **more)
+    assert heard.status == 303, heard
+    return heard, [("Cookie", heard.cookies[0].partition(";")[0])]
+
+
+def test_a_token_is_traded_for_a_cookie_that_opens_pages_and_never_the_api():
+    app, _, secrets = gate()
+    form = ask(app, path="/login")
+    assert (form.status, form.headers["content-type"]) == (200, "text/html; charset=utf-8")
+    assert b'name="token"' in form.body
+    assert b"<script" not in form.body
+    heard, cookie = logged_in(app, secrets["reader"])
+    assert heard.headers["location"] == "/"
+    assert "; HttpOnly; SameSite=Strict" in heard.cookies[0]
+    assert "; Path=/;" in heard.cookies[0]
+    assert secrets["reader"] not in heard.cookies[0]
+    assert ask(app, path="/studies/a", headers=cookie).json == ["default", "reader", 0]
+    for path in ("/v1", "/v1/", "/v1/studies", "/v1/studies/a/best"):
+        assert ask(app, path=path, headers=cookie).status == 401
+    assert ask(app, path="/v1/studies", headers=cookie + bearer(secrets["reader"])).status == 200
+    assert ask(app, path="/studies/a", headers=cookie + bearer(SECRET)).status == 401  # the token counts
+
+
+def test_over_tls_the_cookie_is_for_tls_alone():
+    app, _, secrets = gate(names=Names(frozenset({"shop.example"})))
+    form = [FORM[0], ("Origin", "https://shop.example")]
+    heard = ask(app, "POST", "/login", headers=form, body=f"token={secrets['admin']}".encode(), host="shop.example")
+    assert heard.cookies[0].startswith("__Host-noregret_session=")
+    assert heard.cookies[0].endswith("; Secure")
+
+
+def test_no_page_of_others_logs_anybody_in_or_out_or_does_anything():
+    app, _, secrets = gate()
+    body = f"token={secrets['admin']}".encode()
+    for headers in (
+        FORM[:1],
+        [FORM[0], ("Origin", "http://evil.example")],
+        [FORM[0], ("Sec-Fetch-Site", "cross-site")],
+    ):
+        assert ask(app, "POST", "/login", headers=headers, body=body).status == 403
+    _, cookie = logged_in(app, secrets["admin"])
+    assert ask(app, "POST", "/anything", headers=cookie).status == 403
+    assert ask(app, "DELETE", "/studies/a", headers=[*cookie, ("Origin", "http://evil.example")]).status == 403
+    assert ask(app, "POST", "/anything", headers=cookie + FORM[1:]).status == 200
+    assert ask(app, "POST", "/logout", headers=cookie).status == 403
+    assert ask(app, path="/logout", headers=cookie).status == 405
+    assert ask(app, path="/", headers=cookie).status == 200
+
+
+def test_logging_out_ends_the_session_everywhere():
+    app, tokens, secrets = gate()
+    _, cookie = logged_in(app, secrets["reader"])
+    out = ask(app, "POST", "/logout", headers=cookie + FORM[1:])
+    assert (out.status, out.headers["location"]) == (303, "/login")
+    assert all("Max-Age=0" in each for each in out.cookies)
+    assert ask(app, path="/", headers=cookie).status == 401
+    assert ask(app, "POST", "/logout", headers=FORM[1:]).status == 303
+    _, cookie = logged_in(app, secrets["reader"])
+    tokens.revoke(next(each.id for each in tokens.list() if each.role == "reader"))
+    assert ask(app, path="/", headers=cookie).status == 401
+
+
+def test_what_is_no_form_or_no_token():
+    app, _, secrets = gate()
+    for body in (b"", b"token=", b"token=nr_x", b"token=" + SECRET.encode(), b"token=%00", b"other=1"):
+        heard = ask(app, "POST", "/login", headers=FORM, body=body)
+        assert heard.status == 401
+        assert (b'role="alert"' in heard.body, heard.cookies) == (True, [])
+    for body in (b"token=" + b"x" * 5000, b"\xff=1", b"&".join([b"a=1"] * 9)):
+        assert ask(app, "POST", "/login", headers=FORM, body=body).status in (400, 401, 415)
+    json = [("Content-Type", "application/json"), FORM[1]]
+    assert ask(app, "POST", "/login", headers=json, body=f'{{"token": "{secrets["admin"]}"}}'.encode()).status == 415
+
+
+@pytest.mark.parametrize(
+    ("wanted", "there"),
+    [
+        ("/studies/a?x=1", "/studies/a?x=1"), ("https://evil.example", "/"), ("//evil.example", "/"),
+        ("/\\evil.example", "/"), ("javascript:alert(1)", "/"), ("", "/"), ("/a\r\nSet-Cookie: x=1", "/"),
+        ("evil", "/"), ("/%5Cevil", "/%5Cevil"), ("///evil.example", "/"), ("http://[", "/"), ("/\tevil", "/"),
+    ],
+)  # fmt: skip
+def test_after_logging_in_one_is_sent_to_pages_of_ours_alone(wanted, there):
+    from urllib.parse import quote
+
+    app, _, secrets = gate()
+    heard, _ = logged_in(app, secrets["reader"], query=f"next={quote(wanted, safe='')}".encode())
+    assert heard.headers["location"] == there
+    assert len(heard.cookies) == 1
+    form = ask(app, path="/login", query=b'next="><script>alert(1)</script>')
+    assert b"<script" not in form.body
+
+
+def test_where_nobody_needs_a_token_there_is_nothing_to_log_in_to():
+    app, _, _ = gate(tokens=False)
+    assert (ask(app, path="/login").headers["location"]) == "/"
+
+
+# -- how much -----------------------------------------------------------------------------------------------------
+
+
+def test_bodies_have_a_size_announced_or_not():
+    app, _, secrets = gate(limits=Limits(body_bytes=100))
+    known = bearer(secrets["admin"])
+    assert ask(app, "POST", "/v1/x", headers=known, body=b"x" * 100).json[2] == 100
+    assert ask(app, "POST", "/v1/x", headers=known, chunks=[b"x" * 50, b"x" * 50]).json[2] == 100
+    assert ask(app, "POST", "/v1/x", headers=known, body=b"x" * 101).status == 413
+    heard = ask(app, "POST", "/v1/x", headers=known, chunks=itertools.repeat(b"x" * 10))
+    assert (heard.status, heard.headers["connection"]) == (413, "close")
+    for length in ("-1", "1e9", "0x10", "9" * 30, "1, 1", "\xb2"):
+        assert ask(app, "POST", "/v1/x", headers=[*known, ("Content-Length", length)]).status in (400, 413)
+
+
+def test_a_body_of_a_stranger_is_not_waited_for():
+    app, _, _ = gate(limits=Limits(body_seconds=0.2))
+    heard = ask(app, "POST", "/v1/x", chunks=itertools.repeat(b"x"), pause=0.1)
+    assert (heard.status, heard.headers["connection"]) == (401, "close")
+    heard = ask(app, "POST", "/v1/x", headers=[("Content-Length", "9")], chunks=itertools.repeat(b"x"), pause=0.1)
+    assert (heard.status, heard.headers["connection"]) == (401, "close")
+    heard = ask(app, "POST", "/v1/x", body=b"small")
+    assert (heard.status, "connection" in heard.headers) == (401, False)
+
+
+def test_who_is_too_slow_is_told():
+    app, _, secrets = gate(limits=Limits(body_seconds=0.1, request_seconds=0.1))
+    heard = ask(app, "POST", "/v1/x", headers=bearer(secrets["admin"]), chunks=itertools.repeat(b"x"), pause=0.03)
+    assert (heard.status, heard.kind) == (408, "slow")
+    heard = ask(app, path="/slow", headers=bearer(secrets["admin"]))
+    assert (heard.status, heard.kind) == (503, "slow")
+
+
+def test_too_many_headers():
+    app, _, secrets = gate(limits=Limits(header_count=5, header_bytes=300))
+    known = bearer(secrets["admin"])
+    assert ask(app, headers=[*known, *[(f"x{i}", "1") for i in range(5)]]).status == 431
+    assert ask(app, headers=[*known, ("x", "y" * 300)]).status == 431
+    assert ask(app, headers=known).status == 200
+
+
+def test_one_caller_cannot_use_up_what_is_there_for_others():
+    app, _, secrets = gate(limits=Limits(per_second=1e-3, burst=3, strangers_per_second=1e-3, strangers_burst=2))
+
+    async def one_after_another():
+        known, other = bearer(secrets["reader"]), bearer(secrets["admin"])
+        assert [(await spoken(app, headers=known)).status for _ in range(4)] == [200, 200, 200, 429]
+        assert (await spoken(app, headers=other)).status == 200
+        statuses = [(await spoken(app, headers=bearer(SECRET))).status for _ in range(3)]
+        assert statuses == [401, 401, 429]
+        heard = await spoken(app, headers=bearer(SECRET))
+        assert int(heard.headers["retry-after"]) > 0
+        assert (await spoken(app, headers=other)).status == 200  # from the same address
+        assert (await spoken(app, headers=bearer(SECRET), client=("10.0.0.9", 1))).status == 401
+
+    asyncio.run(one_after_another())
+
+
+def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
+    from noregret.serve import rates
+
+    monkeypatch.setattr(rates, "MOST_CALLERS", 10)
+    now = [0.0]
+    buckets = Buckets(2.0, 2.0, clock=lambda: now[0])
+    buckets.take("a")
+    buckets.take("a")
+    with pytest.raises(Problem, match="Too many"):
+        buckets.take("a")
+    now[0] += 0.5
+    buckets.take("a")
+    for i in range(100):
+        buckets.take(f"stranger {i}")
+    assert len(buckets._left) == 10
+
+
+def test_how_many_at_once():
+    crowd = Crowd(2)
+    with ExitStack() as during:
+        for caller in "aab":
+            during.enter_context(crowd.one_more(caller))
+        with pytest.raises(Problem, match="answered already"):
+            during.enter_context(crowd.one_more("a"))
+    assert crowd._now == {}
+
+
+def test_addresses_that_are_none():
+    app, _, secrets = gate()
+    for path in (
+        "/../etc/passwd",
+        "/v1/studies/../../x",
+        "*",
+        "http://evil.example/",
+        "/a\0b",
+        "/a\nb",
+        "/a\\b",
+        "",
+        "/\x7f",
+    ):
+        heard = ask(app, path=path, headers=bearer(secrets["admin"]))
+        assert (heard.status, heard.kind) == (400, "malformed"), path
+        assert ask(app, path=path).status == 401
+
+
+def test_a_stream_ends_when_the_token_does(monkeypatch):
+    monkeypatch.setattr("noregret.serve.tokens.FRESH", 0.05)
+    app, tokens, secrets = gate()
+
+    async def listening():
+        request = asyncio.create_task(spoken(app, path="/stream", headers=bearer(secrets["reader"])))
+        await asyncio.sleep(0.2)
+        assert not request.done()
+        other = next(each.id for each in tokens.list() if each.role == "reader")
+        tokens.revoke(other)
+        return await asyncio.wait_for(request, 10)
+
+    heard = asyncio.run(listening())
+    assert heard.body.startswith(b"data: 0\n\n")
+
+
+def test_who_does_not_take_an_answer_is_not_waited_for():
+    app, _, secrets = gate(limits=Limits(send_seconds=0.05))
+
+    async def deaf(message):
+        await asyncio.sleep(60)
+
+    async def talk():
+        scope = {
+            "type": "http", "method": "GET", "path": "/", "query_string": b"", "client": ("127.0.0.1", 1), "state": {},
+            "headers": [(b"host", b"localhost"), (b"authorization", f"Bearer {secrets['admin']}".encode())],
+            "http_version": "1.1", "root_path": "", "scheme": "http",
+        }  # fmt: skip
+        await asyncio.wait_for(app(scope, asyncio.Event().wait, deaf), 20)
+
+    asyncio.run(talk())
+
+
+# -- what is told of errors ---------------------------------------------------------------------------------------
+
+
+def test_nothing_of_the_inside_is_told(caplog):
+    app, _, _ = gate(tokens=False)
+    for how, status in (("storage", 503), ("anything", 500)):
+        with caplog.at_level(logging.ERROR):
+            heard = ask(app, path=f"/fail/{how}")
+        assert heard.status == status
+        assert b"secret" not in heard.body
+        assert b"Traceback" not in heard.body
+        records = [each for each in caplog.records if each.name == "noregret.serve"]
+        assert len(records) == 1
+        assert records[0].args[0] in heard.json["error"]["sentence"]  # by the id it is found in the log
+        assert "secret-inside" in str(records[0].exc_info[1])
+        caplog.clear()
+    heard = ask(app, path="/fail/invalid")
+    assert (heard.status, heard.kind, heard.json["error"]["field"]) == (422, "invalid", "reward")
+    assert ask(app, path="/fail/trial").status == 409
+
+
+def test_errors_of_bodies_name_what_is_wrong():
+    import msgspec
+
+    class Body(msgspec.Struct):
+        reward: float
+
+    def told(text, kind=Body):
+        try:
+            msgspec.json.decode(text, type=kind)
+        except (msgspec.DecodeError, RecursionError) as error:
+            return problem_of(error)
+
+    assert (told(b'{"reward": "x"}').status, told(b'{"reward": "x"}').field) == (422, "reward")
+    assert (told(b"{}").status, told(b"{}").field) == (422, None)
+    for text in (b"{", b'{"reward": NaN}', b"\xff", b""):
+        assert (told(text).status, told(text).kind) == (400, "malformed")
+    assert told(b"[" * 100_000 + b"]" * 100_000, list).status == 400
+
+
+def test_texts_can_be_hidden():
+    error = nr.InvalidInput("`name` 't/a' in sqlite:////home/a.db is taken.")
+    assert problem_of(error, hide=[("sqlite:////home/a.db", "the storage"), ("t/", "")]).sentence == (
+        "`name` 'a' in the storage is taken."
+    )
+
+
+def test_a_storage_that_is_gone_lets_nobody_in(tmp_path):
+    place = tmp_path / "a.db"
+    store = Tokens(SqlStorage(f"sqlite:///{place}"))
+    secret = store.new("admin", "default")
+    app = Gate(application(), store, local=True)
+    assert ask(app, headers=bearer(secret)).status == 200
+    place.unlink()
+    store._read_at = -1e9  # a while later
+    answers = {ask(app, path=path, headers=headers).status for path in PATHS for headers in ([], bearer(secret))}
+    assert answers == {503}
+    assert ask(app, path="/healthz").status == 200
+
+
+def test_the_gate_covers_everything_that_is_not_its_own():
+    """A route that is added to the application is closed until somebody says otherwise here."""
+    app, _, _ = gate()
+    closed = [
+        path for path in ("/new", "/static", "/staticx/a", "/login/x", "/healthz/x", "/readyzz") if ask(app, path=path)
+    ]
+    assert [ask(app, path=path).status for path in closed] == [401] * len(closed)
+    assert ask(app, "POST", "/static/app.css").status == 401
+    assert ask(app, "POST", "/healthz").status == 401
