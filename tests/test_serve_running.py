@@ -149,11 +149,13 @@ def test_a_busy_connection_is_not_silent():
         response_complete = True
 
     class State:
-        connections = set()
+        def __init__(self):
+            self.connections = set()
 
-    watch = connections._Watch(State(), 10.0, 1)
+    state = State()
+    watch = connections._Watch(state, 10.0, 1)
     idle, between = Connection(None), Connection(Cycle())
-    State.connections |= {idle, between}
+    state.connections |= {idle, between}
     watch._note()
     first = dict(watch._silent)
     between.cycle = Cycle()  # it has had another request since

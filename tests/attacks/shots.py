@@ -349,8 +349,8 @@ def tenants(rng, target):
     return Shot("tenants", request(method, path, target.host, [bearer(target.admin)], body), may)
 
 
-def _near(rng, id):
-    raw = bytearray(base64.urlsafe_b64decode(id))
+def _near(rng, decision):
+    raw = bytearray(base64.urlsafe_b64decode(decision))
     raw[rng.randrange(len(raw))] ^= 1 << rng.randrange(8)
     return base64.urlsafe_b64encode(bytes(raw)).decode()
 
