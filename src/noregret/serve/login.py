@@ -22,7 +22,9 @@ PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
 <title>noregret: log in</title>
+<link rel="icon" href="/static/favicon.svg" type="image/svg+xml">
 {style}
 </head>
 <body>

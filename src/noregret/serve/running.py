@@ -17,6 +17,7 @@ from ..errors import InvalidInput
 from ..storage import SqlStorage
 from .app import create_app
 from .connections import watched
+from .dashboard import ROUTES
 from .gate import Gate
 from .origins import bound_to, is_loopback
 from .settings import Settings
@@ -24,7 +25,7 @@ from .tokens import Tokens
 
 BACKLOG = 512  # connections that wait to be taken
 LEAVING_SECONDS = 5  # for requests that are being answered when the server is told to stop
-STYLE = "/static/app.css"
+STYLE = "/static/dashboard.css"
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Service:
         """The application, behind the gate."""
         storage = SqlStorage(self.storage)
         return Gate(
-            create_app(storage, self.settings), Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
+            create_app(storage, self.settings, routes=ROUTES), Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
             local=is_loopback(self.host), limits=self.settings.limits, style=STYLE,
         )  # fmt: skip
 

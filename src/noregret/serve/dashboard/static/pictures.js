@@ -62,7 +62,7 @@
     picture.bands.forEach(function (band) { add("band", band.name || picture.layers[band.layer].series[band.low].name, color(band.color)); });
     if (picture.marks.length) add("mark", "started anew", color("third"));
     if (picture.zero) add("rule", picture.zero, color("dim"));
-    if (picture.here !== null && picture.here !== undefined) add("mark", "the point chosen", color("best"));
+    if (picture.here !== null && picture.here !== undefined) add("mark", picture.here_name, color("best"));
     return list;
   }
 

@@ -146,6 +146,7 @@ def _slice(study: Study, at: Place, along: Axis, look: Look, band: str, channel:
         "x": axis(along.name, log=log, names=values if named else None),
         "dots": _dots_along(study, at, along, values, channel), "discrete": named or len(values) <= 12,
         "here": _here(values, value_at(domain, at.point, along), named),
+        "here_name": "the best so far" if at.is_best else "the point chosen",
         "table": _table(along.name, values, seen, _name(study, channel)),
     }  # fmt: skip
 

@@ -53,7 +53,7 @@ def place(study: Study, query: Mapping[str, str]) -> Place:
     best = _best_point(study, context)
     base = _middle(domain) if best is None else best
     point, fields = _chosen(domain, base, query, "p")
-    is_best = best is not None and np.array_equal(point, best)
+    is_best = best is not None and bool(np.allclose(point, best, rtol=1e-5, atol=1e-9))
     return Place(point, context, fields if len(fields) > 1 else [], context_fields, is_best)
 
 

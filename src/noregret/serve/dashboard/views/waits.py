@@ -75,7 +75,8 @@ def _late(trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
 
 
 def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set[int], seconds: Any) -> str:
-    waiting = f"{many(len(pending), 'trial')} wait{'s' * (len(pending) == 1)} for an answer."
+    count = len(pending)
+    waiting = f"{many(count, 'trial')} wait{'s' * (count == 1)} for an answer." if count else "No trial waits."
     if not len(seconds):
         return waiting
     typical = f" Answers took {in_words(float(np.median(seconds)))} (median), {in_words(float(seconds.max()))} at most."
