@@ -46,8 +46,8 @@ class Service:
         """The application, behind the gate."""
         storage = SqlStorage(self.storage)
         return Gate(
-            create_app(storage, self.settings, routes=ROUTES), Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
-            local=is_loopback(self.host), limits=self.settings.limits, style=STYLE,
+            create_app(storage, self.settings, routes=ROUTES), Tokens(storage),
+            names=bound_to(self.host, *self.settings.public_hosts), local=is_loopback(self.host), limits=self.settings.limits, style=STYLE,
         )  # fmt: skip
 
 
