@@ -47,7 +47,8 @@ class Service:
         storage = SqlStorage(self.storage)
         return Gate(
             create_app(storage, self.settings, routes=ROUTES), Tokens(storage),
-            names=bound_to(self.host, *self.settings.public_hosts), local=is_loopback(self.host), limits=self.settings.limits, style=STYLE,
+            names=bound_to(self.host, *self.settings.public_hosts), local=is_loopback(self.host),
+            limits=self.settings.limits, style=STYLE,
         )  # fmt: skip
 
 
