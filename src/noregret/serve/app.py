@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
-from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -26,24 +26,25 @@ OPERATIONS: tuple[Operation, ...] = (*LOOKING, *DECIDING, *HEALTH)
 
 
 def create_app(
-    storage: Storage, settings: Settings | None = None, *, gate: Middleware | None = None,
-    routes: Sequence[BaseRoute] = (),
+    storage: Storage, settings: Settings | None = None, *, routes: Sequence[BaseRoute] = (),
+    clock: Callable[[], float] = time.time,
 ) -> Starlette:  # fmt: skip
-    """The service as an ASGI application.
+    """The service as an ASGI application, without a gate: every caller is the operator.
+
+    Never leave the gate out where others can reach the port (`serve.running` puts it before).
 
     Args:
         storage: of all studies; a database, or `MemoryStorage` for tests.
         settings: of the process; the defaults unless given.
-        gate: what stands before everything and finds out who calls; without it every caller is the operator, so never
-            leave it out where others can reach the port.
-        routes: further ones, of the dashboard.
+        routes: further ones.
+        clock: Unix seconds.
     """
     if not isinstance(storage, SqlStorage | MemoryStorage):
         raise InvalidInput(
             "The service keeps notes of the requests that it has answered beside the trials, and this storage cannot: "
             "use a database ('sqlite:///studies.db', 'postgresql://...') or `MemoryStorage()`."
         )
-    service = Service(storage, settings or Settings())
+    service = Service(storage, settings or Settings(), clock)
     written = document(OPERATIONS)
 
     async def openapi(_: Request) -> Response:
@@ -58,7 +59,7 @@ def create_app(
 
     app = Starlette(
         routes=[*(operation.route() for operation in OPERATIONS), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[] if gate is None else [gate],
+        exception_handlers=HANDLERS, lifespan=lifespan,
     )  # fmt: skip
     app.state.service = service
     app.state.desks = service.desks

@@ -152,10 +152,11 @@ class Desks:
     Args:
         storage: of all studies.
         settings: of the service.
+        clock: Unix seconds.
     """
 
-    def __init__(self, storage: Place, settings: Settings) -> None:
-        self.storage, self._settings = storage, settings
+    def __init__(self, storage: Place, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+        self.storage, self._settings, self._clock = storage, settings, clock
         self._writers = ThreadPoolExecutor(settings.writers, "noregret-writer")
         self._readers = ThreadPoolExecutor(settings.readers, "noregret-reader")
         self._lock = threading.Lock()
@@ -218,7 +219,7 @@ class Desks:
 
     def _opened(self, tenant: str, name: str, stored_as: str) -> Desk:
         try:
-            study = Study.open(storage=self.storage, name=stored_as)
+            study = Study.open(storage=self.storage, name=stored_as, clock=self._clock)
         except InvalidInput as error:
             if self.storage.find(stored_as) is None:  # deleted a moment ago
                 raise missing(name) from None

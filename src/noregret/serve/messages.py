@@ -83,6 +83,7 @@ class StudyInFull(StudySaid, frozen=True):
     information_gain: float | None
     restarts: list[int]
     multipliers: list[float]
+    cautions: list[str]
 
 
 class Studies(Reply, frozen=True):

@@ -54,6 +54,7 @@ def study_in_full(desk: Desk) -> messages.StudyInFull:
         policy=plain_loads(desk.stored.policy), trials={"all": len(trials)} | counted,
         width=_known(study, "width"), information_gain=_known(study, "information_gain"),
         restarts=study.restarts, multipliers=study.multipliers.tolist(),
+        cautions=list(study.unsaid.values()),
     )  # fmt: skip
 
 

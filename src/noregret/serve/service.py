@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import final
 
 from .decisions import SECRET, Ids, new_secret
@@ -18,11 +19,12 @@ class Service:
     Args:
         storage: of all studies.
         settings: of the service.
+        clock: Unix seconds.
     """
 
-    def __init__(self, storage: Place, settings: Settings) -> None:
+    def __init__(self, storage: Place, settings: Settings, clock: Callable[[], float]) -> None:
         self.storage, self.settings = storage, settings
-        self.desks = Desks(storage, settings)
+        self.desks = Desks(storage, settings, clock)
         self.metrics = Metrics(self.desks)
         self.streams = Streams(settings)
         self._ids: Ids | None = None

@@ -1,0 +1,177 @@
+"""Many calls at once: they share commits, and none takes another with it."""
+
+import asyncio
+import itertools
+import threading
+
+import pytest
+
+import noregret as nr
+from noregret.serve.settings import Settings
+from noregret.storage import MemoryStorage, SqlStorage
+from noregret.study.several import Failed, NotYet, several
+
+from .service import AT, POLICY, Client, asked, plain, told
+
+
+@pytest.fixture
+def client():
+    with Client(MemoryStorage()) as made:
+        made.put(AT, {"policy": plain(POLICY), "seed": 3})
+        yield made
+
+
+# -- many at once ------------------------------------------------------------------------------------------------------
+
+
+class Counting:
+    """How many transactions write."""
+
+    def __init__(self, storage):
+        self.count, self._writing = 0, storage.writing
+        storage.writing = self
+
+    def __call__(self, study):
+        self.count += 1
+        return self._writing(study)
+
+
+def held(client):
+    """Keeps the writers busy until it is set."""
+    go = threading.Event()
+    for _ in range(client.service.settings.writers):
+        client.service.desks._writers.submit(go.wait)
+    return go
+
+
+def test_calls_that_wait_share_a_commit(client):
+    counting = Counting(client.service.storage)
+    decision = asked(client)
+    told(client, decision, 1.0)
+    before, go = counting.count, held(client)
+
+    async def crowd():
+        calls = [client.send("POST", f"{AT}/decisions", {}, key=f"{i}") for i in range(20)]
+        calls += [client.send("PUT", f"{AT}/decisions/{decision['id']}/reward", {"reward": r}) for r in (1.0, 2.0)]
+        calls.append(client.send("POST", f"{AT}/decisions", {"context": [1.0]}))
+        tasks = [asyncio.ensure_future(call) for call in calls]
+        await asyncio.sleep(0.1)
+        go.set()
+        return await asyncio.gather(*tasks)
+
+    answers = client.run(crowd())
+    assert [status for status, _ in answers] == [201] * 20 + [200, 409, 422]
+    assert counting.count - before == 1
+    numbers = sorted(said["decisions"][0]["number"] for _, said in answers[:20])
+    assert numbers == list(range(1, 21))
+
+
+def test_one_that_fails_halfway_does_not_take_the_others_with_it(tmp_path):
+    storage = SqlStorage(f"sqlite:///{tmp_path}/studies.db")
+    storage.keep_notes()
+    study = nr.Study(POLICY, storage=storage)
+
+    def halfway(turn):
+        turn.ask(None, None, None)
+        turn.note("k", "never")
+        raise ZeroDivisionError
+
+    def ask(turn):
+        return turn.ask(None, None, None).number
+
+    found = several(study, [ask, halfway, ask], seconds=1.0)
+    assert (found[0], found[2]) == (0, 1)
+    assert isinstance(found[1], Failed)
+    assert isinstance(found[1].error, ZeroDivisionError)
+    assert len(study.trials) == 2
+    stored = storage.find("study")
+    assert storage.notes(stored, "") == {}
+    assert [t.arm for t in study.trials] == [t.arm for t in nr.Study(POLICY).ask(count=2)]
+
+
+def test_a_turn_ends_in_time():
+    storage = MemoryStorage()
+    study = nr.Study(POLICY, storage=storage)
+    found = several(study, [lambda turn: turn.ask(None, None, None)] * 4, seconds=0.0)
+    assert [isinstance(each, NotYet) for each in found] == [False, False, True, True]
+    assert len(study.trials) == 2
+
+
+def test_a_busy_study_does_not_starve_another():
+    with Client(MemoryStorage(), settings=Settings(writers=1, turn_calls=5)) as client:
+        for name in ("busy", "calm"):
+            client.put(f"/v1/studies/{name}", {"policy": plain(POLICY)})
+        go, order = held(client), itertools.count()
+
+        async def one(name):
+            await client.send("POST", f"/v1/studies/{name}/decisions", {})
+            return name, next(order)
+
+        async def crowd():
+            tasks = [asyncio.ensure_future(one("busy")) for _ in range(60)]
+            await asyncio.sleep(0.05)
+            tasks.append(asyncio.ensure_future(one("calm")))
+            await asyncio.sleep(0.05)
+            go.set()
+            return await asyncio.gather(*tasks)
+
+        places = [place for name, place in client.run(crowd()) if name == "calm"]
+        assert places[0] < 30
+
+
+def test_who_comes_when_too_many_wait_is_told_so():
+    with Client(MemoryStorage(), settings=Settings(writers=1, waiting=3)) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        asked(client)
+        go = held(client)
+
+        async def crowd():
+            tasks = [asyncio.ensure_future(client.send("POST", f"{AT}/decisions", {})) for _ in range(9)]
+            await asyncio.sleep(0.05)
+            go.set()
+            return await asyncio.gather(*tasks)
+
+        statuses = sorted(status for status, _ in client.run(crowd()))
+        assert statuses == [201] * 3 + [503] * 6
+
+
+def test_too_many_decisions_that_wait_for_an_answer():
+    from noregret.serve.limits import Limits
+
+    with Client(MemoryStorage(), settings=Settings(limits=Limits(pending=4))) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        decisions = client.post(f"{AT}/decisions", {"count": 4})[1]["decisions"]
+        status, said = client.post(f"{AT}/decisions", {})
+        assert (status, said["error"]["kind"]) == (429, "pending")
+        told(client, decisions[0], 1.0)
+        assert client.post(f"{AT}/decisions", {})[0] == 201
+
+
+# -- notes -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["memory", "sqlite", "postgresql"])
+def test_notes_are_written_with_the_trials_or_not_at_all(kind, places):
+    made = places(kind)()
+    storage = made if isinstance(made, MemoryStorage) else SqlStorage(made)
+    for _ in range(2):
+        storage.keep_notes()
+    assert [storage.note_once("secret", text) for text in ("a", "b")] == ["a", "a"]
+    study = nr.Study(POLICY, storage=storage, name="a")
+    other = nr.Study(POLICY, storage=storage, name="b")
+
+    def noting(turn):
+        turn.note("k:1", "one")
+        turn.note("k:2", "two")
+        return turn.ask(None, None, None).number
+
+    several(study, [noting], seconds=1.0)
+    stored = storage.find("a")
+    assert storage.notes(stored, "k:") == {"k:1": "one", "k:2": "two"}
+    assert storage.notes(storage.find("b"), "k:") == {}
+    found = several(study, [lambda turn: (turn.noted("k:1"), turn.noted("k:9"))], keys=["k:1", "k:9"], seconds=1.0)
+    assert found == [("one", None)]
+    several(study, [lambda turn: turn.note("k:1", "another")], seconds=1.0)
+    assert storage.notes(stored, "k:1") == {"k:1": "another"}
+    assert several(other, [lambda turn: turn.noted("k:1")], keys=["k:1"], seconds=1.0) == [None]
+    storage.close()

@@ -1,0 +1,136 @@
+"""What comes of decisions whose reward does not come in time, or never."""
+
+import json
+
+import pytest
+
+import noregret as nr
+from noregret.storage import MemoryStorage, SqlStorage
+
+from .service import AT, POLICY, Client, Clock, asked, plain, told
+
+
+@pytest.fixture
+def timed():
+    """A client whose clock one sets; `timed(rule)` puts a study of it."""
+    with Client(MemoryStorage(), clock=Clock()) as made:
+        made.clock = made.service.desks._clock
+
+        def study(**rule):
+            assert made.put(AT, {"policy": plain(POLICY)} | rule)[0] == 201
+            return made
+
+        yield study
+
+
+def test_a_decision_that_is_given_up_takes_its_reward_late(timed):
+    client = timed(deadline=60.0)
+    first = asked(client)
+    assert first["expires_at"] == 1060.0
+    shorter = asked(client, deadline=5.0)
+    assert shorter["expires_at"] == 1005.0
+    client.clock.now = 1061.0
+    asked(client)
+    assert client.get(f"{AT}/decisions/{first['id']}")[1]["state"] == "abandoned"
+    status, said = told(client, first, 2.0)
+    assert (status, said["late"], said["counted"], said["reward"]) == (200, True, True, 2.0)
+    assert "counts all the same" in said["sentence"]
+    assert told(client, first, 2.0) == (200, said)
+
+
+def test_the_default_reward_stands_and_a_late_one_is_kept(timed):
+    client = timed(deadline=60.0, on_deadline="reward", default_reward=-1.0)
+    first, second = asked(client), asked(client)
+    told(client, second, 3.0)
+    client.clock.now = 1061.0
+    asked(client)
+    said = client.get(f"{AT}/decisions/{first['id']}")[1]
+    assert (said["state"], said["reward"], said["defaulted"]) == ("observed", -1.0, True)
+    status, said = told(client, first, 2.0)
+    assert (status, said["late"], said["counted"], said["reward"]) == (200, True, False, 2.0)
+    assert told(client, first, 2.0) == (200, said)
+    assert told(client, first, 2.5)[0] == 409
+    said = client.get(f"{AT}/decisions/{first['id']}")[1]
+    assert (said["reward"], said["late_reward"]) == (-1.0, 2.0)
+    status, said = client.post(f"{AT}/decisions/{first['id']}/failure", {"reason": "lost"})
+    assert (status, said["late"], said["counted"], said["state"]) == (200, True, False, "observed")
+    again = nr.Study(POLICY, seed=0)  # the very study in which the default was told
+    again.ask(count=2)
+    again.tell(1, 3.0)
+    again.abandon(0)
+    again.tell(0, -1.0)
+    assert asked(client)["arm"] == [again.ask(), again.ask()][-1].arm
+
+
+def test_a_late_reward_may_take_the_place_of_the_default(timed):
+    client = timed(deadline=60.0, on_deadline="reward", default_reward=0.0, late="count")
+    first = asked(client)
+    client.clock.now = 1061.0
+    asked(client)
+    status, said = told(client, first, 2.0)
+    assert (status, said["late"], said["counted"]) == (200, True, True)
+    assert told(client, first, 2.0)[1]["counted"]
+    assert told(client, first, 2.5)[0] == 409
+    assert client.get(f"{AT}/decisions/{first['id']}")[1]["reward"] == 2.0
+
+
+def test_a_decision_may_fail_at_its_deadline(timed):
+    client = timed(deadline=60.0, on_deadline="fail")
+    first = asked(client)
+    client.clock.now = 1061.0
+    asked(client)
+    said = client.get(f"{AT}/decisions/{first['id']}")[1]
+    assert (said["state"], said["reason"]) == ("failed", "no reward came within 60 s")
+    status, said = told(client, first, 2.0)
+    assert (status, said["late"], said["counted"], said["state"]) == (200, True, False, "failed")
+
+
+def test_a_deadline_that_passes_with_the_reward_itself(timed):
+    client = timed(deadline=60.0, on_deadline="reward", default_reward=0.0)
+    first = asked(client)
+    client.clock.now = 1061.0
+    assert told(client, first, 2.0)[1]["counted"] is False  # the first call after the deadline
+
+
+def test_censored_until_the_reward_is_there(timed):
+    client = timed(deadline=60.0, on_deadline="censor", default_reward=0.0)
+    first, second = asked(client), asked(client)
+    assert client.post(f"{AT}/decisions", {"deadline": 3.0})[0] == 422
+    assert first["expires_at"] == 1060.0
+    client.clock.now = 1059.0
+    assert told(client, first, 1.0)[1]["late"] is False
+    client.clock.now = 1061.0
+    status, said = told(client, second, 1.0)
+    assert (status, said["late"], said["counted"]) == (200, True, False)
+    study = nr.Study(nr.Policy.from_json(json.dumps(client.get(AT)[1]["policy"])), seed=0, clock=Clock())
+    study.ask(count=2)
+    study._clock.now = 1059.0
+    study.tell(0, 1.0)
+    study._clock.now = 1061.0
+    study.tell(1, 1.0)
+    assert client.get(f"{AT}/predict")[1]["mean"] == study.predict()[0].tolist()
+
+
+def test_silence_means_no(timed):
+    client = timed(on_deadline="silence")
+    assert client.get(AT)[1]["policy"]["pending"]["type"] == "Imputed"
+    first = asked(client)
+    assert first["expires_at"] is None
+    client.clock.now = 1e6
+    assert told(client, first, 1.0)[1]["counted"]
+
+
+def test_what_waits_is_swept_up_by_a_process_that_comes_later(tmp_path):
+    url = f"sqlite:///{tmp_path}/studies.db"
+    rule = {"policy": plain(POLICY), "deadline": 60.0, "on_deadline": "reward", "default_reward": 0.5}
+    clock = Clock()
+    with Client(SqlStorage(url), clock=clock) as client:
+        client.put(AT, rule)
+        first = asked(client)
+    clock.now = 1061.0
+    with nr.Study.open(storage=url, name="shop", clock=clock) as study:
+        study.ask()  # gives the first one up, and knows no rule
+    with Client(SqlStorage(url), clock=clock) as client:
+        asked(client)
+        assert client.get(f"{AT}/decisions/{first['id']}")[1]["reward"] == 0.5
+        assert told(client, first, 2.0)[1]["counted"] is False
