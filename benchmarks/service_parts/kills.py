@@ -1,0 +1,132 @@
+"""Servers are killed under load: what was acknowledged must be on record, once, and a retry must get the same."""
+
+import random
+import threading
+import time
+
+import noregret as nr
+
+from .servers import Connection, Server
+
+STUDY = "/v1/studies/shop"
+
+
+def reward(number):
+    """What comes of a decision; any number will do, if it is always the same."""
+    return (number * 7919 % 1000) / 1000.0
+
+
+class Worker(threading.Thread):
+    """Asks and tells, each request again until it is answered, at whichever server."""
+
+    def __init__(self, name, ports, stop, seed):
+        super().__init__(daemon=True)
+        self.label, self.ports, self.stop, self.rng = name, ports, stop, random.Random(seed)
+        self.decisions, self.told, self.wrong, self.retries, self.error = {}, {}, [], 0, None
+
+    def run(self):
+        try:
+            self._connections = [Connection(port) for port in self.ports]
+            turn = 0
+            while not self.stop.is_set():
+                self._round(f"{self.label}-{turn}")
+                turn += 1
+        except BaseException as error:  # a thread's error must reach whoever waits for it
+            self.error = error
+        finally:
+            for connection in self._connections:
+                connection.close()
+
+    def _round(self, key):
+        said = self._until("POST", f"{STUDY}/decisions", {}, 201, key)["decisions"]
+        (decision,) = said
+        self.decisions[key] = decision
+        if self.rng.random() < 0.2:
+            again = self._until("POST", f"{STUDY}/decisions", {}, 201, key)["decisions"]
+            if again != said:
+                self.wrong.append((key, said, again))
+        path, value = f"{STUDY}/decisions/{decision['id']}/reward", reward(decision["number"])
+        for _ in range(2 if self.rng.random() < 0.2 else 1):
+            answer = self._until("PUT", path, {"reward": value}, 200)
+            if (answer["number"], answer["reward"]) != (decision["number"], value):
+                self.wrong.append((key, answer))
+        self.told[decision["number"]] = value
+
+    def _until(self, method, path, body, wanted, key=None):
+        while True:
+            try:
+                status, said = self.rng.choice(self._connections).send(method, path, body, key)
+            except OSError:
+                self.retries += 1
+                time.sleep(0.01)
+                continue
+            if status == wanted:
+                return said
+            if status < 500:
+                raise AssertionError(f"{method} {path} {key}: {status} {said}")
+            self.retries += 1
+            time.sleep(0.01)
+
+
+def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
+    """Kill servers so often; returns facts, and sentences of what is wrong, none of which there should be.
+
+    Args:
+        url: of the storage, in which there is no such study yet.
+        kills: how many.
+        servers: processes on the one storage.
+        workers: threads that ask and tell.
+        every: mean time between two kills while all servers are up, seconds.
+        seed: of the times and the retries.
+    """
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
+    nr.Study(policy, storage=url, name="shop").close()
+    rng, stop = random.Random(seed), threading.Event()
+    up = [Server.of_studies(url) for _ in range(servers)]
+    for server in up:
+        server.begin()
+    crowd = [Worker(f"w{i}", [server.port for server in up], stop, seed + i) for i in range(workers)]
+    try:
+        for worker in crowd:
+            worker.start()
+        for _ in range(kills):
+            time.sleep(rng.expovariate(1.0 / every))
+            server = rng.choice(up)
+            server.kill()
+            server.begin()
+        time.sleep(every)
+    finally:
+        stop.set()
+        for worker in crowd:
+            worker.join(60)
+        for server in up:
+            server.kill()
+    return _judged(url, crowd)
+
+
+def _judged(url, crowd):
+    for worker in crowd:
+        if worker.error is not None:
+            raise worker.error
+    wrong = [str(each) for worker in crowd for each in worker.wrong]
+    with nr.Study.open(storage=url, name="shop") as study:  # checks the whole record
+        trials = list(study.trials)
+    decisions = {key: each for worker in crowd for key, each in worker.decisions.items()}
+    told = {number: value for worker in crowd for number, value in worker.told.items()}
+    numbers = [each["number"] for each in decisions.values()]
+    if len(set(numbers)) != len(numbers):
+        wrong.append("a decision was given to two")
+    # A worker stops between two requests, so that every key was acknowledged.
+    if len(trials) != len(numbers):
+        wrong.append(f"{len(trials)} trials are on record, and {len(numbers)} were acknowledged")
+    wrong += [
+        f"decision {each['number']} is on record with another point"
+        for each in decisions.values()
+        if each["number"] >= len(trials) or trials[each["number"]].point.tolist() != each["point"]
+    ]
+    wrong += [
+        f"the reward of {number} was acknowledged, and is not on record"
+        for number, value in told.items()
+        if number >= len(trials) or trials[number].reward != value
+    ]
+    return {"decisions": len(decisions), "rewards": len(told), "retries": sum(w.retries for w in crowd)}, wrong

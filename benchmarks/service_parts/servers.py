@@ -1,0 +1,119 @@
+"""Server processes, and a client that costs little beside them."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+EMPTY = '''
+import sys, uvicorn
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import Route
+
+async def nothing(request):
+    await request.body()
+    return Response(b"{}", 201, media_type="application/json")
+
+app = Starlette(routes=[Route("/nothing", nothing, methods=["POST"])])
+uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", access_log=False)
+'''
+START_SECONDS = 60.0
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        return taken.getsockname()[1]
+
+
+class Server:
+    """One process; `begin`, `kill` and `begin` again at the same port."""
+
+    def __init__(self, *command):
+        self.port = free_port()
+        self._command = [sys.executable, *(str(self.port) if part is None else part for part in command)]
+
+    @classmethod
+    def of_studies(cls, url):
+        return cls("-m", "noregret", "serve", "--storage", url, "--port", None)
+
+    @classmethod
+    def of_nothing(cls):
+        return cls("-c", EMPTY, None)
+
+    def begin(self):
+        self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
+        until = time.monotonic() + START_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > until:
+                    raise RuntimeError(f"A server did not begin: {self._command}") from None
+                time.sleep(0.02)
+            else:
+                return
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(30)
+
+    @property
+    def cpu(self):
+        """Seconds of processor that it has used."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Connection:
+    """HTTP/1.1 by hand: `http.client` would take as long as the server."""
+
+    def __init__(self, port):
+        self.port, self._socket = port, None
+
+    def send(self, method, path, body, key=None):
+        """(status, JSON); an `OSError` where there is no answer."""
+        said = b"" if body is None else json.dumps(body).encode()
+        named = "" if key is None else f"Idempotency-Key: {key}\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n{named}Content-Length: {len(said)}\r\n\r\n"
+        if self._socket is None:
+            self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        try:
+            self._socket.sendall(head.encode() + said)
+            return self._heard()
+        except OSError:
+            self.close()
+            raise
+
+    def _heard(self):
+        data = b""
+        while b"\r\n\r\n" not in data:
+            data += self._part()
+        head, _, rest = data.partition(b"\r\n\r\n")
+        status, lines = int(head.split(b" ", 2)[1]), head.lower().split(b"\r\n")
+        (length,) = (int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length:"))
+        while len(rest) < length:
+            rest += self._part()
+        if b"connection: close" in lines:
+            self.close()
+        return status, json.loads(rest)
+
+    def _part(self):
+        part = self._socket.recv(65536)
+        if not part:
+            raise ConnectionResetError("the server is gone")
+        return part
+
+    def close(self):
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None

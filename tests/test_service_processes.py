@@ -1,0 +1,60 @@
+"""Real server processes on real databases, some of them killed while they work."""
+
+import pytest
+
+import noregret as nr
+from benchmarks.service_parts import kills
+from benchmarks.service_parts.servers import Connection, Server
+
+from .service import AT, POLICY, plain
+
+ASK = f"{AT}/decisions"
+
+
+@pytest.fixture
+def pair(postgres):
+    """Connections to two servers on one database."""
+    url = postgres.url()
+    servers = [Server.of_studies(url) for _ in range(2)]
+    for server in servers:
+        server.begin()
+    connections = [Connection(server.port) for server in servers]
+    yield connections
+    for connection in connections:
+        connection.close()
+    for server in servers:
+        server.end()
+
+
+@pytest.mark.slow
+def test_any_server_answers_any_request(pair):
+    one, two = pair
+    assert one.send("PUT", AT, {"policy": plain(POLICY), "seed": 5})[0] == 201
+    assert two.send("PUT", AT, {"policy": plain(POLICY), "seed": 5})[0] == 200
+    study = nr.Study(POLICY, seed=5)
+    for turn in range(6):
+        here, there = (one, two) if turn % 2 else (two, one)
+        status, said = here.send("POST", ASK, {}, key=f"{turn}")
+        assert (status, said) == there.send("POST", ASK, {}, key=f"{turn}")
+        (decision,) = said["decisions"]
+        trial = study.ask()
+        assert (decision["number"], decision["arm"]) == (trial.number, trial.arm)
+        path = f"{ASK}/{decision['id']}/reward"
+        first = there.send("PUT", path, {"reward": 0.1 * turn})
+        assert first[0] == 200
+        assert here.send("PUT", path, {"reward": 0.1 * turn}) == first
+        assert here.send("PUT", path, {"reward": 9.0})[0] == 409
+        study.tell(trial, 0.1 * turn)
+    mean, std = study.predict()
+    for each in pair:
+        assert each.send("GET", f"{AT}/predict", None) == (200, {"mean": mean.tolist(), "std": std.tolist()})
+        assert len(each.send("GET", f"{AT}/events", None)[1]["events"]) == 12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_killed_servers_lose_nothing_and_double_nothing(kind, places):
+    facts, wrong = kills.run(places(kind)(), kills=3, workers=3, every=0.3)
+    assert wrong == []
+    assert facts["decisions"] > 0
+    assert facts["retries"] > 0
