@@ -4,11 +4,11 @@
     python benchmarks/service.py --kills 100
 
 Everything is on this machine: server processes of `noregret serve`, with its gate; a client that writes HTTP by hand;
-databases on this disk, PostgreSQL from a wheel (extra `test`). 100 arms, `gp_ucb`. Times of the processor are those of the
-server process; they are compared with those of a server whose one endpoint answers {}, and with what Python's sqlite3
-needs for a commit of the same rows. Percentiles of the time until an answer are of one process on SQLite. With `--kills`
-servers are killed (SIGKILL) while four threads ask and tell, with keys, and go on until each request is answered; then
-the record is compared with what was acknowledged.
+databases on this disk, PostgreSQL from a wheel (extra `test`). 100 arms, `gp_ucb`. Processor times are those of the
+server process, compared with those of a server whose one endpoint answers {}, and with what Python's sqlite3 needs for
+a commit of the same rows. Percentiles of the time until an answer are of one process on SQLite. With `--kills` servers
+are killed (SIGKILL) while four threads ask and tell, with keys, and go on until each request is answered; then the
+record is compared with what was acknowledged.
 """
 
 import argparse
@@ -106,43 +106,49 @@ def one_after_the_other(url, count):
         server.end()
 
 
+class Crowd(threading.Thread):
+    """One client, which asks and tells so often."""
+
+    def __init__(self, number, port, count):
+        super().__init__()
+        self._number, self._count, self._connection = number, count, Connection(port)
+        self.waits, self.faults = [], []
+
+    def run(self):
+        for turn in range(self._count):
+            at = time.perf_counter()
+            status, said = self._connection.send("POST", f"{STUDY}/decisions", {}, key=f"{self._number}-{turn}")
+            self.waits.append(time.perf_counter() - at)
+            if status == 201:
+                path = f"{STUDY}/decisions/{said['decisions'][0]['id']}/reward"
+                status, said = self._connection.send("PUT", path, {"reward": 0.01 * (turn % 7)})
+            if status != 200:
+                self.faults.append(said)
+
+
 def at_once(url, *, servers, clients, count):
     """Decisions with their rewards a second, by so many clients; the servers' processor time for each."""
     made(url)
     up = [Server.of_studies(url) for _ in range(servers)]
-    for server in up:
-        server.begin()
-    waits, faults = [], []
-
-    def work(number):
-        connection = Connection(up[number % servers].port)
-        for turn in range(count):
-            at = time.perf_counter()
-            status, said = connection.send("POST", f"{STUDY}/decisions", {}, key=f"{number}-{turn}")
-            waits.append(time.perf_counter() - at)
-            if status == 201:
-                path = f"{STUDY}/decisions/{said['decisions'][0]['id']}/reward"
-                status, said = connection.send("PUT", path, {"reward": 0.01 * (turn % 7)})
-            if status != (200 if "number" in said else 201):
-                faults.append(said)
-
     try:
-        for number in range(servers):
-            Connection(up[number].port).send("POST", f"{STUDY}/decisions", {})
-        threads = [threading.Thread(target=work, args=(number,)) for number in range(clients)]
+        for server in up:
+            server.begin()
+            Connection(server.port).send("POST", f"{STUDY}/decisions", {})
+        crowd = [Crowd(number, up[number % servers].port, count) for number in range(clients)]
         cpu, wall = sum(server.cpu for server in up), time.perf_counter()
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        for each in crowd:
+            each.start()
+        for each in crowd:
+            each.join()
         wall, total = time.perf_counter() - wall, clients * count
         cpu = sum(server.cpu for server in up) - cpu
     finally:
         for server in up:
             server.end()
+    faults = [fault for each in crowd for fault in each.faults]
     if faults:
         raise RuntimeError(f"Not answered as it should be: {faults[0]}")
-    return total / wall, 1e3 * cpu / total, 1e3 * np.array(waits)
+    return total / wall, 1e3 * cpu / total, 1e3 * np.array([wait for each in crowd for wait in each.waits])
 
 
 def times(folder, count, clients):
@@ -167,7 +173,13 @@ def times(folder, count, clients):
         ):
             rate, cpu, waits = at_once(url, servers=servers, clients=clients, count=count)
             rows.append([name, rate, cpu, np.median(waits), np.quantile(waits, 0.99)])
-    headings = [f"{clients} clients at once", "decisions with rewards a second", "processor each, ms", "median, ms", "99%, ms"]
+    headings = [
+        f"{clients} clients at once",
+        "decisions with rewards a second",
+        "processor each, ms",
+        "median, ms",
+        "99%, ms",
+    ]
     print(tabulate(rows, headings, floatfmt=".1f"))
 
 

@@ -1,10 +1,10 @@
 """Real server processes on real databases, some of them killed while they work."""
 
 import pytest
-
-import noregret as nr
 from benchmarks.service_parts import kills
 from benchmarks.service_parts.servers import Connection, Server
+
+import noregret as nr
 
 from .service import AT, POLICY, plain
 

@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-EMPTY = '''
+EMPTY = """
 import sys, uvicorn
 from starlette.applications import Starlette
 from starlette.responses import Response
@@ -21,7 +21,7 @@ async def nothing(request):
 
 app = Starlette(routes=[Route("/nothing", nothing, methods=["POST"])])
 uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error", access_log=False)
-'''
+"""
 START_SECONDS = 60.0
 
 

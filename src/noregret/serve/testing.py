@@ -41,7 +41,7 @@ class Serving:
 
     def start(self) -> Self:
         """Begin; `with` does so, too."""
-        listening = socket.socket()
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio delays parts
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
