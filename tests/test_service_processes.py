@@ -1,10 +1,13 @@
 """Real server processes on real databases, some of them killed while they work."""
 
+import socket
+
 import pytest
 from benchmarks.service_parts import kills
 from benchmarks.service_parts.servers import Connection, Server
 
 import noregret as nr
+from noregret.serve.running import listening
 
 from .service import AT, POLICY, plain
 
@@ -24,6 +27,13 @@ def pair(postgres):
         connection.close()
     for server in servers:
         server.end()
+
+
+def test_no_part_of_an_answer_is_held_back():
+    with listening("127.0.0.1", 0) as listener, socket.create_connection(listener.getsockname()):
+        taken, _ = listener.accept()
+        with taken:
+            assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 @pytest.mark.slow
