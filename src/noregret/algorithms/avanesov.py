@@ -29,7 +29,7 @@ def gp_ucb_cpd(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float,
+    noise: float | None = None,
     horizon: int,
     exploration: float = 3**0.5,
     threshold: float | PowerLaw | None = None,

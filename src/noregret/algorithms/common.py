@@ -26,6 +26,7 @@ from ..slots.named import chosen_memory, chosen_pending
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Pending
 from ..slots.refit import Refit
+from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import Score
 from ..widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
 from ..widths.self_normalized import NO_GUESS_WITH_FITS
@@ -68,9 +69,13 @@ class Slots(FreeSlots, total=False):
         refit: learn the kernel from the record, on a schedule; then nothing is proved.
         constraints: what must hold, each constraint with a posterior of its own: `nr.EveryRound(count=1)`,
             `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
+        reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts), "bounded"
+            (numbers from 0 to 1), or `nr.Bernoulli(ceiling=0.1)`, `nr.Poisson(...)`, `nr.Bounded(low=..., high=...)`.
+            Then `noise` follows and is left out.
     """
 
     constraints: Constraints | None
+    reward: str | KnownReward | None
 
 
 def algorithm(**fills: str) -> Callable[[F], F]:
@@ -97,12 +102,30 @@ def algorithm(**fills: str) -> Callable[[F], F]:
                 filled = keyword in fills and isinstance(keywords[keyword], Part)  # under the name of an own argument
                 if keyword not in shown.parameters or filled:
                     raise _unexpected(name, keyword, shown.parameters, fills)
+            if keywords.get("reward") is not None:
+                keywords = _of_reward(keywords)
+            elif keywords.get("noise", 0.0) is None or "noise" not in keywords:
+                raise TypeError(
+                    f"{name}() is missing the keyword argument 'noise', the standard deviation of the rewards' noise. "
+                    "Of clicks, counts and bounded rewards it follows from reward='bernoulli', 'poisson' or 'bounded'."
+                )
             return function(*arguments, **keywords)
 
         checked.__signature__ = shown  # type: ignore[attr-defined]  # where `inspect.signature` and `help` look
         return cast(F, checked)
 
     return decorate
+
+
+def _of_reward(keywords: dict[str, Any]) -> dict[str, Any]:
+    """What follows from what rewards are."""
+    reward = chosen_reward(keywords["reward"])
+    if keywords.get("noise") is not None:
+        raise InvalidInput(
+            f"With `reward` the noise follows, here {reward.noise:.6g}: leave `noise` out. A smaller one follows from "
+            "what more is known, such as `reward=nr.Bernoulli(ceiling=0.1)`."
+        )
+    return keywords | {"reward": reward, "noise": reward.noise}
 
 
 def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[str, str]) -> Exception:
@@ -342,6 +365,7 @@ def build(
 ) -> Policy:
     """A policy of these parts; those not given are the plain ones."""
     filled: dict[str, Any] = {name: part for name, part in slots.items() if part is not None}
+    objective = filled.pop("reward", objective)
     if "memory" in filled:
         filled["memory"] = chosen_memory(filled["memory"])
     if "pending" in filled:

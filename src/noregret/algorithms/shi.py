@@ -30,6 +30,7 @@ MEMORIES = ("kept", "fresh")
 @algorithm(
     refit="in each epoch another number is learned, with the kernel that is given for it",
     constraints="a number, of those that multipliers charge for",
+    reward="what is learned is the reward less a penalty, which is no click and no count",
 )
 def gp_ucb_noiseless_constraints(
     domain: Domain,
@@ -108,6 +109,7 @@ def gp_ucb_noiseless_constraints(
 @algorithm(
     refit="in each epoch another number is learned, with the kernel that is given for it",
     constraints="a number, of those that multipliers charge for",
+    reward="what is learned is the reward less a penalty, which is no click and no count",
 )
 def gp_ucb_noisy_constraints(
     domain: Domain,

@@ -45,7 +45,7 @@ def gp_ucb(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float,
+    noise: float | None = None,
     width: str | Confidence | None = None,
     scale: float = 1.0,
     delta: float = 0.1,
@@ -98,6 +98,8 @@ def gp_ucb(
             - refit: learn the kernel from the record, on a schedule, `nr.Refit(...)`; then nothing is proved.
             - constraints: what must hold, each with a posterior of its own: `nr.EveryRound(count=1)`,
               `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
+            - reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts) or
+              "bounded", or a part such as `nr.Bernoulli(ceiling=0.1)`; `noise` then follows and is left out.
 
     Raises:
         InvalidInput: for values that make no sense, and for parts that do not go together.
@@ -158,7 +160,7 @@ def expected_improvement(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float,
+    noise: float | None = None,
     incumbent: str = "mean",
     margin: float = 0.0,
     width: str | Confidence | None = None,
@@ -191,7 +193,7 @@ def probability_of_improvement(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float,
+    noise: float | None = None,
     incumbent: str = "mean",
     margin: float | None = None,
     width: str | Confidence | None = None,
@@ -219,7 +221,7 @@ def greedy_mean(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float,
+    noise: float | None = None,
     width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
@@ -241,7 +243,7 @@ def greedy_variance(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float,
+    noise: float | None = None,
     width: str | Confidence | None = None,
     delta: float = 0.1,
     regularization: float | None = None,
@@ -266,7 +268,7 @@ def _rule(
     kernel: Kernel,
     score: Score,
     *,
-    noise: float,
+    noise: float | None = None,
     width: str | Confidence | None,
     delta: float,
     regularization: float | None,

@@ -17,6 +17,7 @@ from ..checks import Array
 from ..fitting import Standardization
 from ..kernels import Kernel
 from ..posterior import Belief
+from ..posterior.rates import Known as KnownRates
 from ..slots.memory import Prediction
 from ..slots.pending import Known, Pseudo
 from ..trial import Trial
@@ -53,6 +54,8 @@ class Ledger:
         self._charged = Charged(policy.sides) if policy.objective.constraints else None
         self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
         self._drift = policy.memory.drift()
+        rates = policy.objective.learned(policy)
+        self.known = None if rates is None else KnownRates(rates, policy.prior_mean)
         self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
         self.kernel = policy.kernel  # of what is learned, where it is not fitted
         self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
@@ -79,7 +82,9 @@ class Ledger:
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
-        self.belief: Belief[Any] = self.engine.fresh(kernel, regularization, apart=apart, drift=self._drift)
+        self.belief: Belief[Any] = self.engine.fresh(
+            kernel, regularization, apart=apart, drift=self._drift, known=self.known
+        )
         self.belief.advance(self.engine.now)
         if self._pending.moves and self.waits is None:  # what stands in may look at the answers: these first
             self.entries = {number: entry for number, entry in self.entries.items() if number not in self.open}
@@ -355,7 +360,7 @@ class Ledger:
 
     def _answers_alone(self) -> AnswersAlone:
         if self._answers is None:
-            belief = self.engine.fresh(self.in_use, self.ridge, apart=False, drift=self._drift)
+            belief = self.engine.fresh(self.in_use, self.ridge, apart=False, drift=self._drift, known=self.known)
             belief.advance(self.engine.now)
             self._answers = AnswersAlone(self.engine, belief, self.units, self.policy.sides)
             self._answers.take(self._answered())

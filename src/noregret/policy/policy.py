@@ -135,7 +135,8 @@ class Policy:
         martingale of Srinivas et al.'s Theorem 6 is one for an f that was there before the noise.
         """
         about_f = not self.objective.looks_back or self.confidence.for_all_at_once
-        about_f = about_f and self.objective.proved and self.confidence.suits(self)
+        about_f = about_f and self.objective.proved and self.objective.admits(self.confidence)
+        about_f = about_f and self.confidence.suits(self)
         whole = self.refit is None and self.memory.keeps_all and about_f
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 

@@ -15,6 +15,7 @@ from .paths import Path, sample_path
 from .played import PlayedPosterior
 from .points import Gradients, PointPosterior
 from .protocol import Posterior, RevisablePosterior
+from .rates import Known, RatePosterior
 from .retraced import Retraced
 from .standing import Standing
 
@@ -25,11 +26,13 @@ __all__ = [
     "DriftingPosterior",
     "FeaturePosterior",
     "Gradients",
+    "Known",
     "Path",
     "PlayedPosterior",
     "PointBelief",
     "PointPosterior",
     "Posterior",
+    "RatePosterior",
     "Retraced",
     "RevisablePosterior",
     "Standing",

@@ -23,13 +23,14 @@ from .arms import ArmIndices, ArmPosterior
 from .paths import Path, sample_path
 from .points import Gradients, PointPosterior
 from .protocol import Posterior, RevisablePosterior
+from .rates import RatePosterior
 from .retraced import Chain, Retraced
 
 P = TypeVar("P", bound=Posterior)
 
 
 def _of_questions(posterior: P) -> P:
-    return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced) else posterior.copy()
+    return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced | RatePosterior) else posterior.copy()
 
 
 class Belief(ABC, Generic[P]):
@@ -85,6 +86,8 @@ class Belief(ABC, Generic[P]):
             return self.answered
         if isinstance(self.asked, Retraced) and isinstance(self.answered, Retraced):
             return cast(P, self.asked.beside(self.answered))
+        if isinstance(self.asked, RatePosterior) and isinstance(self.answered, RatePosterior):
+            return cast(P, self.asked.beside(self.answered))
         return self.asked
 
     @final
@@ -116,7 +119,7 @@ class Belief(ABC, Generic[P]):
 
 
 @final
-class TableBelief(Belief[ArmPosterior | Retraced | Chain]):
+class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior]):
     """Over finitely many cells, given by index."""
 
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:

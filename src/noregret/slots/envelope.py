@@ -193,6 +193,16 @@ class Confidence(Part):
         """Whether they hold for all functions of their class at once, and so for one that hangs on past noise, too."""
         return False
 
+    @property
+    def sub_gaussian(self) -> bool:
+        """Whether they hold for any noise that is R-sub-Gaussian, as that of bounded rewards is."""
+        return False
+
+    @property
+    def likelihood(self) -> bool:
+        """Whether they are made of the likelihood of the very rewards, and so need no constant of their noise."""
+        return False
+
     def suits(self, policy: Combination) -> bool:  # noqa: ARG002 - of most that are proved by nothing
         """Whether lambda, noise and domain of a policy are as the proof wants them; if not, nothing is valid there."""
         return True

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
@@ -136,6 +136,23 @@ class Objective(Part):
     def charge(self, constraints: Array, charges: Array) -> float:  # noqa: ARG002 - mostly nothing
         """What a trial of these constraint values `(m,)` counts as less than its reward."""
         return 0.0
+
+    # What is known of rewards beyond their size (`slots.rewards`): mostly nothing.
+
+    def check_told(self, value: float) -> None:
+        """Refuse a reward (a loss, where the goal is to minimise) that there cannot be."""
+
+    def admits(self, confidence: Any) -> bool:  # noqa: ARG002
+        """Whether the noise is what the proof of these bounds assumes."""
+        return True
+
+    def learned(self, policy: Combination) -> Any:  # noqa: ARG002
+        """What a posterior with a variance for each arm knows of the rewards (`Rates`); None for the plain one."""
+        return None
+
+    def turned(self) -> Objective:
+        """The same of a study that minimises, which learns minus the losses."""
+        return self
 
     def begin(self) -> Charges:
         """The charges of the first round; mostly nothing is charged, ever."""

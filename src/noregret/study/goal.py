@@ -53,6 +53,7 @@ def check_told(policy: AnyPolicy, goal: Goal, value: float) -> None:
     if isinstance(policy, Policy):
         check = policy.pending.check_reward if goal == "maximize" else policy.pending.check_loss
         check(value, policy.noise)
+        policy.objective.check_told(value)
 
 
 def begun(policy: AnyPolicy, goal: Goal, *, seed: int) -> AnyState:
@@ -68,7 +69,8 @@ def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:
     """A policy in the user's units as one of rewards."""
     if goal == "maximize":
         return policy
-    return replace(policy, prior_mean=turned(policy.prior_mean), pending=policy.pending.turned())
+    pending, objective = policy.pending.turned(), policy.objective.turned()
+    return replace(policy, prior_mean=turned(policy.prior_mean), pending=pending, objective=objective)
 
 
 def turned(value: float) -> float:

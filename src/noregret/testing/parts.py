@@ -197,7 +197,7 @@ def _counts(trial: Trial, ledger: Ledger, study: Study) -> bool:
 
 def _check_predictions(study: Study, ledger: Ledger, engine: Engine[Any]) -> None:
     """A posterior that learns the same afresh predicts the same."""
-    fresh = engine.fresh(ledger.in_use, ledger.ridge, apart=ledger.belief.apart, drift=None)
+    fresh = engine.fresh(ledger.in_use, ledger.ridge, apart=ledger.belief.apart, drift=None, known=ledger.known)
     entries = list(ledger.entries.values())
     engine.put(fresh, [engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
     cells = np.array([engine.cell(trial) for trial in study.trials])

@@ -234,6 +234,11 @@ class Inflated(Width):
         return self.base.suits(policy)
 
     @property
+    def sub_gaussian(self) -> bool:
+        """As the other width."""
+        return self.base.sub_gaussian
+
+    @property
     def for_all_at_once(self) -> bool:
         """As the other width."""
         return self.base.for_all_at_once

@@ -80,6 +80,11 @@ class _MixtureWidth(NormWidth):
         """Valid for f, unless the norm was guessed."""
         return "none" if self.guessed else "f"
 
+    @property
+    def sub_gaussian(self) -> bool:
+        """Yes."""
+        return True
+
     def suits(self, policy: Combination) -> bool:
         """Lambda as said, and noise no larger than R."""
         return _suits(self, policy)
@@ -186,6 +191,11 @@ class DualMixture(Confidence):
     def valid_for(self) -> str:
         """Valid for f, unless the norm was guessed."""
         return "none" if self.guessed else "f"
+
+    @property
+    def sub_gaussian(self) -> bool:
+        """Yes."""
+        return True
 
     def suits(self, policy: Combination) -> bool:
         """Lambda as said, and noise no larger than R."""
@@ -315,6 +325,16 @@ class Intersection(Confidence):
     def for_all_at_once(self) -> bool:
         """If all do."""
         return all(part.for_all_at_once for part in self.parts)
+
+    @property
+    def sub_gaussian(self) -> bool:
+        """If all do."""
+        return all(part.sub_gaussian for part in self.parts)
+
+    @property
+    def likelihood(self) -> bool:
+        """If all are."""
+        return all(part.likelihood for part in self.parts)
 
     def suits(self, policy: Combination) -> bool:
         """If all do."""

@@ -107,6 +107,11 @@ class SelfNormalized(NormWidth):
         return policy.regularization >= 1.0 and policy.noise <= self.noise
 
     @property
+    def sub_gaussian(self) -> bool:
+        """Yes."""
+        return True
+
+    @property
     def for_all_at_once(self) -> bool:
         """Yes: Theorem 1 is about the noise alone, which is bounded once for all f with ||f||_k <= B."""
         return True

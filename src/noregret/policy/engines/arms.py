@@ -11,7 +11,16 @@ from ...checks import Array, IndexArray
 from ...domain import Arms
 from ...errors import InvalidInput
 from ...kernels import Kernel
-from ...posterior import ArmPosterior, BankPosterior, DriftingPosterior, Retraced, TableBelief, posterior_on_arms
+from ...posterior import (
+    ArmPosterior,
+    BankPosterior,
+    DriftingPosterior,
+    Known,
+    RatePosterior,
+    Retraced,
+    TableBelief,
+    posterior_on_arms,
+)
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, checked_scores
@@ -32,7 +41,7 @@ from .base import (
     table,
 )
 
-OnArms = ArmPosterior | Retraced
+OnArms = ArmPosterior | Retraced | RatePosterior
 
 
 @final
@@ -43,20 +52,24 @@ class ArmEngine(Engine[TableBelief]):
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
-        self._empty: dict[tuple[Kernel, float, Drift], OnArms] = {}
+        self._empty: dict[tuple[Kernel, float, Drift, Known | None], OnArms] = {}
         self._failed: set[int] = set()
         self._rows: dict[bytes, int] = {}  # of contexts that were looked up: each is several times in a round
 
-    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> TableBelief:
+    def fresh(
+        self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift, known: Known | None = None
+    ) -> TableBelief:
         """A belief over the table; what a kernel makes of it is worked out once."""
-        key = (kernel, regularization, drift)
+        key = (kernel, regularization, drift, known)
         if key not in self._empty:
             if len(self._empty) >= self.channels:  # of the last kernels alone: fits make many
                 self._empty = {}
             self._empty[key] = self._made(*key)
         return TableBelief(self._empty[key].copy(), apart=apart)
 
-    def _made(self, kernel: Kernel, regularization: float, drift: Drift) -> OnArms:
+    def _made(self, kernel: Kernel, regularization: float, drift: Drift, known: Known | None) -> OnArms:
+        if known is not None:
+            return RatePosterior(kernel, self._table.points, known, regularization=regularization)
         if drift is None:
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):

@@ -17,7 +17,7 @@ from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Domain
 from ...errors import InvalidInput, NoRegretError
 from ...kernels import Kernel
-from ...posterior import Belief
+from ...posterior import Belief, Known
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, tied
@@ -171,8 +171,18 @@ class Engine(ABC, Generic[B]):
     now: int = 0  # the round that is asked about, where they are
 
     @abstractmethod
-    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> B:
-        """A belief that has learned nothing (see `Belief` for `apart`); `drift` is the share of f new in each round."""
+    def fresh(
+        self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift, known: Known | None = None
+    ) -> B:
+        """A belief that has learned nothing (see `Belief` for `apart`).
+
+        Args:
+            kernel: prior covariance.
+            regularization: lambda.
+            apart: whether questions may enter without a value.
+            drift: the share of f that is new in each round.
+            known: what is known of rewards beyond their size, where that makes another posterior.
+        """
 
     @abstractmethod
     def cell(self, trial: Trial) -> Any:

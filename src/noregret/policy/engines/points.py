@@ -14,7 +14,7 @@ from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Box, Domain, Space, enclosing_box
 from ...errors import InvalidInput
 from ...kernels import Kernel, Matern
-from ...posterior import PointBelief, PointPosterior, Standing
+from ...posterior import Known, PointBelief, PointPosterior, Standing
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, checked_scores
@@ -63,7 +63,15 @@ class PointEngine(Engine[PointBelief]):
         self._candidates: Array | None = None
         self.found: Found | None = None  # how the last search ended
 
-    def fresh(self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift) -> PointBelief:
+    def fresh(
+        self,
+        kernel: Kernel,
+        regularization: float,
+        *,
+        apart: bool,
+        drift: Drift,
+        known: Known | None = None,  # noqa: ARG002 - of tables alone
+    ) -> PointBelief:
         """A belief over (context, point)."""
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if isinstance(drift, tuple):
