@@ -109,6 +109,7 @@ ORDER = [
     "theory",
     "slots.objective",
     "slots.rewards",
+    "widths.likelihoods",
     "slots.borders",
     "slots.constraints",
     "slots.safe",

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from .slots.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .slots.refit import Refit
+    from .slots.rewards import Bernoulli, Bounded, Poisson
     from .slots.safe import Safe
     from .slots.silence import Imputed, LateOrNever
     from .slots.together import AllOf
@@ -179,6 +180,7 @@ _HOME = {
     "slots.adaptive": ["DriftBank", "EDetector"],
     "slots.memory": ["Discount", "RestartAt", "RestartDoubling", "RestartEvery", "RestartOnChange", "SlidingWindow"],
     "slots.penalties": ["ExponentialPenalty", "PenaltyFunction", "PowerPenalty"],
+    "slots.rewards": ["Bernoulli", "Bounded", "Poisson"],
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
     "slots.silence": ["Imputed", "LateOrNever"],
     "slots.refit": ["Refit"],
@@ -206,6 +208,8 @@ __all__ = [
     "Active",
     "AllOf",
     "Arms",
+    "Bernoulli",
+    "Bounded",
     "Box",
     "Calibration",
     "Censored",
@@ -247,6 +251,7 @@ __all__ = [
     "PenaltyFunction",
     "Periodic",
     "PointSearch",
+    "Poisson",
     "Policy",
     "PowerLaw",
     "PowerPenalty",

@@ -16,6 +16,7 @@ from ..slots.named import chosen_memory
 from ..slots.refit import Refit
 from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..widths.gains import Gain
+from ..widths.likelihoods import LikelihoodRatio
 from ..widths.mixtures import AnalyticMixture, AnyRidge, DualMixture
 from ..widths.self_normalized import KernelUcb, NormWidth, SelfNormalized
 from ..widths.slopes import lipschitz_constant
@@ -32,7 +33,7 @@ from .common import (
     ridge_of_noise,
 )
 
-WIDTHS = ("igp", "ay", "amm", "dmm", "best")  # each within the one before
+WIDTHS = ("igp", "ay", "amm", "dmm", "best", "lr")  # each but the last within the one before
 
 
 @algorithm()
@@ -136,7 +137,7 @@ def gp_ts(
     context = slots.get("context")
     check_model(domain, context, kernel)
     chosen = chosen_width(
-        width, [name for name in WIDTHS if name != "dmm"], delta=delta,
+        width, [name for name in WIDTHS if name not in ("dmm", "lr")], delta=delta,
         norm_bound=norm_bound is not None and lipschitz is None,  # which needs it too
         guess_norm=guess_norm, v=v is not None, information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
@@ -212,6 +213,8 @@ def _width(
             v = PowerLaw(number("v", v, low=0.0, open_low=True, why="It multiplies the standard deviation."))
         return ScheduledWidth(schedule=v, delta=delta)
     bound = norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit)
+    if name == "lr":
+        return LikelihoodRatio(norm_bound=bound, delta=delta, guessed=bool(guess_norm))
     if name is None or name == "igp":
         return SelfNormalized(
             norm_bound=bound, noise=noise, gain=gain, parts=parts, delta=delta, ridge_large=_is_large(ridge),

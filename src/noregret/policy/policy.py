@@ -112,6 +112,7 @@ class Policy:
             **world.of_channel(self, j - 1),
             pending=world.pending_of(self, j - 1),
             score=UpperConfidenceBound(),
+            objective=RewardAlone(),  # of a constraint nothing is known beyond its size
             refit=None if self.refit is None else self._refit_of(world, self.refit),
             constraints=None,
         )

@@ -425,6 +425,7 @@ class State:
             None if self._recent is None else partial(self._recent_deviations, self._recent, now),
             belief.answered,
             None if self._recent is None else partial(self._pull, self._recent, now),
+            self._guess,
         )
         # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
         return self.policy.confidence.bounds(self._rounds - self._since + 1, progress)

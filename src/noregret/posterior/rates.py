@@ -28,6 +28,7 @@ import math
 from typing import Any, NamedTuple, Protocol, cast, final
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtrs
 
 from ..checks import Array, IndexArray, number
 from ..kernels import Kernel
@@ -252,6 +253,26 @@ class RatePosterior(RevisablePosterior):
         return self._scales.mean + self._center, self._scales.smooth, self._scales.own
 
     @property
+    def rates(self) -> Rates:
+        """What is known of the rewards."""
+        return self._rates
+
+    @property
+    def center(self) -> float:
+        """What was taken from each reward, reward units."""
+        return self._center
+
+    @property
+    def averages(self) -> Array:
+        """Of the rewards of each arm, reward units, `(N,)`."""
+        return self._average + self._center
+
+    @property
+    def reward_means(self) -> Array:
+        """What is believed of each arm, reward units, `(N,)`."""
+        return np.asarray(self._offset + (1.0 - self._taken) * self._mean + self._center)
+
+    @property
     def noise_variances(self) -> Array:
         """Of one reward of each arm, as believed, `(N,)`."""
         return self._noise.copy()
@@ -276,11 +297,12 @@ class RatePosterior(RevisablePosterior):
 
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Joint samples, `(size, n)`."""
-        rank = self._features.shape[1]
-        root = np.linalg.cholesky(0.5 * (self._covariance + self._covariance.T))
-        weights = self._covariance @ self._data + rng.standard_normal((size, rank)) @ root.T
-        own = rng.standard_normal((size, len(self.plays))) * np.sqrt(self._left)
-        drawn = self._offset + (1.0 - self._taken) * (weights @ self._features.T) + own
+        rank = len(self._data)
+        root = dpotrf(self._covariance, lower=1, clean=1)[0]
+        normal = rng.standard_normal((size, rank + len(self.plays)))
+        weights = self._covariance.dot(self._data) + normal[:, :rank].dot(root.T)
+        own = normal[:, rank:] * np.sqrt(self._left)
+        drawn = self._offset + (1.0 - self._taken) * weights.dot(self._features.T) + own
         return np.asarray(drawn if points is None else drawn[:, np.asarray(points, dtype=np.intp)])
 
     @property
@@ -318,10 +340,10 @@ def _likelihood(averages: Array, total: Array, features: Array) -> tuple[float, 
     """Log marginal likelihood of averages with variances `total` given g, and m: it has been integrated out."""
     scaled = features.T / total
     precision = scaled @ features
-    precision[np.diag_indices_from(precision)] += 1.0
-    root = np.linalg.cholesky(precision)
+    precision.flat[:: len(precision) + 1] += 1.0
+    root = dpotrf(precision, lower=1, clean=1)[0]
     both = np.stack([averages, np.ones(len(averages))], axis=1)
-    half = np.linalg.solve(root, scaled @ both)
+    half = dtrtrs(root, scaled @ both, lower=1)[0]
     gram = both.T @ (both / total[:, None]) - half.T @ half
     mean = float(gram[0, 1] / gram[1, 1])
     misfit = float(gram[0, 0]) - mean * float(gram[0, 1])

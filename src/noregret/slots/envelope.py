@@ -121,6 +121,7 @@ class Progress:
         answers: the posterior of what was answered alone; None where it is the same.
         pull: how far the mean at n points, as the belief knows them, would move for each unit that the target of one of
             the k trials of `Confidence.recent` without an answer moved, `(n, k)`; None without such a window.
+        guess: that the bounds have made in this run (`Confidence.guess`); None where they make none.
     """
 
     posterior: Posterior
@@ -130,6 +131,7 @@ class Progress:
     recent: Callable[[], Array] | None = None
     answers: Posterior | None = None
     pull: Callable[[Any], Array] | None = None
+    guess: Guess | None = None
 
     def norm(self, told: float) -> float:
         """B in force: the guess, or what was told where none is made."""

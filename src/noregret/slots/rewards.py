@@ -48,11 +48,22 @@ class KnownReward(Objective):
     losses: bool
 
     revises: ClassVar[bool] = False
+    counts: ClassVar[bool] = False  # whether the likelihood is that of counts; otherwise that of clicks bounds it
 
     @property
     @abstractmethod
     def noise(self) -> float:
         """R, or where there is none a typical standard deviation: reward units."""
+
+    @property
+    @abstractmethod
+    def span(self) -> tuple[float, float]:
+        """The least reward, and from there to the largest; 1 where there is none."""
+
+    @property
+    @abstractmethod
+    def top(self) -> float | None:
+        """No expected reward is larger, as far as is known."""
 
     @property
     @abstractmethod
@@ -135,13 +146,23 @@ class Bernoulli(KnownReward):
         return math.sqrt((1.0 - 2.0 * p) / (2.0 * (math.log1p(-p) - math.log(p))))
 
     @property
+    def span(self) -> tuple[float, float]:
+        """0 and 1."""
+        return 0.0, 1.0
+
+    @property
+    def top(self) -> float | None:
+        """The ceiling."""
+        return self.ceiling
+
+    @property
     def proved(self) -> bool:
         """Yes."""
         return True
 
     def admits(self, confidence: Any) -> bool:
-        """Bounds for sub-Gaussian noise."""
-        return bool(confidence.sub_gaussian)
+        """Bounds for sub-Gaussian noise, and likelihood ratios."""
+        return bool(confidence.sub_gaussian or confidence.likelihood)
 
     def check_told(self, value: float) -> None:
         """0 or 1."""
@@ -195,6 +216,18 @@ class Poisson(KnownReward):
     def noise(self) -> float:
         """sqrt(ceiling): no constant of the noise, but its largest standard deviation."""
         return math.sqrt(1.0 if self.ceiling is None else self.ceiling)
+
+    counts: ClassVar[bool] = True
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """0 and 1."""
+        return 0.0, 1.0
+
+    @property
+    def top(self) -> float | None:
+        """The ceiling."""
+        return self.ceiling
 
     @property
     def proved(self) -> bool:
@@ -256,13 +289,23 @@ class Bounded(KnownReward):
         return 0.5 * (self.high - self.low)
 
     @property
+    def span(self) -> tuple[float, float]:
+        """As said."""
+        return self.low, self.high - self.low
+
+    @property
+    def top(self) -> float | None:
+        """The largest reward."""
+        return self.high
+
+    @property
     def proved(self) -> bool:
         """Yes."""
         return True
 
     def admits(self, confidence: Any) -> bool:
-        """Bounds for sub-Gaussian noise."""
-        return bool(confidence.sub_gaussian)
+        """Bounds for sub-Gaussian noise, and likelihood ratios."""
+        return bool(confidence.sub_gaussian or confidence.likelihood)
 
     def check_told(self, value: float) -> None:
         """Between the bounds."""
