@@ -37,6 +37,7 @@ from noregret.slots.scores import (
 )
 from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from noregret.widths.likelihoods import LikelihoodRatio
 from noregret.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
 from noregret.widths.periods import PeriodRkhs
 from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
@@ -226,6 +227,10 @@ DESCRIBED = [
     nr.Censored(minimum=W(0), window=W(5), in_time=B(False), late=S("drop")),
     nr.Censored.within(W(5), minimum=F(0)),
     RewardAlone(),
+    nr.Bernoulli(ceiling=F(0.1), losses=B(False)),
+    nr.Poisson(ceiling=W(2), losses=B(True)),
+    nr.Bounded(low=W(0), high=F(2), losses=B(False)),
+    LikelihoodRatio(norm_bound=W(1), delta=F(0.1), guessed=B(False)),
     MultiplicativePenalty(epoch=W(5), epochs=W(3), constraints=W(2), fresh=B(True), c=W(1), n=W(2)),
     AdditivePenalty(epoch=W(5), epochs=W(3), constraints=W(2), fresh=B(False), step=W(1)),
     FiniteBayes(size=W(5), delta=F(0.1), scale=W(1), noise_matched=B(True)),

@@ -23,6 +23,7 @@ from noregret.slots.scores import (
 from noregret.testing.driver import Driver
 from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from noregret.widths.gains import RealisedGain
+from noregret.widths.likelihoods import LikelihoodRatio
 from noregret.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
 from noregret.widths.periods import PeriodRkhs
 from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
@@ -89,6 +90,16 @@ def _penalty(penalty: Callable[..., object]) -> Callable[[Policy, str], Policy]:
     return lambda policy, other: policy.using(objective=penalty(epoch=3, epochs=4))
 
 
+def _known(reward: object) -> Callable[[Policy, str], Policy]:
+    return lambda policy, other: policy.using(objective=reward, noise=reward.noise)
+
+
+def _likelihood(policy: Policy, other: str) -> Policy:
+    if other != "objective":  # which it is for
+        policy = _known(nr.Bernoulli())(policy, other)
+    return policy.using(confidence=LikelihoodRatio(norm_bound=0.5))
+
+
 OWN = nr.Refit(every=5, restarts=0, outputs="own", standardize=False, prior="none")
 CENSORED_WIDTH = CensoredWidth(window=2, reward_bound=1.0, norm_bound=1.0, noise=NOISE, ridge_large=False, ridge=0.01)
 CENSORED_BOUNDS = CensoredBounds(window=2, reward_bound=1.0, norm_bound=1.0, ridge=0.01)
@@ -116,6 +127,9 @@ FILLINGS = [
     _using("pending", "`LateOrNever`", nr.LateOrNever()),
     Filling("objective", "`MultiplicativePenalty`", _penalty(MultiplicativePenalty)),
     Filling("objective", "`AdditivePenalty`", _penalty(lambda **more: AdditivePenalty(step=0.5, **more))),
+    Filling("objective", "`Bernoulli`", _known(nr.Bernoulli())),
+    Filling("objective", "`Poisson`", _known(nr.Poisson(ceiling=2.0))),
+    Filling("objective", "`Bounded`", _known(nr.Bounded())),
     _using("confidence", "`FiniteBayes`", FiniteBayes(size=27)),
     Filling("confidence", "`CompactBayes`", _compact),
     _using("confidence", "`PointwiseBayes`", PointwiseBayes()),
@@ -131,6 +145,7 @@ FILLINGS = [
     _using("confidence", "`AnalyticMixture`, norm guessed", AnalyticMixture(**TOO_SMALL, guessed=True)),
     _using("confidence", "`DualMixture`", DualMixture(**TOO_SMALL)),
     _using("confidence", "`Intersection`", Intersection(parts=(AnalyticMixture(**NORM), ConstantWidth(value=2.0)))),
+    Filling("confidence", "`LikelihoodRatio`", _likelihood),
     _using("confidence", "`CensoredWidth`", CENSORED_WIDTH),
     _using("confidence", "`CensoredBounds`", CENSORED_BOUNDS),
     _using("confidence", "`Inflated`", Inflated(base=ConstantWidth(value=2.0))),
@@ -255,7 +270,7 @@ REASONS = [
         "together.",
     ),
     Reason(
-        ("`CensoredBounds`", "`DualMixture`", "`Intersection`"),
+        ("`CensoredBounds`", "`DualMixture`", "`Intersection`", "`LikelihoodRatio`"),
         ("`ThompsonSample`", "`ThompsonSample` on a grid"),
         "widens its draws",
         "Thompson sampling draws from the posterior, widened by a multiple of its deviation (Chowdhury and Gopalan, "
@@ -273,6 +288,26 @@ REASONS = [
         ("`Discount`", "`DriftBank`", "`AllOf`"),
         "no single f fits",
         "It bounds one function by what all answers say of it, and under a drift f is another one in each round.",
+    ),
+    Reason(
+        ("`LikelihoodRatio`",),
+        (
+            "`MultiplicativePenalty`",
+            "`AdditivePenalty`",
+            "`Discount`",
+            "`DriftBank`",
+            "`AllOf`",
+            "arms under contexts of a box",
+            "box",
+            "space",
+            "`Refit",
+            "`EveryRound",
+            "`OnAverage`",
+            "`Safe`",
+        ),
+        "Likelihood ratios are for",
+        "It is made of the likelihood of clicks, counts or bounded rewards, arm by arm, of one function: what charges "
+        "for violations, drifts, or is scaled by a fit has none, nor have constraint values.",
     ),
 ]
 

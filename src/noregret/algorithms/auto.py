@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..checks import LARGEST_REWARD, integer, number, one_of
 from ..domain import Arms, Domain, Space, check_domain
+from ..errors import InvalidInput
 from ..kernels import kernel_for
 from ..parameters import Choice
 from ..policy.policy import Policy
@@ -15,7 +16,8 @@ from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesig
 from ..slots.memory import Forever, Memory
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
-from ..slots.scores import ExpectedImprovement, Score, UpperConfidenceBound
+from ..slots.rewards import KnownReward, chosen_reward
+from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..slots.silence import Imputed, LateOrNever
 from .common import build
 
@@ -27,6 +29,8 @@ SHARE = 3  # of a budget that is known, at most a third goes into it
 LEAST_NOISE, MOST_NOISE = 1e-50, 1e40  # reward units; between them squares can be computed with
 FIRST_NOISE = 0.1  # reward units, until the first fit
 WIDTH = 2.0  # standard deviations that are shown as bounds
+DRAWN = 0.6  # of clicks and counts: standard deviations that draws deviate
+RELATED = 0.3  # sides of the domain: lengthscale of their kernel
 
 
 def auto(
@@ -39,6 +43,7 @@ def auto(
     constraints: int = 0,
     world: str = "stationary",
     answers: str = "prompt",
+    reward: str | KnownReward | None = None,
 ) -> Policy:
     """The policy that we recommend where nothing is known: units, kernel, noise and mean of the rewards are learned.
 
@@ -73,6 +78,10 @@ def auto(
         answers: "prompt"; "late", and unanswered trials shrink the variance, as with `parallel` above 1; "silent no",
             where the bad ones are never answered and a trial counts as what is expected of its silence (`Imputed`); or
             "unknown": late, until it is evident that silence means no (`LateOrNever`).
+        reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts), "bounded",
+            or a part such as `nr.Bernoulli(ceiling=0.1)`. On arms the policy is then Thompson sampling, of draws that
+            deviate `DRAWN` times as far, from a posterior that learns a variance for each arm, and how much arms
+            resemble their neighbours; nothing is refitted besides (docs/clicks.md, where it was chosen).
 
     Raises:
         InvalidInput: for values that make no sense.
@@ -92,24 +101,42 @@ def auto(
         "parallel", parallel, low=1, high=MOST_ROUNDS, why="It is how many trials are evaluated at a time."
     )
     one_of("world", world, WORLDS)
+    one_of("answers", answers, ANSWERS)
     count = integer("constraints", constraints, low=0, why="It counts constraint values.")
     std = max(told, LEAST_NOISE) if told else FIRST_NOISE
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
     start = _start(domain, budget, parallel)
+    kind = None if reward is None else chosen_reward(reward)
+    if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not count:
+        return _of_rates(kind, domain, context, noise, memory=_memory(world), pending=_pending(answers, parallel))
     return build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
         _score(context), noise=std, regularization=std**2, context=context,
         memory=_memory(world),
         explore=_explore(domain, start, limited=count > 0 and context is None),
-        pending=_pending(one_of("answers", answers, ANSWERS), parallel),
+        pending=_pending(answers, parallel),
         constraints=_limits(count, domain, context),
         # On a border the best is found to the last digits, or not at all.
         search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if count else 0.001),
         refit=Refit(
             every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if told else "unknown"
         ),
+        reward=kind,
+    )  # fmt: skip
+
+
+def _of_rates(
+    reward: KnownReward, domain: Arms, context: Arms | None, noise: float | None, *, memory: Memory, pending: Pending
+) -> Policy:
+    """Clicks, counts and the like on finitely many arms."""
+    if noise is not None:
+        raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
+    return build(
+        "auto", domain, kernel_for(domain, context=context, lengthscale=RELATED), ConstantWidth(value=DRAWN),
+        ThompsonSample(), noise=reward.noise, regularization=reward.noise**2, context=context, memory=memory,
+        pending=pending, reward=reward,
     )  # fmt: skip
 
 

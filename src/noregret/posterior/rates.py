@@ -28,7 +28,7 @@ import math
 from typing import Any, NamedTuple, Protocol, cast, final
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtrs
+from scipy.linalg.lapack import dpotrf
 
 from ..checks import Array, IndexArray, number
 from ..kernels import Kernel
@@ -38,7 +38,7 @@ from .protocol import RevisablePosterior
 
 MOST_FEATURES = 128
 LEFT_OUT = 1e-4  # share of the prior variance that features may leave out: it counts as an arm's own
-FIRST, GROWTH = 10, 0.1  # rewards until the first fit; from one fit to the next, as a share of the rewards so far
+FIRST, GROWTH = 10, 0.15  # rewards until the first fit; from one fit to the next, as a share of the rewards so far
 REFRESH = 256  # rewards between two computations of everything from the sums
 SMOOTH = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6])  # standard deviations of g, as shares of `Rates.unit`
 OWN = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of h
@@ -220,17 +220,17 @@ class RatePosterior(RevisablePosterior):
         error = self._noise[played] / plays
         pooled = float(plays @ averages / plays.sum())
         unit = self._rates.unit(pooled + self._center, float(plays @ self._noise[played] / plays.sum()))
-        best = (-math.inf, self._scales)
+        best, found = -math.inf, self._scales
         shape, rest = self._shape[played], self._rest[played]
         for smooth in SMOOTH:
-            for own in OWN:
-                apart = (unit * own) ** 2 + (unit * smooth) ** 2 * rest
-                fit, mean = _likelihood(averages, apart + error, unit * smooth * shape)
-                fit -= 0.5 * (math.log(smooth / LIKELY_SMOOTH) ** 2 + math.log(own / LIKELY_OWN) ** 2) / SURE**2
-                if fit > best[0]:
-                    mean = min(max(mean, float(averages.min())), float(averages.max()))
-                    best = fit, _Scales(mean, unit * float(smooth), unit * float(own))
-        return best[1]
+            apart = (unit * OWN[:, None]) ** 2 + (unit * smooth) ** 2 * rest
+            fits, means = _likelihoods(averages, apart + error, unit * smooth * shape)
+            fits -= 0.5 * (math.log(smooth / LIKELY_SMOOTH) ** 2 + np.log(OWN / LIKELY_OWN) ** 2) / SURE**2
+            j = int(fits.argmax())
+            if fits[j] > best:
+                mean = min(max(float(means[j]), float(averages.min())), float(averages.max()))
+                best, found = float(fits[j]), _Scales(mean, unit * float(smooth), unit * float(OWN[j]))
+        return found
 
     def of_questions(self) -> RatePosterior:
         """A copy that learns nothing from its targets."""
@@ -336,16 +336,14 @@ class RatePosterior(RevisablePosterior):
         return other
 
 
-def _likelihood(averages: Array, total: Array, features: Array) -> tuple[float, float]:
-    """Log marginal likelihood of averages with variances `total` given g, and m: it has been integrated out."""
-    scaled = features.T / total
-    precision = scaled @ features
-    precision.flat[:: len(precision) + 1] += 1.0
-    root = dpotrf(precision, lower=1, clean=1)[0]
+def _likelihoods(averages: Array, totals: Array, features: Array) -> tuple[Array, Array]:
+    """Log marginal likelihoods of averages with variances `totals` `(J, n)` given g, and m: it is integrated out."""
+    scaled = features.T / totals[:, None, :]
+    root = np.linalg.cholesky(scaled @ features + np.eye(features.shape[1]))
     both = np.stack([averages, np.ones(len(averages))], axis=1)
-    half = dtrtrs(root, scaled @ both, lower=1)[0]
-    gram = both.T @ (both / total[:, None]) - half.T @ half
-    mean = float(gram[0, 1] / gram[1, 1])
-    misfit = float(gram[0, 0]) - mean * float(gram[0, 1])
-    spread = float(np.log(total).sum()) + 2.0 * float(np.log(root.diagonal()).sum()) + math.log(float(gram[1, 1]))
-    return -0.5 * (misfit + spread), mean
+    half = np.linalg.solve(root, scaled @ both)
+    gram = both.T @ (both / totals[:, :, None]) - half.transpose(0, 2, 1) @ half
+    means = gram[:, 0, 1] / gram[:, 1, 1]
+    misfit = gram[:, 0, 0] - means * gram[:, 0, 1]
+    spread = np.log(totals).sum(axis=1) + 2.0 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    return -0.5 * (misfit + spread + np.log(gram[:, 1, 1])), means

@@ -119,6 +119,10 @@ class Driver:
             policy.pending.check_reward(value, policy.noise)
         except InvalidInput:
             return float(policy.pending.lowest(None, policy.prior_mean) + abs(value - policy.prior_mean))
+        try:
+            policy.objective.check_told(value)
+        except InvalidInput:
+            return float(value > policy.prior_mean)  # a click, a count, and a share
         return float(value)
 
     def _constraints(self, trial: Trial) -> list[float] | None:

@@ -201,6 +201,12 @@ def _check_predictions(study: Study, ledger: Ledger, engine: Engine[Any]) -> Non
     entries = list(ledger.entries.values())
     engine.put(fresh, [engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
     cells = np.array([engine.cell(trial) for trial in study.trials])
+    if ledger.known is not None:  # what was learned of variances hangs on when it was: of the same sums
+        promise(
+            close(ledger.belief.answered.averages, fresh.answered.averages, 1e-6),
+            "The posterior has learned other rewards than those of the trials that count.",
+        )
+        return
     found, wanted = ledger.belief.predict(cells), fresh.predict(cells)
     promise(
         close(found[0], wanted[0], 1e-6) and close(found[1] ** 2, wanted[1] ** 2, 1e-6),

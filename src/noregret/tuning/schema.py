@@ -62,6 +62,7 @@ LEFT_OUT = {
     "domain": "it is made of [parameters] and `grid`",
     "context": "contexts are for programs that ask and tell by themselves",
     "constraints": "[objective] says what must be satisfied, as in constraints = ['latency <= 50']",
+    "reward": "clicks and counts come one by one, to programs that ask and tell by themselves",
     "change_points": "of a real objective nobody knows them",
 }
 _CONSTRAINED = (

@@ -12,10 +12,11 @@
 Emmenegger, Mutny & Krause 2023 (Likelihood ratio confidence sets for sequential decision making), with weights 1. With
 any q_s that was known before y_s, prod_s L(y_s; q_s) / L(y_s; p) is a supermartingale at the true p: of expectation 1
 for clicks (L = p^y (1 - p)^(1 - y)) and counts (L = p^y e^-p / y!), and at most 1 for rewards in [0, 1], as L is then
-convex in y and so below its chord. So is the average over two rules. With probability 1 - delta it stays below
+convex in y and so below its chord. So is the average over two rules and over
+priors of each rate by itself (the third). With probability 1 - delta it stays below
 1 / delta (Ville), in all rounds; as max_p L is that of the averages,
 
-    sum_i n_i d(ybar_i, p_i) <= rho = ln(1 / delta) + ln max_p prod L(y_s; p) - ln (1/2) sum_rules prod L(y_s; q_s),
+    sum_i n_i d(ybar_i, p_i) <= rho = ln(1 / delta) + ln max_p prod L(y_s; p) - ln (1/3) sum_rules prod L(y_s; q_s),
 
 d(a, b) the Kullback-Leibler divergence. Each term by itself bounds one p_i. And d(a, b) is the integral of
 (a - u) / v(u) from b to a, v(u) the variance u (1 - u) or u: it is at least (a - b)^2 / 2 V. So p lies in the ellipsoid
@@ -49,7 +50,8 @@ from .self_normalized import checked_bound
 
 STALE = 0.02  # share of the rewards that may have come since bounds were made
 RATIOS = np.geomspace(0.003, 300.0, 11)  # alpha B^2 / 2 rho
-HALVINGS = 30  # of an interval in which a divergence is inverted
+PASSES = 2  # the second with the variances that the first leaves possible
+STEPS = 9  # of Newton, when a divergence is inverted
 LEAST = 0.2  # of the average: what is predicted is not below that share of it
 FEATURES = 128  # beyond so many the arms themselves are fewer numbers
 EDGE = 1e-12  # predictions stay so far from certainty
@@ -193,10 +195,15 @@ class LikelihoodSet(Guess):
 
     def bounds(self, posterior: RatePosterior) -> tuple[Array, Array]:
         """Lower and upper bounds of f, as targets are learned, in reward units, `(N,)` each."""
-        if self._found is None:
-            self._bound(0, posterior, self._take(posterior))
         reward, low, width = _likelihood_of(posterior)
-        lower, upper = (low + width * each for each in cast("tuple[Array, Array]", self._found))
+        if self._found is None:  # before the first reward: the ball alone, and nothing is noted of who only looks
+            far, sign = self.bound * np.sqrt(posterior.prior.variance), -1.0 if reward.losses else 1.0
+            lower = np.maximum(sign * posterior.center - far, low)
+            upper = sign * posterior.center + far
+            top = math.inf if reward.top is None else reward.top
+            lower, upper = np.minimum(lower, top), np.maximum(np.minimum(upper, top), low)
+        else:
+            lower, upper = (low + width * each for each in self._found)
         return (-upper, -lower) if reward.losses else (lower, upper)
 
     def copy(self) -> Self:
@@ -235,7 +242,8 @@ class LikelihoodSet(Guess):
 
     def _radius(self, seen: _Seen, average: Array, *, counts: bool) -> float:
         best = float(_log_likelihood(seen.total, seen.plays, average, counts=counts).sum())
-        together = float(np.logaddexp(*self._gained)) - math.log(2.0)
+        rules = [*self._gained, _mixed(seen, counts=counts)]
+        together = float(np.logaddexp.reduce(rules)) - math.log(len(rules))
         return math.log(1.0 / self._confidence.delta) + max(best - together, 0.0)
 
     def _bound(self, rounds: int, posterior: RatePosterior, seen: _Seen) -> None:
@@ -249,8 +257,8 @@ class LikelihoodSet(Guess):
             upper = np.minimum(upper, (reward.top - low) / width)
         if self._found is not None:
             lower, upper = np.maximum(lower, self._found[0]), np.minimum(upper, self._found[1])
-        if seen.plays.any():
-            center = ((-posterior.center if reward.losses else posterior.center) - low) / width
+        center = ((-posterior.center if reward.losses else posterior.center) - low) / width
+        for _ in range(PASSES if seen.plays.any() else 0):
             found = self._smooth(rounds, posterior, seen, average, (lower, upper), (center, radius))
             if found is None:  # B was raised: of what was known before nothing is left
                 self._found = None
@@ -307,6 +315,16 @@ def _log_likelihood(total: Array, plays: IndexArray, rate: Array, *, counts: boo
         return np.asarray(won + np.where(lost > 0.0, lost * np.log1p(-rate), 0.0))
 
 
+def _mixed(seen: _Seen, *, counts: bool) -> float:
+    """Log likelihood on average over rates of each arm from Jeffreys' priors: of rewards that came all at once, too."""
+    from scipy.special import betaln, gammaln  # slow to import, and for this alone
+
+    if counts:  # gamma distributions of shape 1/2 and rate 1
+        shape = seen.total + 0.5
+        return float((gammaln(shape) - shape * np.log1p(seen.plays) - gammaln(0.5)).sum())
+    return float((betaln(seen.total + 0.5, seen.plays - seen.total + 0.5) - betaln(0.5, 0.5)).sum())
+
+
 def _divergence(a: Array, b: Array, *, counts: bool) -> Array:
     """D(a, b) of one reward, nats."""
     one = np.ones(1, dtype=np.int64)
@@ -314,21 +332,31 @@ def _divergence(a: Array, b: Array, *, counts: bool) -> Array:
 
 
 def _inverted(average: Array, plays: IndexArray, radius: float, *, counts: bool) -> tuple[Array, Array]:
-    """The interval of n d(ybar, p) <= radius, a little too wide, `(N,)` each."""
-    share = np.divide(radius, plays, out=np.full(len(plays), np.inf), where=plays > 0)
-    # d(a, b) >= (a - b)^2 / 2 b of counts.
-    far = average + share + np.sqrt(share * (share + 2.0 * average)) if counts else np.ones(len(plays))
-    ends = []
-    for outside in (np.zeros(len(plays)), far):
-        inside = average.copy()
-        outside = np.where(np.isfinite(outside), outside, LARGEST_REWARD)
-        for _ in range(HALVINGS):
-            middle = 0.5 * (inside + outside)
-            within = _divergence(average, middle, counts=counts) <= share
-            inside, outside = np.where(within, middle, inside), np.where(within, outside, middle)
-        ends.append(outside)
-    unseen = plays == 0
-    return np.where(unseen, 0.0, ends[0]), np.where(unseen, LARGEST_REWARD if counts else 1.0, ends[1])
+    """The interval of n d(ybar, p) <= radius, a little too wide, `(N,)` each.
+
+    Newton's steps from outside stay there. Where they begin follows from d(a, b) >= (a - b)^2 / 2 V.
+    """
+    arms = len(plays)
+    share = np.divide(radius, plays, out=np.full(arms, 1e9), where=plays > 0)
+    high, low = average + share + np.sqrt(share * (share + 2.0 * average)), average - np.sqrt(2.0 * average * share)
+    if not counts:
+        rest = 1.0 - average
+        high = np.minimum(np.minimum(high, average + np.sqrt(2.0 * rest * share)), 1.0 - EDGE)
+        low = np.maximum(low, average - share - np.sqrt(share * (share + 2.0 * rest)))
+    ends, start = np.concatenate([np.maximum(low, EDGE), high]), np.concatenate([average, average])
+    for _ in range(STEPS):
+        excess = _divergence(start, ends, counts=counts) - np.concatenate([share, share])
+        # In ln p, or ln p / (1 - p), where d is convex as well and nearly straight far out: its slope there is p - a.
+        beyond = ends - start
+        step = np.divide(excess, beyond, out=np.zeros(2 * arms), where=(excess > 0.0) & (beyond != 0.0))
+        odds = ends * np.exp(-step) if counts else ends / (1.0 - ends) * np.exp(-step)
+        ends = odds if counts else odds / (1.0 + odds)
+    lower, upper = ends[:arms], ends[arms:]
+    seen = plays > 0
+    lower = np.where(seen & (lower > EDGE), lower, 0.0)
+    if counts:
+        return lower, np.where(seen, upper, LARGEST_REWARD)
+    return lower, np.where(seen & (upper < 1.0 - EDGE), upper, 1.0)
 
 
 def _largest_variance(low: Array, high: Array, *, counts: bool) -> Array:
