@@ -31,7 +31,7 @@ class Client:
         self.app = create_app(storage, **given)
         self.service = self.app.state.service
         self._runner = asyncio.Runner()
-        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://test")
+        self._http = httpx.AsyncClient(transport=httpx.ASGITransport(self.app), base_url="http://127.0.0.1")
 
     def __enter__(self):
         return self

@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import logging
+import re
 from contextlib import ExitStack
 
 import pytest
@@ -22,6 +23,7 @@ from noregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask, spoken
 
+ROLES = ["reader", "decider", "admin"]
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"]
 PATHS = ["/", "/studies/a", "/v1", "/v1/studies", "/v1/studies/a", "/v1/studies/a/decisions", "/metrics", "/nowhere"]
 SECRET = "nr_" + "A" * 43
@@ -553,9 +555,124 @@ def test_a_storage_that_is_gone_lets_nobody_in(tmp_path):
 def test_the_gate_covers_everything_that_is_not_its_own():
     """A route that is added to the application is closed until somebody says otherwise here."""
     app, _, _ = gate()
-    closed = [
-        path for path in ("/new", "/static", "/staticx/a", "/login/x", "/healthz/x", "/readyzz") if ask(app, path=path)
-    ]
-    assert [ask(app, path=path).status for path in closed] == [401] * len(closed)
+    for path in ("/new", "/static", "/staticx/a", "/login/x", "/logout/", "/healthz/x", "/readyzz", "//login"):
+        assert ask(app, path=path).status == 401
     assert ask(app, "POST", "/static/app.css").status == 401
     assert ask(app, "POST", "/healthz").status == 401
+    assert ask(app, path="/favicon.icon").status == 401
+
+
+# -- the service itself -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def service():
+    from noregret.serve.app import create_app
+    from noregret.serve.dashboard import ROUTES
+
+    storage = MemoryStorage()
+    app = create_app(storage, routes=ROUTES)
+    tokens = Tokens(storage)
+    secrets = {(tenant, role): tokens.new(role, tenant) for tenant in ("default", "a", "b") for role in ROLES}
+    return app, secrets
+
+
+def test_an_application_has_a_gate_without_being_asked_for_one(service):
+    from noregret.serve.app import create_app
+
+    app, secrets = service
+    assert ask(app, path="/v1/studies").status == 401
+    assert ask(app, path="/v1/studies", host="evil.example", headers=bearer(secrets["a", "reader"])).status == 421
+    assert ask(app, path="/studies", headers=bearer(secrets["a", "reader"])).status == 200
+    fresh = create_app(MemoryStorage())
+    assert ask(fresh, path="/v1/studies").status == 200
+    assert ask(fresh, path="/v1/studies", client=("10.0.0.1", 1)).status == 403
+
+
+def test_every_address_of_the_service_is_behind_the_gate(service):
+    """Of every route there is: no token, no answer but the form; and no role below what it needs."""
+    app, secrets = service
+    open_to_all = {"/healthz", "/readyz", "/static/{file:path}", "/favicon.ico"}
+    seen = 0
+    for route in app.routes:
+        path = re.sub(r"\{number(:int)?\}", "0", re.sub(r"\{(name|id|file:path)\}", "x", route.path))
+        for method in route.methods:
+            if route.path in open_to_all:
+                assert ask(app, method, path).status != 401
+                continue
+            assert ask(app, method, path).status == 401, (method, path)
+            if roles.needed(method, path) != "reader":
+                assert ask(app, method, path, headers=bearer(secrets["a", "reader"])).status == 403
+            seen += 1
+    assert seen > 30
+
+
+def test_what_deciders_may_do_is_what_the_operations_of_the_api_say(service):
+    from noregret.serve.app import OPERATIONS
+
+    changing = {(each.method, each.path) for each in OPERATIONS if each.method not in ("GET", "HEAD")}
+    least = {(method, path): roles.needed(method, path.replace("{name}", "x")) for method, path in changing}
+    admin = {pair for pair, role in least.items() if role == "admin"}
+    assert admin == {pair for pair in changing if pair[1] == "/v1/studies/{name}"}
+    assert set(least.values()) == {"admin", "decider"}
+
+
+STUDY = b'{"space": {"x": {"type": "float", "low": 0, "high": 1}}, "grid": 5}'
+
+
+def test_studies_of_other_tenants_do_not_exist(service):
+    app, secrets = service
+    for tenant in ("a", "default"):
+        made = ask(app, "PUT", "/v1/studies/prices", body=STUDY, headers=bearer(secrets[tenant, "admin"]))
+        assert made.status == 201
+    given = ask(app, "POST", "/v1/studies/prices/decisions", body=b"{}", headers=bearer(secrets["a", "decider"])).json
+    decision = given["decisions"][0]["id"]
+    mine = bearer(secrets["b", "admin"])
+    for method, path, body in (
+        ("GET", "", b""), ("GET", "/best", b""), ("GET", "/events", b""), ("GET", "/explain/0", b""),
+        ("GET", "/export", b""),
+        ("POST", "/decisions", b"{}"), ("POST", "/observations", b'{"reward": 1, "parameters": {"x": 0.5}}'),
+        ("GET", f"/decisions/{decision}", b""), ("PUT", f"/decisions/{decision}/reward", b'{"reward": 1}'),
+        ("POST", f"/decisions/{decision}/failure", b'{"reason": "x"}'),
+    ):  # fmt: skip
+        there = ask(app, method, f"/v1/studies/prices{path}", body=body, headers=mine)
+        nowhere = ask(app, method, f"/v1/studies/nowhere{path}", body=body, headers=mine)
+        assert there.status == nowhere.status == 404
+        assert there.body.replace(b"prices", b"nowhere") == nowhere.body
+    for name in ("a/prices", "a%2Fprices", "../a/prices"):
+        assert ask(app, path=f"/v1/studies/{name}", headers=mine).status in (400, 404)
+        assert ask(app, path=f"/v1/studies/{name}", headers=bearer(secrets["default", "admin"])).status in (400, 404)
+    assert ask(app, path="/v1/studies", headers=mine).json == {"studies": []}
+    assert ask(app, path="/studies/prices", headers=mine).status == 404
+    # The operator's study of the same name is another one, and ids open nothing there.
+    for known in (bearer(secrets["default", "admin"]), mine):
+        assert ask(app, path=f"/v1/studies/prices/decisions/{decision}", headers=known).status == 404
+    whole = ask(app, path="/v1/studies/prices", headers=bearer(secrets["a", "reader"])).json
+    assert (whole["name"], whole["trials"]["pending"]) == ("prices", 1)
+
+
+def test_metrics_say_nothing_of_other_tenants(service):
+    app, secrets = service
+    ask(app, "PUT", "/v1/studies/hidden-name", body=STUDY, headers=bearer(secrets["a", "admin"]))
+    ask(app, "POST", "/v1/studies/hidden-name/decisions", body=b"{}", headers=bearer(secrets["a", "admin"]))
+    for role in ROLES:
+        assert b"hidden-name" not in ask(app, path="/metrics", headers=bearer(secrets["b", role])).body
+
+
+def test_no_error_shows_where_the_storage_is(tmp_path):
+    from noregret.serve.app import create_app
+
+    storage = SqlStorage(f"sqlite:///{tmp_path}/secret-place.db")
+    app = create_app(storage)
+    secret = bearer(Tokens(storage).new("admin", "secret-tenant"))
+    ask(app, "PUT", "/v1/studies/x", body=STUDY, headers=secret)
+    other = STUDY.replace(b"5", b"6")
+    for method, path, body in (
+        ("PUT", "/v1/studies/x", other), ("GET", "/v1/studies/y", b""), ("GET", "/v1/studies/x/best", b""),
+        ("GET", "/v1/studies/x/explain/7", b""), ("PUT", "/v1/studies/z", b'{"policy": {}}'),
+        ("POST", "/v1/studies/x/observations", b'{"reward": 1, "parameters": {"y": 1}}'),
+    ):  # fmt: skip
+        heard = ask(app, method, path, body=body, headers=secret)
+        assert 400 <= heard.status < 500
+        assert b"secret-place" not in heard.body
+        assert b"secret-tenant" not in heard.body

@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -15,28 +16,30 @@ from starlette.routing import BaseRoute, Route
 from ..errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
 from .api import DECIDING
+from .gate import Gate
 from .looking import HEALTH, LOOKING
 from .openapi import document
 from .operations import Operation
 from .problems import HANDLERS
 from .service import Service
 from .settings import Settings
+from .tokens import Tokens
 
 OPERATIONS: tuple[Operation, ...] = (*LOOKING, *DECIDING, *HEALTH)
 
 
 def create_app(
-    storage: Storage, settings: Settings | None = None, *, routes: Sequence[BaseRoute] = (),
-    clock: Callable[[], float] = time.time,
+    storage: Storage, settings: Settings | None = None, *, gate: Middleware | None = None,
+    routes: Sequence[BaseRoute] = (), clock: Callable[[], float] = time.time,
 ) -> Starlette:  # fmt: skip
-    """The service as an ASGI application, without a gate: every caller is the operator.
-
-    Never leave the gate out where others can reach the port (`serve.running` puts it before).
+    """The service as an ASGI application, behind a gate.
 
     Args:
         storage: of all studies; a database, or `MemoryStorage` for tests.
         settings: of the process; the defaults unless given.
-        routes: further ones.
+        gate: what stands before everything and finds out who calls. Unless given, that of a service which its own
+            machine alone can reach: open to it for as long as no token was ever made, and else to tokens.
+        routes: further ones, of the dashboard.
         clock: Unix seconds.
     """
     if not isinstance(storage, SqlStorage | MemoryStorage):
@@ -44,7 +47,9 @@ def create_app(
             "The service keeps notes of the requests that it has answered beside the trials, and this storage cannot: "
             "use a database ('sqlite:///studies.db', 'postgresql://...') or `MemoryStorage()`."
         )
-    service = Service(storage, settings or Settings(), clock)
+    chosen = settings or Settings()
+    service = Service(storage, chosen, clock)
+    before = Middleware(Gate, tokens=Tokens(storage), local=True, limits=chosen.limits) if gate is None else gate
     written = document(OPERATIONS)
 
     async def openapi(_: Request) -> Response:
@@ -59,7 +64,7 @@ def create_app(
 
     app = Starlette(
         routes=[*(operation.route() for operation in OPERATIONS), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan,
+        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[before],
     )  # fmt: skip
     app.state.service = service
     app.state.desks = service.desks

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from ..checks import one_of, shown, storable
 from ..errors import InvalidInput
@@ -34,6 +35,22 @@ class Caller:
 
 
 LOCAL = Caller(OPERATOR, "admin", None)  # every caller of a service on loopback in whose storage no token was ever made
+
+NOBODY = Caller("", "reader", None)  # who asks what anybody may ask: there is no tenant of this name
+
+
+def caller_of(scope: Mapping[str, Any]) -> Caller:
+    """Whom the gate has found to send a request.
+
+    Raises:
+        RuntimeError: no gate has seen it. Then nobody is let in, rather than everybody.
+    """
+    caller = scope.get("state", {}).get("caller")
+    if not isinstance(caller, Caller):
+        raise RuntimeError(  # noqa: TRY004 - it is no argument of anybody's
+            "A request has come past the gate; `create_app` puts one before the application."
+        )
+    return caller
 
 
 def check_role(value: object) -> Role:

@@ -17,14 +17,14 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import bodies, login, origins, roles
 from .answers import Answer, GoneError
-from .caller import LOCAL, Caller
+from .caller import LOCAL, NOBODY, Caller
 from .limits import Limits
 from .problems import Problem, problem_of
 from .rates import Buckets, Crowd
 from .tokens import Tokens
 
 BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.I)
-STATIC = "/static/"  # of the package, the same everywhere: the form to log in needs them
+STATIC = re.compile(r"/static/.*|/favicon\.ico")  # of the package, the same everywhere: the form needs them
 
 
 @final
@@ -86,9 +86,9 @@ class Gate:
         method, path = scope["method"], scope["path"]
         if roles.public(method, path):
             self._strangers.take(_address(scope))
-            await self._through(scope, b"", receive, answer)
+            await self._through(scope, NOBODY, b"", receive, answer)
             return
-        if path in (login.IN, login.OUT) or (path.startswith(STATIC) and method in ("GET", "HEAD")):
+        if path in (login.IN, login.OUT) or (STATIC.fullmatch(path) and method in ("GET", "HEAD")):
             await self._at_the_door(scope, receive, answer, headers)
             return
         caller, again = await self._caller(scope, headers, host)
@@ -113,17 +113,16 @@ class Gate:
                 return
             if again is not None:
                 answer.still = again
-            state = {**scope.get("state", {}), "caller": caller}
-            await self._through({**scope, "state": state}, body, receive, answer)
+            await self._through(scope, caller, body, receive, answer)
 
-    async def _through(self, scope: Scope, body: bytes, receive: Receive, answer: Answer) -> None:
+    async def _through(self, scope: Scope, caller: Caller, body: bytes, receive: Receive, answer: Answer) -> None:
         """To the application, which must begin to answer in time."""
+        known = {**scope, "state": {**scope.get("state", {}), "caller": caller}}
         try:
             async with asyncio.timeout(self._limits.request_seconds) as clock:
                 answer.began = lambda: clock.reschedule(None)
-                await self._app(scope, bodies.given(body, receive), answer)
+                await self._app(known, bodies.given(body, receive), answer)
         except TimeoutError:
-            answer.began = None
             if not answer.started:
                 raise Problem(
                     503, "slow",
@@ -131,6 +130,8 @@ class Gate:
                     "`Idempotency-Key` if there was one.",
                     headers={"Retry-After": "1"},
                 ) from None  # fmt: skip
+        finally:
+            answer.began = None
 
     # -- who calls ---------------------------------------------------------------------------------------------------
 
@@ -185,9 +186,9 @@ class Gate:
         """What is open to all: the form, and what it looks like."""
         self._strangers.take(_address(scope))
         method, path = scope["method"], scope["path"]
-        if path.startswith(STATIC):
+        if STATIC.fullmatch(path):
             _check_path(path)
-            await self._through(scope, b"", receive, answer)
+            await self._through(scope, NOBODY, b"", receive, answer)
             return
         await self._fresh()
         if self._local and not self._tokens.any():

@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from ..checks import shown
 from ..errors import InvalidInput
-from .caller import LOCAL, Caller
+from .caller import Caller, caller_of
 from .desk import Desk
 from .messages import Problem as Told
 from .messages import Reply
@@ -74,7 +74,7 @@ class Operation:
         async def endpoint(request: Request) -> Response:
             service: Service = request.app.state.service
             heard = Heard(
-                caller=request.scope.get("state", {}).get("caller", LOCAL), path=request.path_params, request=request,
+                caller=caller_of(request.scope), path=request.path_params, request=request,
                 body=None if decoder is None else _read(decoder, await request.body()),
                 query=None if self.query is None else _asked(self.query, request),
                 key=_key(request) if self.repeatable else None,

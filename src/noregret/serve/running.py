@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 import uvicorn
+from starlette.middleware import Middleware
 from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
@@ -18,6 +19,7 @@ from ..storage import SqlStorage
 from .app import create_app
 from .connections import watched
 from .dashboard import ROUTES
+from .dashboard.files import address
 from .gate import Gate
 from .origins import bound_to, is_loopback
 from .settings import Settings
@@ -25,7 +27,6 @@ from .tokens import Tokens
 
 BACKLOG = 512  # connections that wait to be taken
 LEAVING_SECONDS = 5  # for requests that are being answered when the server is told to stop
-STYLE = "/static/dashboard.css"
 
 
 @dataclass(frozen=True)
@@ -45,11 +46,11 @@ class Service:
     def __call__(self) -> ASGIApp:
         """The application, behind the gate."""
         storage = SqlStorage(self.storage)
-        return Gate(
-            create_app(storage, self.settings, routes=ROUTES), Tokens(storage),
-            names=bound_to(self.host, *self.settings.public_hosts), local=is_loopback(self.host),
-            limits=self.settings.limits, style=STYLE,
+        gate = Middleware(
+            Gate, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
+            local=is_loopback(self.host), limits=self.settings.limits, style=address("dashboard.css"),
         )  # fmt: skip
+        return create_app(storage, self.settings, gate=gate, routes=ROUTES)
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -13,7 +13,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from ..caller import LOCAL, Caller
+from ..caller import Caller
+from ..caller import caller_of as of_scope
 from . import files
 from .views.pictures import many, short
 from .views.waits import in_words
@@ -34,9 +35,8 @@ def _environment() -> Environment:
 
 
 def caller_of(request: Request) -> Caller:
-    """Who looks, as the gate has found out; the operator where there is none."""
-    caller: Caller = request.scope.get("state", {}).get("caller", LOCAL)
-    return caller
+    """Who looks, as the gate has found out."""
+    return of_scope(request.scope)
 
 
 def part(name: object) -> str:
