@@ -87,6 +87,7 @@ if TYPE_CHECKING:
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .slots.refit import Refit
     from .slots.rewards import Bernoulli, Bounded, Poisson
+    from .slots.sketch import Sketch
     from .slots.safe import Safe
     from .slots.silence import Imputed, LateOrNever
     from .slots.together import AllOf
@@ -185,6 +186,7 @@ _HOME = {
     "slots.silence": ["Imputed", "LateOrNever"],
     "slots.refit": ["Refit"],
     "slots.safe": ["Safe"],
+    "slots.sketch": ["Sketch"],
     "slots.together": ["AllOf"],
     "search.boxes": ["PointSearch"],
     "widths.series": ["EvenSeries", "PowerSeries"],
@@ -269,6 +271,7 @@ __all__ = [
     "Run",
     "Safe",
     "ServiceError",
+    "Sketch",
     "SlidingWindow",
     "Space",
     "Spectrum",

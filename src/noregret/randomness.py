@@ -14,6 +14,7 @@ from .errors import InvalidInput
 # Spawn keys of what a simulated environment draws, which no trial of a policy shares.
 _SIMULATION = {"rewards": (1,), "delays": (1, 1), "constraints": (1, 2), "constraint delays": (1, 3)}
 _PROPENSITY = 5  # spawn key of the draws that a propensity is estimated from
+_SKETCH = 6  # spawn key of the draws of inducing points
 _WORLD = {"arms": 2, "function": 3, "changes": 4}  # spawn keys of what a simulated world is made of
 
 
@@ -52,6 +53,11 @@ class Randomness:
 def propensity_generator(seed: int, number: int) -> np.random.Generator:
     """What a trial's propensity is estimated with: the same for the same trial, and apart from its own draws."""
     return np.random.default_rng(np.random.SeedSequence([seed, number], spawn_key=(_PROPENSITY,)))
+
+
+def sketch_generator(seed: int, number: int) -> np.random.Generator:
+    """What the inducing points of a sketch are drawn with after so many observations: apart from any trial's own."""
+    return np.random.default_rng(np.random.SeedSequence([seed, number], spawn_key=(_SKETCH,)))
 
 
 def simulation_generator(

@@ -47,6 +47,15 @@ KERNELS = {
     "Overlap of two": (nr.Overlap((1, 0)), POINTS),
     "Mixture": (nr.Mixture(nr.Overlap([0, 0]), nr.Matern(2.5, 0.7).on(1), 0.3, scale=1.7), POINTS),
     "Mixture with another variance": (nr.Mixture(nr.Linear(), nr.SquaredExponential(0.6, scale=0.4)), POINTS),
+    "Of finite rank": (
+        0.5 * (nr.Linear().on(1) * nr.Overlap([0, 0], scale=1.7)) + nr.Mixture(nr.Linear(), nr.Overlap([0, 0]), 0.3),
+        POINTS,
+    ),
+    "Of finite rank, wrapped": (
+        kernels.Multiplied(kernels.Stretched(nr.Linear(scale=0.3), [2.0, 0.5]), 0.4)
+        + nr.Rounded(nr.Linear(), nr.Space(x=nr.Float(-2, 3), n=nr.Int(-2, 4))),
+        POINTS,
+    ),
     "Rounded": (nr.Rounded(nr.Matern(2.5, [0.7, 0.3]), nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4))), POINTS),
     "Stretched": (kernels.Stretched(nr.Matern(2.5, [0.7, 0.3]) + nr.Linear(), [2.0, 0.5]), POINTS),
 }

@@ -49,8 +49,8 @@ class Kernel(ABC):
     """A covariance function. `kernel(A, B)` takes `(n, d)` and `(m, d)` and returns `(n, m)`.
 
     One of your own derives from `PointKernel`, or from `Stationary` where it is a function of a distance: they leave
-    the least to be written. `variance`, `smoothness`, `rank`, `columns` and `derivatives` say what is known of a kernel
-    beyond its values; what is not known is None (infinite), and whoever asks then says what it does without.
+    the least to be written. `variance`, `smoothness`, `rank`, `features`, `columns` and `derivatives` say what is known
+    of a kernel beyond its values; what is not known is None (infinite), and whoever asks then says what it does without.
     """
 
     __array_ufunc__: ClassVar[None] = None  # so that numpy leaves `np.float64(2) * kernel` to `__rmul__`
@@ -152,6 +152,17 @@ class Kernel(ABC):
         """How many functions span all samples, on points of so many columns; None where they are not finitely many."""
         return None
 
+    def features(self, points: npt.ArrayLike) -> Array | None:  # noqa: ARG002 - most have infinitely many
+        """phi(x) of every row, `(n, r)`, where k(x, x') = phi(x)^T phi(x') and `rank` says r; None where nobody knows.
+
+        Whether it is None may not hang on the points. A posterior at points then costs r^2 a round, whatever n.
+        """
+        return None
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Row i is d (weights[i]^T phi(x_i)) / d x_i, `(m, d)`, for X `(m, d)`, weights `(m, r)`; by differences."""
+        return differences.feature_gradient(self.features, points_array("X", X), np.asarray(weights))
+
     def columns(self, dimension: int) -> frozenset[int]:
         """Which of so many columns of the points the kernel sees."""
         return frozenset(range(dimension))
@@ -198,6 +209,8 @@ class PointKernel(Kernel):
     | `scaled`, `rescaled` | wrappers that multiply the variance, and divide the points |
     | `derivatives` | nothing is known: widths from slopes are assumed, with a warning |
     | `variance`, `smoothness`, `rank` | None: what hangs on them asks for a number, or says what it lacks |
+    | `features` (with `rank`: r functions span all samples) | None: a round costs n^2 on boxes and under contexts |
+    | `feature_gradient` | central differences |
 
     Sample paths are drawn by joint sampling (`posterior.paths`), integrals are quasi-Monte Carlo (`change.geometry`);
     a closed form joins by `noregret.change.closed.product_average.register(MyKernel)`, a growth rate of the

@@ -145,6 +145,19 @@ class Overlap(PointKernel):
         """One for each option."""
         return len(self.groups)
 
+    def features(self, points: npt.ArrayLike) -> Array:
+        """The u of every choice, times the root of the scale over their number."""
+        X = points_array("points", points)
+        return np.asarray(math.sqrt(self._factor) * X / self._norms(X))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Of h / norm(h), across h, `(m, d)`."""
+        points = points_array("X", X)
+        norms = self._norms(points)
+        u, towards = points / norms, np.asarray(weights)
+        along = (u * towards) @ self._members @ self._members.T
+        return np.asarray(math.sqrt(self._factor) * (towards - along * u) / norms)
+
 
 @final
 @described
@@ -268,6 +281,14 @@ class Mixture(Kernel):
     def rank(self, dimension: int) -> int | None:
         """At most that of the sum of three."""
         return self.expanded.rank(dimension)
+
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Those of the sum of three."""
+        return self.expanded.features(points)
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """That of the sum of three, `(m, d)`."""
+        return self.expanded.feature_gradient(X, weights)
 
     def columns(self, dimension: int) -> frozenset[int]:
         """Those that either sees."""

@@ -96,6 +96,19 @@ class Sum(Kernel):
         left, right = self.left.rank(dimension), self.right.rank(dimension)
         return None if left is None or right is None else left + right
 
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Those of both, side by side."""
+        left = self.left.features(points)
+        right = None if left is None else self.right.features(points)
+        return None if left is None or right is None else np.hstack([left, right])
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """The sum of both gradients, `(m, d)`."""
+        given = np.asarray(weights)
+        first = self.left.features(X)
+        split = 0 if first is None else first.shape[1]
+        return self.left.feature_gradient(X, given[:, :split]) + self.right.feature_gradient(X, given[:, split:])
+
     def columns(self, dimension: int) -> frozenset[int]:
         """Those that either sees."""
         return self.left.columns(dimension) | self.right.columns(dimension)
@@ -182,6 +195,23 @@ class Product(Kernel):
         """At most the product of both."""
         left, right = self.left.rank(dimension), self.right.rank(dimension)
         return None if left is None or right is None else left * right
+
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Every product of one of the left and one of the right."""
+        left = self.left.features(points)
+        right = None if left is None else self.right.features(points)
+        if left is None or right is None:
+            return None
+        return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), -1))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """By the product rule, `(m, d)`."""
+        left, right = self.left.features(X), self.right.features(X)
+        if left is None or right is None:
+            return np.zeros(points_array("X", X).shape)
+        given = np.asarray(weights).reshape(len(left), left.shape[1], right.shape[1])
+        by_left = self.left.feature_gradient(X, np.einsum("ijk,ik->ij", given, right))
+        return by_left + self.right.feature_gradient(X, np.einsum("ijk,ij->ik", given, left))
 
     def columns(self, dimension: int) -> frozenset[int]:
         """Those that either sees."""
@@ -286,6 +316,15 @@ class Active(PointKernel):
     def rank(self, dimension: int) -> int | None:  # noqa: ARG002 - it sees its own columns
         """That of the kernel inside."""
         return self.kernel.rank(len(self.dimensions))
+
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Those of the kernel inside."""
+        return self.kernel.features(self._select(points_array("points", points)))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """The gradient in the columns it sees, 0 in the others, `(m, d)`."""
+        points = points_array("X", X)
+        return self._spread(self.kernel.feature_gradient(self._select(points), weights), points)
 
     def columns(self, dimension: int) -> frozenset[int]:  # noqa: ARG002 - it sees its own columns
         """Of its columns those that the kernel inside sees."""

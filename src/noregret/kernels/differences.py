@@ -38,6 +38,16 @@ def input_gradient(kernel: Covariance, X: Array, B: Array, weights: Array) -> Ar
     return _slopes(change, X, _steps(np.concatenate([X, B])))
 
 
+def feature_gradient(features: Callable[[Array], Array | None], X: Array, weights: Array) -> Array:
+    """Row i is d (weights[i]^T phi(x_i)) / d x_i, `(m, d)`; zeros where there are no features."""
+
+    def change(up: Array, down: Array) -> Array:
+        above, below = features(up), features(down)
+        return np.zeros(len(up)) if above is None or below is None else np.einsum("ij,ij->i", weights, above - below)
+
+    return _slopes(change, X, _steps(X)) if len(X) else np.zeros(X.shape)
+
+
 def diagonal_gradient(variances: Callable[[Array], Array], X: Array) -> Array:
     """The gradient of the prior variance at every row, `(m, d)`."""
     return _slopes(lambda up, down: variances(up) - variances(down), X, _steps(X))

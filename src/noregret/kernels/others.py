@@ -79,6 +79,14 @@ class Linear(PointKernel):
         """As many functions as columns."""
         return dimension
 
+    def features(self, points: npt.ArrayLike) -> Array:
+        """The coordinates, times the root of the scale."""
+        return np.asarray(np.sqrt(self.scale) * points_array("points", points))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:  # noqa: ARG002 - the same everywhere
+        """The weights, times the root of the scale, `(m, d)`."""
+        return np.asarray(np.sqrt(self.scale) * np.asarray(weights))
+
     def with_log_parameters(self, values: npt.ArrayLike) -> Linear:
         """The same kernel with this scale, given by its logarithm."""
         return Linear(scale=float(np.exp(parameter_values(values, 1))[0]))

@@ -124,6 +124,15 @@ class Rounded(PointKernel):
         """That of the kernel inside."""
         return self.kernel.rank(dimension)
 
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Those of the kernel inside."""
+        return self.kernel.features(self._inside(points_array("points", points)))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """That of the kernel inside; 0 along what is rounded, `(m, d)`."""
+        points = points_array("X", X)
+        return np.where(self._moving(points), self.kernel.feature_gradient(self._inside(points), weights), 0.0)
+
     def columns(self, dimension: int) -> frozenset[int]:
         """Those of the kernel inside."""
         return self.kernel.columns(dimension)

@@ -91,6 +91,15 @@ class Multiplied(PointKernel):
         """That of the kernel inside."""
         return self.kernel.rank(dimension)
 
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Those of the kernel inside, multiplied by the root of the factor."""
+        inside = self.kernel.features(points)
+        return None if inside is None else np.sqrt(self.factor) * inside
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """That of the kernel inside, multiplied by the root of the factor, `(m, d)`."""
+        return np.asarray(np.sqrt(self.factor) * self.kernel.feature_gradient(X, weights))
+
     def columns(self, dimension: int) -> frozenset[int]:
         """Those of the kernel inside."""
         return self.kernel.columns(dimension)
@@ -183,6 +192,15 @@ class Stretched(PointKernel):
     def rank(self, dimension: int) -> int | None:
         """That of the kernel inside."""
         return self.kernel.rank(dimension)
+
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Those of the kernel inside."""
+        return self.kernel.features(self._inside(points_array("points", points)))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """By the chain rule, `(m, d)`."""
+        inside = self.kernel.feature_gradient(self._inside(points_array("X", X)), weights)
+        return np.asarray(inside / np.asarray(self.factors))
 
     def columns(self, dimension: int) -> frozenset[int]:
         """Those of the kernel inside."""

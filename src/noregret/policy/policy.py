@@ -24,6 +24,7 @@ from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score, UpperConfidenceBound
+from ..slots.sketch import Sketch
 from ..slots.together import detects_by_rounds, joined
 from .engines import Decision
 
@@ -55,6 +56,7 @@ class Policy:
         search: how a continuous domain is searched for the best score; arms are searched whole.
         refit: when the kernel is learned from the record; None for a kernel that is given.
         constraints: in which sense constraints must hold that have posteriors of their own; None for none.
+        sketch: how the posterior of a box, a space or of continuous contexts is approximated; None for the exact one.
     """
 
     algorithm: str
@@ -73,6 +75,7 @@ class Policy:
     search: PointSearch = field(default_factory=PointSearch)
     refit: Refit | None = None
     constraints: Constraints | None = None
+    sketch: Sketch | None = None
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
@@ -82,6 +85,8 @@ class Policy:
             check_model(self.domain, self.context, kernel)
         for part in (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score):
             part.check(self)
+        if self.sketch is not None:
+            self.sketch.check(self)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
@@ -138,7 +143,8 @@ class Policy:
         about_f = not self.objective.looks_back or self.confidence.for_all_at_once
         about_f = about_f and self.objective.proved and self.objective.admits(self.confidence)
         about_f = about_f and self.confidence.suits(self)
-        whole = self.refit is None and self.memory.keeps_all and about_f
+        exact = self.sketch is None or self.confidence.sketched
+        whole = self.refit is None and self.memory.keeps_all and about_f and exact
         return self.pending.proves(self.confidence.valid_for, self) if whole else "none"
 
     @property

@@ -69,7 +69,7 @@ class State:
         self._quiet = not (policy.by_round or policy.refit or policy.constraints)
         self._design: GreedyDesign | None = None
         self._design_kernel: Kernel = policy.kernel
-        self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, seed=seed)
+        self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed)
         self._engine.drifts = self._drifts
         self._channels: Channels | None = None
         if policy.constraints is not None:

@@ -1,11 +1,14 @@
-"""Exact Gaussian-process posteriors whose cost a round does not grow with the number of rounds."""
+"""Gaussian-process posteriors whose cost a round does not grow with the number of rounds, exact but for sketches."""
 
 from __future__ import annotations
+
+import numpy as np
 
 from ..checks import number
 from ..domain import Arms
 from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
+from .at_points import AtPoints, Gradients
 from .bank import BankPosterior
 from .belief import Belief, PointBelief, TableBelief
 from .drifting import DriftingPosterior
@@ -13,14 +16,18 @@ from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
 from .paths import Path, sample_path
 from .played import PlayedPosterior
-from .points import Gradients, PointPosterior
+from .inducing import Terms
+from .points import PointPosterior
 from .protocol import Posterior, RevisablePosterior
 from .rates import Known, RatePosterior
 from .retraced import Retraced
+from .spanned import MOST_FEATURES, SpannedPosterior
+from .spans import KernelSpan
 from .standing import Standing
 
 __all__ = [
     "ArmPosterior",
+    "AtPoints",
     "BankPosterior",
     "Belief",
     "DriftingPosterior",
@@ -35,8 +42,11 @@ __all__ = [
     "RatePosterior",
     "Retraced",
     "RevisablePosterior",
+    "SpannedPosterior",
     "Standing",
     "TableBelief",
+    "Terms",
+    "posterior_at_points",
     "posterior_on_arms",
     "sample_path",
 ]
@@ -61,3 +71,22 @@ def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> Ar
     if factor.complete:
         return FeaturePosterior(prior, factor, regularization)
     return PlayedPosterior(prior, regularization)
+
+
+def posterior_at_points(
+    kernel: Kernel, dimension: int, regularization: float, *, terms: Terms | None = None
+) -> AtPoints:
+    """The posterior at points that suits the kernel: exact, unless a sketch is asked for that it needs.
+
+    Args:
+        kernel: prior covariance; of finite rank (`Kernel.features`) a round costs r^2, else n^2.
+        dimension: number of columns of a point.
+        regularization: lambda, reward units squared.
+        terms: of a sketch, which a kernel of finite rank does without.
+    """
+    rank = kernel.rank(dimension)
+    if rank is not None and rank <= MOST_FEATURES and kernel.features(np.zeros((1, dimension))) is not None:
+        return SpannedPosterior(kernel, dimension, regularization, KernelSpan(kernel, rank), None)
+    if terms is not None:
+        return SpannedPosterior(kernel, dimension, regularization, None, terms)
+    return PointPosterior(kernel, dimension, regularization)

@@ -20,8 +20,8 @@ import numpy as np
 
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior
-from .paths import Path, sample_path
-from .points import Gradients, PointPosterior
+from .at_points import AtPoints, Gradients
+from .paths import Path, SpannedPath, drawn_path
 from .protocol import Posterior, RevisablePosterior
 from .rates import RatePosterior
 from .retraced import Chain, Retraced
@@ -156,7 +156,7 @@ class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior]):
 
 
 @final
-class PointBelief(Belief[PointPosterior]):
+class PointBelief(Belief[AtPoints]):
     """Over rows of coordinates."""
 
     def put_all(self, rows: Array, values: Sequence[float | None]) -> None:
@@ -204,14 +204,14 @@ class PointBelief(Belief[PointPosterior]):
     def path(self, rng: np.random.Generator, *, width: float) -> Drawn:
         """A function drawn from GP(mu, width^2 cov)."""
         spread = self.spread
-        return Drawn(sample_path(spread, rng).widened(width), None if spread is self.answered else self.answered)
+        return Drawn(drawn_path(spread, rng).widened(width), None if spread is self.answered else self.answered)
 
 
 @final
 class Drawn:
     """A path, to which the mean is still to be added where it is a draw of f - mu."""
 
-    def __init__(self, path: Path, mean: PointPosterior | None) -> None:
+    def __init__(self, path: Path | SpannedPath, mean: AtPoints | None) -> None:
         self._path, self._mean = path, mean
 
     def __call__(self, rows: Array) -> Array:

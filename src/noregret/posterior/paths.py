@@ -10,13 +10,18 @@ kernel's spectrum can be drawn from, else by joint sampling at the points that a
 
 from __future__ import annotations
 
-from typing import final
+from typing import cast, final
 
 import numpy as np
 
 from ..checks import Array, integer
+from .at_points import AtPoints
 from .points import PointPosterior
 from .prior_paths import PriorPath, Slopes, prior_path, summands
+from .spanned import SpannedPosterior
+from .spans import InducedSpan
+
+WAVES = 1024
 
 
 @final
@@ -70,7 +75,55 @@ class Path:
         return values
 
 
-def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: int = 1024) -> Path:
+@final
+class SpannedPath:
+    """One function drawn from the posterior in a span; made by `sample_path`.
+
+    z(x)^T (w + W xi), and of a sketch g(x) - z(x)^T L^{-1} g(S) besides, g a path of the prior: what is left of g when
+    it is known in the span, and independent of that.
+    """
+
+    def __init__(self, posterior: SpannedPosterior, parts: list[PriorPath], rng: np.random.Generator) -> None:
+        self._span, self._parts, weights = posterior.span, parts, posterior.weights
+        self._mean = weights.mean
+        self._weights = weights.mean + weights.root @ rng.standard_normal(weights.size)
+        if isinstance(self._span, InducedSpan):
+            self._weights = self._weights - self._span.solve(self._prior(self._span.points))
+
+    def widened(self, factor: float) -> SpannedPath:
+        """The path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
+        other = SpannedPath.__new__(SpannedPath)
+        other.__dict__.update(self.__dict__)
+        other._parts = [part.widened(factor) for part in self._parts]
+        other._weights = factor * self._weights + (1.0 - factor) * self._mean
+        return other
+
+    def __call__(self, points: Array) -> Array:
+        """Values at `(m, d)` points, `(m,)`."""
+        return self._prior(points) + self._span.features(points) @ self._weights
+
+    def slopes(self, points: Array) -> tuple[Array, Array]:
+        """Values `(m,)` and gradients `(m, d)` at `(m, d)` points."""
+        gradients = self._span.gradient(points, np.broadcast_to(self._weights, (len(points), len(self._weights))))
+        for part in self._parts:
+            gradients = gradients + part.gradients(points)
+        return self(points), gradients
+
+    def _prior(self, points: Array) -> Array:
+        values = np.zeros(len(points))
+        for part in self._parts:
+            values = part.plus(values, points)
+        return values
+
+
+def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path | SpannedPath:
+    """A function drawn from the posterior of f, whichever it is."""
+    if not isinstance(posterior, SpannedPosterior):
+        return sample_path(cast(PointPosterior, posterior), rng)
+    return SpannedPath(posterior, [] if posterior.span.whole else _prior_parts(posterior, WAVES, rng), rng)
+
+
+def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: int = WAVES) -> Path:
     """A function drawn from the posterior of f.
 
     Args:
@@ -80,8 +133,12 @@ def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: i
             waves.
     """
     integer("waves", waves, low=2)
+    return Path(posterior, _prior_parts(posterior, waves, rng), rng)
+
+
+def _prior_parts(posterior: AtPoints, waves: int, rng: np.random.Generator) -> list[PriorPath]:
     d = posterior.dimension
     terms = summands(posterior.kernel, tuple(range(d)))
     parts = [prior_path(kernel, columns, d, waves, rng) for kernel, columns in terms]
     # Slopes first: the order of a sum is part of its rounding.
-    return Path(posterior, sorted(parts, key=lambda part: not isinstance(part, Slopes)), rng)
+    return sorted(parts, key=lambda part: not isinstance(part, Slopes))

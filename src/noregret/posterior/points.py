@@ -16,7 +16,7 @@ of *distinct* points.
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple, final
+from typing import final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,9 @@ from ..checks import Array, finite_array, number, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from .ahead import Ahead
+from .at_points import AtPoints, Gradients
 from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION, RevisablePosterior
+from .protocol import LEAST_REGULARIZATION
 from .spectrum import Spectrum, spectrum_of_points
 from .triangle import GrowingTriangle, Rotations
 
@@ -36,17 +37,8 @@ TOGETHER = 256  # new points that enter the factor at a time
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
 
 
-class Gradients(NamedTuple):
-    """Mean and standard deviation of f at m points, and their gradients in the points."""
-
-    mean: Array  # (m,)
-    std: Array  # (m,)
-    mean_gradient: Array  # (m, d)
-    std_gradient: Array  # (m, d); 0 where the std is 0
-
-
 @final
-class PointPosterior(RevisablePosterior):
+class PointPosterior(AtPoints):
     """Exact posterior at O(n^2) a query, n the number of distinct points observed.
 
     Args:
@@ -301,6 +293,15 @@ class PointPosterior(RevisablePosterior):
     def observed_means(self) -> Array:
         """Posterior mean at the distinct points, `(n,)`: ybar - (lambda / n) alpha, O(n) once alpha is known."""
         return self.average - self.regularization / self.plays * self.weights
+
+    @property
+    def landmarks(self) -> Array:
+        """All distinct points, `(n, d)`."""
+        return self.points
+
+    def landmark_means(self) -> Array:
+        """Posterior mean at each of them."""
+        return self.observed_means()
 
     def means_of(self, points: npt.ArrayLike) -> Array:
         """Posterior mean at `(m, d)` points, `(m,)`: O(1) where they were observed, once the weights are known."""

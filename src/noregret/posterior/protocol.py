@@ -33,6 +33,7 @@ class Posterior(ABC):
 
     regularization: float
     count: int  # observations taken in, repeats included
+    _left_out: float = 0.0  # tr(K - Q) of a sketch, Q <= K the kernel matrix that it works with
 
     @abstractmethod
     def append(self, point: Any, target: float) -> None:
@@ -67,6 +68,12 @@ class Posterior(ABC):
     @abstractmethod
     def copy(self) -> Self:
         """An independent posterior in the same state; what never changes is shared."""
+
+    @property
+    @final
+    def shortfall(self) -> float:
+        """Rho = sqrt(tr(K - Q) / lambda), by which a sketch falls short (`posterior.inducing`); 0 of exact ones."""
+        return math.sqrt(self._left_out / self.regularization) if self._left_out else 0.0
 
     @property
     @final

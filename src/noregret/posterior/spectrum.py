@@ -43,7 +43,7 @@ class Spectrum:
         rows: where other points lie in these directions.
     """
 
-    def __init__(self, values: Array, data: Array, rest: float, rows: FeatureRows | PriorRows) -> None:
+    def __init__(self, values: Array, data: Array, rest: float, rows: FeatureRows | MappedRows | PriorRows) -> None:
         self.values, self._data, self._rest, self._rows = values, data, rest, rows
 
     def misfit(self, ridges: Array) -> Array:
@@ -80,6 +80,24 @@ class FeatureRows:
 
 
 @final
+class MappedRows:
+    """Rows in the space of features that are worked out for the points asked about, `(n, d)`."""
+
+    def __init__(
+        self, features: Callable[[Array], Array], left_out: Callable[[Array, Array], Array], vectors: Array
+    ) -> None:
+        """The features of points, what these leave out of their variance, and V."""
+        self._features, self._left_out, self._vectors = features, left_out, vectors
+
+    def __call__(self, points: Any, values: Array, data: Array, ridges: Array) -> Moments:
+        """Mean and variance, each `(J, n)`."""
+        known = self._features(points)
+        turned, shrunk = known @ self._vectors, 1.0 / (values + ridges[:, None])
+        mean = (shrunk * (np.sqrt(values) * data)) @ turned.T
+        return mean, self._left_out(points, known) + (ridges[:, None] * shrunk) @ (turned**2).T
+
+
+@final
 class PriorRows:
     """Rows from the kernel: x -> Q^T N^{1/2} K(U, x)."""
 
@@ -106,6 +124,15 @@ def spectrum_of_features(
     targets = root * average[seen]
     data = np.where(known, vectors.T @ (rows.T @ targets) / np.sqrt(np.where(known, values, 1.0)), 0.0)
     return Spectrum(values, data, _rest(targets, data, scatter), FeatureRows(features @ vectors, left_out))
+
+
+def spectrum_of_gram(gram: Array, right: Array, squares: float, rows: Callable[[Array], MappedRows]) -> Spectrum:
+    """From Z^T N Z `(r, r)` and Z^T N ybar `(r,)` of features Z, and the sum of the squared targets."""
+    values, vectors = np.linalg.eigh(gram)
+    known = values > LEAST_EIGENVALUE * values.max(initial=0.0)
+    values = np.where(known, values, 0.0)
+    data = np.where(known, vectors.T @ right / np.sqrt(np.where(known, values, 1.0)), 0.0)
+    return Spectrum(values, data, max(squares - float(data @ data), 0.0), rows(vectors))
 
 
 def spectrum_of_points(

@@ -178,6 +178,7 @@ class Confidence(Part):
     delta: float = 1.0  # failure probability; 1 where nothing is claimed
 
     hallucinated: ClassVar[bool] = False  # whether they hold for a variance that counts unanswered trials as answered
+    sketched: ClassVar[bool] = False  # whether they hold for a `Sketch`, whose `shortfall` they then heed
     multiple: ClassVar[bool] = False  # whether they are always a multiple of the standard deviation, as draws want it
 
     @property

@@ -19,8 +19,8 @@ COUNT = 10  # points, where none are given
 def check_kernel(kernel: Kernel, points: npt.ArrayLike | None = None) -> None:
     """Raise an `AssertionError` where a kernel breaks a promise.
 
-    Symmetric and positive semi-definite, with the diagonal that it says; gradients as differences have them; parameters
-    and description that come back as they were; copies that do not share what they were made from. A kernel that has no
+    Symmetric and positive semi-definite, with the diagonal that it says; gradients as differences have them, features
+    (where it has them) whose products are the covariances; parameters and description that come back as they were; copies that do not share what they were made from. A kernel that has no
     gradients says so by an `InvalidInput` (it then works on arms alone).
 
     Args:
@@ -37,6 +37,7 @@ def check_kernel(kernel: Kernel, points: npt.ArrayLike | None = None) -> None:
     _check_description(kernel, X)
     _check_factor(kernel, X)
     _check_input_gradients(kernel, X)
+    _check_features(kernel, X)
     _check_parameters(kernel, X)
 
 
@@ -159,6 +160,23 @@ def _check_input_gradients(kernel: Kernel, X: Array) -> None:
     promise(
         refused(lambda: kernel.input_gradient(X, X, np.zeros(len(X))), InvalidInput),
         f"`{name}.input_gradient` takes weights of a wrong shape: refuse them by an `InvalidInput`.",
+    )
+
+
+def _check_features(kernel: Kernel, X: Array) -> None:
+    name, found, rank = type(kernel).__name__, kernel.features(X), kernel.rank(X.shape[1])
+    if found is None:
+        return
+    promise(
+        found.shape == (len(X), rank) and close(found @ found.T, kernel(X, X), 1e-10),
+        f"`{name}.features(X)` has the shape {found.shape} where `rank` says {rank} of them, or their products are not "
+        "the covariances.",
+    )
+    A, weights = X + 0.01, np.random.default_rng(7).standard_normal(found.shape)
+    expected = central_differences(lambda moved: float(np.vdot(weights, np.asarray(kernel.features(moved)))), A)
+    promise(
+        close(kernel.feature_gradient(A, weights), expected, 1e-5),
+        f"`{name}.feature_gradient` is not the derivative of the features.",
     )
 
 

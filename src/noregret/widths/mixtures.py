@@ -37,7 +37,7 @@ import numpy as np
 
 from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle
 from ..errors import InvalidInput
-from ..posterior import ArmPosterior, PointPosterior, Posterior
+from ..posterior import ArmPosterior, AtPoints, Posterior
 from ..posterior.spectrum import Spectrum
 from ..serialize import described
 from ..slots.base import Combination
@@ -91,7 +91,7 @@ class _MixtureWidth(NormWidth):
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - by what was observed alone
         """The multiplier of the standard deviation."""
-        bound = progress.norm(self.norm_bound)
+        bound = progress.norm(self.norm_bound) * (1.0 + progress.posterior.shortfall)
         noise = progress.noise_factor * self.noise
         spread = progress.posterior.log_determinant_ratio + 2.0 * math.log(self.parts / self.delta)
         return self._combined(bound, noise / math.sqrt(self.regularization) * math.sqrt(spread))
@@ -107,10 +107,14 @@ class _MixtureWidth(NormWidth):
 class AnyRidge(_MixtureWidth):
     """AY: B + (R / sqrt(lambda)) sqrt(LD_t + 2 ln(parts / delta)), for any lambda (Abbasi-Yadkori 2013).
 
+    Of a `Sketch` B (1 + rho) + ..., rho its `shortfall`, and LD_t its upper bound (`posterior.inducing`, 3).
+
     Attributes:
         parts: 1; for Thompson samples 2, as in `SelfNormalized`.
         guessed: `norm_bound` is only the first guess (`NormGuess`).
     """
+
+    sketched: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float  # R
@@ -236,7 +240,7 @@ class DualBounds(Bounds):
     pointwise: ClassVar[bool] = False
     moves: ClassVar[bool] = True
 
-    def __init__(self, posterior: ArmPosterior | PointPosterior, ridges: Array, radii: Array) -> None:
+    def __init__(self, posterior: ArmPosterior | AtPoints, ridges: Array, radii: Array) -> None:
         self._spectrum, self._radii = posterior.spectrum(), radii[:, None]
         self._ridges = np.append(ridges, posterior.regularization)
 
@@ -272,8 +276,8 @@ class EmptySet(DoubledNorm[DualMixture]):
             self._double(rounds, 2.0 * needed)
 
 
-def _whole(posterior: Posterior) -> ArmPosterior | PointPosterior:
-    return cast("ArmPosterior | PointPosterior", posterior)  # `DualMixture.check` refuses the others
+def _whole(posterior: Posterior) -> ArmPosterior | AtPoints:
+    return cast("ArmPosterior | AtPoints", posterior)  # `DualMixture.check` refuses the others
 
 
 @final

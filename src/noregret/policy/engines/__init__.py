@@ -6,6 +6,7 @@ from typing import Any
 
 from ...domain import Arms, Domain
 from ...search.boxes import PointSearch
+from ...slots.sketch import Sketch
 from .arms import ArmEngine
 from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Question, Units, row_of, table
 from .points import PointEngine
@@ -27,8 +28,10 @@ __all__ = [
 ]
 
 
-def make_engine(domain: Domain, context: Domain | None, search: PointSearch, *, seed: int) -> Engine[Any]:
+def make_engine(
+    domain: Domain, context: Domain | None, search: PointSearch, sketch: Sketch | None = None, *, seed: int
+) -> Engine[Any]:
     """The engine that suits the domain and the contexts."""
     if isinstance(domain, Arms) and isinstance(context, Arms | None):
         return ArmEngine(domain, context)
-    return PointEngine(domain, context, search, seed=seed)
+    return PointEngine(domain, context, search, seed=seed, sketch=None if sketch is None else sketch.terms)

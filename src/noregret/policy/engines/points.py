@@ -14,7 +14,7 @@ from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Box, Domain, Space, enclosing_box
 from ...errors import InvalidInput
 from ...kernels import Kernel, Matern
-from ...posterior import Known, PointBelief, PointPosterior, Standing
+from ...posterior import AtPoints, Known, PointBelief, PointPosterior, Standing, Terms, posterior_at_points
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, checked_scores
@@ -55,9 +55,17 @@ def in_time(kernel: Kernel, rate: float, columns: int) -> Kernel:
 class PointEngine(Engine[PointBelief]):
     """Boxes and spaces of parameters, and any domain under continuous contexts. Rows are (context, point)."""
 
-    def __init__(self, domain: Domain, context: Domain | None, search: PointSearch, *, seed: int) -> None:
+    def __init__(
+        self,
+        domain: Domain,
+        context: Domain | None,
+        search: PointSearch,
+        *,
+        seed: int,
+        sketch: Callable[[int], Terms] | None = None,
+    ) -> None:
         self.domain, self.context, self.search = domain, context, search
-        self._seed = seed
+        self._seed, self._terms = seed, None if sketch is None else sketch(seed)
         self._failed: dict[bytes, Array] = {}
         self._standing: dict[PointPosterior, Standing] = {}  # of the posteriors in use
         self._candidates: Array | None = None
@@ -79,7 +87,7 @@ class PointEngine(Engine[PointBelief]):
         if drift is not None:
             columns += 1
             kernel = in_time(kernel, drift, columns)
-        return PointBelief(PointPosterior(kernel, columns, regularization), apart=apart)
+        return PointBelief(posterior_at_points(kernel, columns, regularization, terms=self._terms), apart=apart)
 
     @property
     def before(self) -> int:
@@ -271,8 +279,10 @@ class PointEngine(Engine[PointBelief]):
             self._candidates = self.search.standing(domain, self._seed)
         return self._candidates
 
-    def standing(self, posterior: PointPosterior, points: Array) -> tuple[Array, Array]:
+    def standing(self, posterior: AtPoints, points: Array) -> tuple[Array, Array]:
         """Mean and std at the arms or the standing candidates, fresh arrays, kept up to date from round to round."""
+        if not isinstance(posterior, PointPosterior):  # a round costs no more where they are made afresh
+            return posterior.predict(self.rows(None, points))
         if posterior not in self._standing:
             if len(self._standing) > 2 * self.channels - 1:  # those of posteriors that a fit or a restart has replaced
                 self._standing = {}
@@ -287,12 +297,13 @@ class PointEngine(Engine[PointBelief]):
         """
         posterior, domain = belief.answered, self.domain
         points = [] if question.last is None else [question.last]
-        if posterior.rank:
+        if posterior.count:
             dense = isinstance(domain, Box | Space) and self.search.dense(domain)
-            means = posterior.average if dense else posterior.observed_means()
+            quick = dense and isinstance(posterior, PointPosterior)
+            means = posterior.average if quick else posterior.landmark_means()
             count = self.search.incumbents
             best = [int(means.argmax())] if count == 1 else np.argsort(-means, kind="stable")[:count]
-            points.extend(posterior.points[best, self.before :])
+            points.extend((posterior.points if quick else posterior.landmarks)[best, self.before :])
         return np.array(points).reshape(len(points), domain.dimension)
 
     def without_failed(self, points: Array, scores: Array) -> Array:
@@ -434,18 +445,18 @@ class _Round(PointView):
         if self._question.limits is not None:
             return self._best_mean_inside()
         means = self._moments(self.points)[0]
-        if not posterior.rank or self._alone:
+        if not posterior.count or self._alone:
             return float(means.max())
         # The candidates' means may have been come by in several ways, which round differently: the best one anew.
         best = float(posterior.mean(self._engine.rows(context, self.points[int(coarse(means).argmax())][None]))[0])
         if context is None and not self._engine.drifts:
-            return max(best, float(posterior.observed_means().max()))
-        observed = np.unique(posterior.points[:, self._engine.before :], axis=0)
+            return max(best, float(posterior.landmark_means().max()))
+        observed = np.unique(posterior.landmarks[:, self._engine.before :], axis=0)
         return max(best, float(posterior.mean(self._engine.rows(context, observed)).max()))
 
     def _best_mean_inside(self) -> float:
         """Likewise, of the points that satisfy the constraints in the mean; observed ones, where there are any."""
-        observed = self.points if self._alone or not self._belief.answered.rank else self.tried()
+        observed = self.points if self._alone or not self._belief.answered.count else self.tried()
         means = self._belief.predict(self._engine.rows(self._question.context, observed))[0]
         return best_admitted(means, self.limits(observed))
 
