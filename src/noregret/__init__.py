@@ -90,6 +90,7 @@ if TYPE_CHECKING:
     from .slots.sketch import Sketch
     from .slots.safe import Safe
     from .slots.silence import Imputed, LateOrNever
+    from .slots.sketch import Sketch
     from .slots.together import AllOf
     from .study.explanation import Explanation
     from .study.study import Study

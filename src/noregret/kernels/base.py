@@ -50,7 +50,8 @@ class Kernel(ABC):
 
     One of your own derives from `PointKernel`, or from `Stationary` where it is a function of a distance: they leave
     the least to be written. `variance`, `smoothness`, `rank`, `features`, `columns` and `derivatives` say what is known
-    of a kernel beyond its values; what is not known is None (infinite), and whoever asks then says what it does without.
+    of a kernel beyond its values; what is not known is None (infinite), and whoever asks then says what it does
+    without.
     """
 
     __array_ufunc__: ClassVar[None] = None  # so that numpy leaves `np.float64(2) * kernel` to `__rmul__`

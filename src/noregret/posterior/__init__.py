@@ -14,9 +14,9 @@ from .belief import Belief, PointBelief, TableBelief
 from .drifting import DriftingPosterior
 from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
+from .inducing import Terms
 from .paths import Path, sample_path
 from .played import PlayedPosterior
-from .inducing import Terms
 from .points import PointPosterior
 from .protocol import Posterior, RevisablePosterior
 from .rates import Known, RatePosterior

@@ -11,10 +11,10 @@
 
 Calandriello, Carratino, Lazaric, Valko & Rosasco 2019 (BKB) draw every observation by its own posterior variance, which
 is its ridge leverage score; with q of the order of log(t / delta) / epsilon^2 the sketched variances are then within
-(1 + epsilon) / (1 - epsilon) of the exact ones with probability 1 - delta. Such a q keeps nearly every point of a run of
-practical length, so it is not relied on here: what the draw leaves out is *measured*, and while it is more than asked
-for, further points are drawn by their share of it (Chen, Epperly, Tropp & Webber 2025). What follows holds for any
-inducing points, drawn by whatever chance from whatever has been seen. P projects on their span, Phi has rows
+(1 + epsilon) / (1 - epsilon) of the exact ones with probability 1 - delta. Such a q keeps nearly every point of a run
+of practical length, so it is not relied on here: what the draw leaves out is *measured*, and while it is more than
+asked for, further points are drawn by their share of it (Chen, Epperly, Tropp & Webber 2025). What follows holds for
+any inducing points, drawn by whatever chance from whatever has been seen. P projects on their span, Phi has rows
 phi(x_s)^T, V = Phi^T Phi + lambda I, V' = P Phi^T Phi P + lambda I, s'^2(x) = lambda phi(x)^T V'^{-1} phi(x), the
 sketched variance, what is outside of the span included.
 
@@ -30,7 +30,7 @@ sketched variance, what is outside of the span included.
        f - mu' = lambda phi^T V'^{-1} f - phi^T V'^{-1} P Phi^T Phi (I - P) f - phi^T V'^{-1} P Phi^T eta.
 
    The first term is at most s'(x) |f|; as |V'^{-1/2} P Phi^T| <= 1 the second is at most s'(x) D |f| / sqrt(lambda);
-   and |P Phi^T eta| in the norm of V'^{-1} is the root of eta^T Q (Q + lambda)^{-1} eta <= eta^T K (K + lambda)^{-1} eta
+   and |P Phi^T eta| in the norm of V'^{-1} is the root of eta^T Q (Q + lambda)^{-1} eta, at most that with K for Q
    (the function is operator monotone), which the self-normalised inequality bounds for K, whatever P. So
 
        |f(x) - mu'(x)| <= s'(x) (B (1 + rho) + (R / sqrt(lambda)) sqrt(log det(I + K / lambda) + 2 ln(1 / delta)))

@@ -33,7 +33,7 @@ class Posterior(ABC):
 
     regularization: float
     count: int  # observations taken in, repeats included
-    _left_out: float = 0.0  # tr(K - Q) of a sketch, Q <= K the kernel matrix that it works with
+    _outside: float = 0.0  # tr(K - Q) of a sketch, Q <= K the kernel matrix that it works with
 
     @abstractmethod
     def append(self, point: Any, target: float) -> None:
@@ -73,7 +73,7 @@ class Posterior(ABC):
     @final
     def shortfall(self) -> float:
         """Rho = sqrt(tr(K - Q) / lambda), by which a sketch falls short (`posterior.inducing`); 0 of exact ones."""
-        return math.sqrt(self._left_out / self.regularization) if self._left_out else 0.0
+        return math.sqrt(self._outside / self.regularization) if self._outside else 0.0
 
     @property
     @final

@@ -63,7 +63,7 @@ class SpannedPosterior(AtPoints):
         self._seen = Observations(dimension)
         self._changes = 0  # observations added and taken out in all: what draws are keyed by
         self._since = 0  # of them since the mean was refined
-        self._left_out = 0.0  # D^2 of a sketch
+        self._outside = 0.0  # D^2 of a sketch
         self._limit = 0.0  # D^2 at which inducing points are drawn anew
         self._frozen = self._weights.root  # W when they were drawn
         self._grown = 1.0  # 1 + sum of s^2 / lambda since, with that W
@@ -98,17 +98,27 @@ class SpannedPosterior(AtPoints):
         y = finite_array("targets", targets)
         if y.shape != (len(X),):
             raise InvalidInput(f"There are {len(X)} points and `targets` has shape {y.shape}: one target for each.")
-        self._check_ridge(X)
-        if self._terms is not None and len(X) >= ALL_AT_ONCE:
-            self._take_all(X, y)
+        if self._terms is None:
+            z = self._span.features(X)
+            self._check_ridge(float(np.einsum("ij,ij->i", z, z).max(initial=0.0)))
+            for x, target, features in zip(X, y.tolist(), z, strict=True):
+                self._seen.add(x, target)
+                self.count += 1
+                self._take(features, target)
+                self._changed()
             return
-        for x, target in zip(X, y.tolist(), strict=True):
+        priors = self.kernel.diagonal(X)
+        self._check_ridge(float(priors.max(initial=0.0)))
+        if len(X) >= ALL_AT_ONCE:
+            self._take_all(self._terms, X, y)
+            return
+        for x, target, prior in zip(X, y.tolist(), priors.tolist(), strict=True):
             self._seen.add(x, target)
             self.count += 1
-            self._take(x, target)
+            self._take_outside(x, target, prior)
+            self._changed()
 
-    def _check_ridge(self, X: Array) -> None:
-        prior = float(self.kernel.diagonal(X).max(initial=0.0))
+    def _check_ridge(self, prior: float) -> None:
         if self.regularization < LEAST_REGULARIZATION * prior:
             raise InvalidInput(
                 f"`regularization` is {self.regularization:g} where the prior variance is {prior:g}: below "
@@ -116,33 +126,32 @@ class SpannedPosterior(AtPoints):
                 "that, or a smaller `scale` in the kernel."
             )
 
-    def _take_all(self, X: Array, y: Array) -> None:
+    def _take_all(self, terms: Terms, X: Array, y: Array) -> None:
         for x, target in zip(X, y.tolist(), strict=True):
             self._seen.add(x, target)
         self.count += len(X)
         self._changes += len(X)
-        if self._terms is not None:
-            self._draw_anew(self._terms)
+        self._draw_anew(terms)
 
-    def _take(self, x: Array, target: float) -> None:
-        z = self._span.features(x[None])[0]
-        if self._terms is not None:
-            prior = float(self.kernel.diagonal(x[None])[0])
-            left = max(prior - float(z @ z), ROUNDING * prior)
-            half = z @ self._frozen
-            self._left_out += left
-            # BBKB (Calandriello et al. 2020): until then variances at the draw are at most C times those of now.
-            self._grown += (float(half @ half) + left) / self.regularization
+    def _take(self, z: Array, target: float) -> None:
         self._weights.add(z, target)
         if self._gram is not None:
             self._gram += np.multiply.outer(z, z)
-        self._changed()
+
+    def _take_outside(self, x: Array, target: float, prior: float) -> None:
+        z = self._span.features(x[None])[0]
+        left = max(prior - float(z @ z), ROUNDING * prior)
+        half = z @ self._frozen
+        self._outside += left
+        # BBKB (Calandriello et al. 2020): until then variances at the draw are at most C times those of now.
+        self._grown += (float(half @ half) + left) / self.regularization
+        self._take(z, target)
 
     def _changed(self) -> None:
         self._changes += 1
         self._since += 1
         if self._terms is not None:
-            if self._left_out > self._limit or self._grown > self._terms.growth:
+            if self._outside > self._limit or self._grown > self._terms.growth:
                 self._draw_anew(self._terms)
         elif self._since >= max(REFINE_EVERY, self._seen.size):  # seldom enough to cost O(r) an observation
             self._refine()
@@ -155,9 +164,9 @@ class SpannedPosterior(AtPoints):
         rng = sketch_generator(terms.seed, self._changes)
         before = (self._span, self._weights)
         found = drawn(self.kernel, self._seen, self.regularization, before, terms, rng)  # type: ignore[arg-type]  # of a sketch
-        self._span, self._weights, self._left_out = found
+        self._span, self._weights, self._outside = found
         # Where even as many points as there may be leave more out, another draw has to wait for news.
-        self._limit = max(terms.accuracy**2 * self.regularization, 2.0 * self._left_out)
+        self._limit = max(terms.accuracy**2 * self.regularization, 2.0 * self._outside)
         self._frozen, self._grown, self._gram = self._weights.root.copy(order="F"), 1.0, None
 
     def revise(self, point: npt.ArrayLike, old: float, new: float) -> None:
@@ -176,7 +185,7 @@ class SpannedPosterior(AtPoints):
             self._gram -= np.multiply.outer(z, z)
         if self._terms is not None:
             prior = float(self.kernel.diagonal(x[None])[0])
-            self._left_out = max(self._left_out - max(prior - float(z @ z), ROUNDING * prior), 0.0)
+            self._outside = max(self._outside - max(prior - float(z @ z), ROUNDING * prior), 0.0)
         if self._weights.remove(z, target):
             self._changed()
             return
@@ -334,7 +343,7 @@ class SpannedPosterior(AtPoints):
     @property
     def log_determinant_ratio(self) -> float:
         """Log det(I + K / lambda); of a sketch the upper bound log det(I + Q / lambda) + tr(K - Q) / lambda."""
-        return self._weights.log_ratio + self._left_out / self.regularization
+        return self._weights.log_ratio + self._outside / self.regularization
 
     def copy(self) -> SpannedPosterior:
         """An independent posterior in the same state; the span is shared."""

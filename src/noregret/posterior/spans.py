@@ -16,7 +16,7 @@ from abc import ABC, abstractmethod
 from typing import final
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrsm
 from scipy.linalg.lapack import dpstrf
 
 from ..checks import Array
@@ -32,7 +32,7 @@ class Span(ABC):
 
     @abstractmethod
     def features(self, points: Array) -> Array:
-        """z of every row, `(n, r)`."""
+        """The z of every row, `(n, r)`."""
 
     @abstractmethod
     def left_out(self, points: Array, features: Array) -> Array:
@@ -104,7 +104,7 @@ class InducedSpan(Span):
 
     def solve(self, right: Array) -> Array:
         """L^{-1} `right`, `(r, n)` or `(r,)`."""
-        return np.asarray(solve_triangular(self._factor, right, lower=True, check_finite=False))
+        return np.asarray(dtrsm(1.0, self._factor, right, lower=1).reshape(right.shape))
 
     def left_out(self, points: Array, features: Array) -> Array:
         """k(x, x) - |z|^2."""
@@ -118,5 +118,5 @@ class InducedSpan(Span):
         """Through the kernel: weights^T z(x) = (L^{-T} weights)^T k(S, x)."""
         if not self.size:
             return np.zeros(points.shape)
-        inner = solve_triangular(self._factor, weights.T, lower=True, trans="T", check_finite=False)
-        return self._kernel.input_gradient(points, self.points, inner.T)
+        inner = dtrsm(1.0, self._factor, weights.T, lower=1, trans_a=1)
+        return np.asarray(self._kernel.input_gradient(points, self.points, inner.T))

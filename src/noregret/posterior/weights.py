@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
@@ -68,7 +69,7 @@ class Weights:
         self.mean = np.zeros(self.size)
         self.log_ratio = 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
 
-    def refine(self, Z: Array, plays: Array, average: Array) -> None:
+    def refine(self, Z: Array, plays: npt.NDArray[np.int64], average: Array) -> None:
         """One step of iterative refinement: w solves Z^T N (ybar - Z w) / lambda = w."""
         self.refine_by(Z.T @ (plays * (average - Z @ self.mean)))
 

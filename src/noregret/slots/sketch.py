@@ -43,12 +43,12 @@ class Sketch(Part):
         most: inducing points.
 
     Raises:
-        InvalidInput: on arms with finitely many contexts or none, where exact posteriors do not grow, and where f drifts.
+        InvalidInput: on arms with finitely many contexts or none, where exact posteriors do not grow; where f drifts.
     """
 
     accuracy: float = 0.1
-    oversampling: float = 2.0
-    growth: float = 2.0
+    oversampling: float = 4.0
+    growth: float = 4.0
     most: int = 1000
 
     def __post_init__(self) -> None:

@@ -20,8 +20,9 @@ def check_kernel(kernel: Kernel, points: npt.ArrayLike | None = None) -> None:
     """Raise an `AssertionError` where a kernel breaks a promise.
 
     Symmetric and positive semi-definite, with the diagonal that it says; gradients as differences have them, features
-    (where it has them) whose products are the covariances; parameters and description that come back as they were; copies that do not share what they were made from. A kernel that has no
-    gradients says so by an `InvalidInput` (it then works on arms alone).
+    (where it has them) whose products are the covariances; parameters and description that come back as they were;
+    copies that do not share what they were made from. A kernel that has no gradients says so by an `InvalidInput` (it
+    then works on arms alone).
 
     Args:
         kernel: any.
