@@ -43,8 +43,9 @@ WINDOW = 500  # decisions that a time is averaged over
 def bilinear(seed, rounds):
     """Arms, contexts, weights and noise."""
     rng = np.random.default_rng([seed, 3])
-    arms, contexts = rng.uniform(-1, 1, (20, 3)), rng.uniform(-1, 1, (rounds, 3))
-    return arms, contexts, rng.standard_normal((3, 3)) / 3, NOISE * rng.standard_normal(rounds)
+    arms, weights = rng.uniform(-1, 1, (20, 3)), rng.standard_normal((3, 3)) / 3
+    contexts = np.random.default_rng([seed, 4]).uniform(-1, 1, (rounds, 3))
+    return arms, contexts, weights, NOISE * np.random.default_rng([seed, 5]).standard_normal(rounds)
 
 
 def with_library(seed, rounds):
@@ -166,7 +167,7 @@ def sketch(options):
             true, slow = exact(seed, options)
             ratios.append(regret[:prefix].sum() / true.sum())
             line += f"; exact {true.sum():.1f}, {1e3 * slow[-WINDOW:].mean():.0f} ms a round there"
-        print(line, flush=True)
+        print(f"{line}; rho {study.shortfall:.3f}", flush=True)
     print(f"  memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
     print(f"  last over first {prefix} rounds: at most {max(flats):.2f}")
     if ratios:

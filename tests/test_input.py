@@ -272,6 +272,7 @@ DESCRIBED = [
     nr.admmbo(nr.Box(0, 1), constraints=W(1), rho=F(1), price=W(5), first=(W(3), W(4)), more=[W(1), W(1)], start=W(2)),
     nr.bandit_oco(nr.Box(0, 1), step=F(0.1), spread=F(0.1), damping=W(0), constraints=W(1), start=np.array([0.5])),
     nr.gp_ucb(ARMS, KERNEL, noise=F(0.1), regularization=F(0.1) ** 2, delta=F(0.1), memory=nr.SlidingWindow(W(4))),
+    nr.Sketch(accuracy=F(0.2), oversampling=W(3), growth=F(2), most=W(50)),
     nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=F(1), norm_bound=W(1), epoch=W(5), epochs=W(3), constraints=W(1)),
     nr.gp_ucb_cpd(ARMS, KERNEL, noise=F(0.1), horizon=W(50), alpha=F(2), detector=S("test"), threshold=W(3)),
     nr.gp_ucb_sdf(ARMS, KERNEL, noise=F(0.1), window=W(3), minimum=W(0), beta=F(1), horizon=W(9)),

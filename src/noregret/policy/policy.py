@@ -24,7 +24,7 @@ from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score, UpperConfidenceBound
-from ..slots.sketch import Sketch
+from ..slots.sketch import Sketch, check_sketch
 from ..slots.together import detects_by_rounds, joined
 from .engines import Decision
 
@@ -86,7 +86,7 @@ class Policy:
         for part in (self.memory, self.explore, self.pending, self.objective, self.confidence, self.score):
             part.check(self)
         if self.sketch is not None:
-            self.sketch.check(self)
+            check_sketch(self.sketch, self)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)

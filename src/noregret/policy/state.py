@@ -579,6 +579,11 @@ class State:
         return float(self._ledger.belief.asked.information_gain)
 
     @property
+    def shortfall(self) -> float:
+        """Rho of a sketch; 0 where the posterior is exact."""
+        return float(self._ledger.belief.asked.shortfall)
+
+    @property
     def kernel(self) -> Kernel:
         """The kernel in use: the policy's, or the last one fitted (then on standardised rewards)."""
         return self._ledger.in_use

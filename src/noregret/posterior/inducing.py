@@ -93,14 +93,14 @@ def drawn(
     """Inducing points for what has been seen, drawn by the variances of the sketch before."""
     n, plays = seen.size, seen.plays
     if not n:
-        return Drawn(InducedSpan(kernel, seen.points, 0.0), Weights(0, regularization), 0.0)
+        return Drawn(InducedSpan(kernel, seen.points, 0.0, terms.most), Weights(0, regularization), 0.0)
     total = float(plays.sum())
     budget = 0.5 * terms.accuracy**2 * regularization  # half: what is to come has the other
     scores = np.concatenate([_variances(*before, points) for _, points in _chunks(seen)])
     chosen = rng.random(n) < terms.oversampling * plays * scores / regularization  # min(1, q s^2 / lambda)
     places = _capped(np.flatnonzero(chosen), scores * plays, terms.most)
     while True:
-        span = InducedSpan(kernel, seen.points[places], 0.1 * budget / total)
+        span = InducedSpan(kernel, seen.points[places], 0.1 * budget / total, terms.most)
         gram, right, left = _sums(span, kernel, seen)
         if left.sum() <= budget or span.size >= terms.most or len(places) == n:
             break

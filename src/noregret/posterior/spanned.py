@@ -58,7 +58,7 @@ class SpannedPosterior(AtPoints):
         self.regularization = number("regularization", regularization, low=0.0, open_low=True)
         self.count = 0
         self._terms = terms
-        self._span: Span = InducedSpan(kernel, np.zeros((0, dimension)), 0.0) if span is None else span
+        self._span: Span = InducedSpan(kernel, np.zeros((0, dimension)), 0.0, 0) if span is None else span
         self._weights = Weights(self._span.size, self.regularization)
         self._seen = Observations(dimension)
         self._changes = 0  # observations added and taken out in all: what draws are keyed by

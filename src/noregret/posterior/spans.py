@@ -82,15 +82,17 @@ class InducedSpan(Span):
         kernel: prior covariance.
         points: S, which may depend on each other: those that add less than `least` are left out, `(r, d)`.
         least: variance, reward units squared.
+        most: of them; those that add the most are kept.
     """
 
     whole = False
 
-    def __init__(self, kernel: Kernel, points: Array, least: float) -> None:
+    def __init__(self, kernel: Kernel, points: Array, least: float, most: int) -> None:
         self._kernel = kernel
         if len(points):
             floor = max(least, 100.0 * ROUNDING * float(kernel.diagonal(points).max()))
             factor, pivots, rank, _ = dpstrf(kernel(points, points), lower=1, tol=floor)
+            rank = min(rank, most)
             self.points = points[np.asarray(pivots[:rank], dtype=np.intp) - 1]
             self._factor = np.asfortranarray(np.tril(factor[:rank, :rank]))
         else:

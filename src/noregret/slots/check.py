@@ -17,7 +17,6 @@ from .objective import Objective
 from .pending import Pending
 from .refit import Refit
 from .scores import Score
-from .sketch import Sketch
 
 SLOTS: dict[str, tuple[type, str]] = {
     "memory": (Memory, "a part of `noregret.slots.memory`, such as `nr.SlidingWindow(200)`"),
@@ -32,14 +31,13 @@ SLOTS: dict[str, tuple[type, str]] = {
     "search": (PointSearch, "made by `nr.PointSearch(...)`"),
     "refit": (Refit, "made by `nr.Refit(...)`, or None"),
     "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
-    "sketch": (Sketch, "made by `nr.Sketch(...)`, or None"),
 }
 
 
 def check_part(slot: str, part: object) -> None:
     """Refuse what does not belong into a slot, and what could not be read back from a storage."""
     kind, what = SLOTS[slot]
-    if part is None and slot in ("refit", "constraints", "sketch"):
+    if part is None and slot in ("refit", "constraints"):
         return
     if not isinstance(part, kind):
         raise InvalidInput(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from ..checks import integer, number, settle
+from ..checks import integer, number, settle, shown
 from ..domain import Arms
 from ..errors import InvalidInput
 from ..posterior import Terms
@@ -61,7 +61,7 @@ class Sketch(Part):
         )
 
     def check(self, policy: Combination) -> None:
-        """Refuse where it has no use, and where f drifts."""
+        """Refuse a policy in which it has no use, and one whose f drifts."""
         if isinstance(policy.domain, Arms) and (policy.context is None or isinstance(policy.context, Arms)):
             raise InvalidInput(
                 "A sketch is for boxes, spaces and continuous contexts. On arms with finitely many contexts, or none, "
@@ -76,3 +76,10 @@ class Sketch(Part):
     def terms(self, seed: int) -> Terms:
         """What the posterior wants to know."""
         return Terms(self.accuracy, self.oversampling, self.growth, self.most, seed)
+
+
+def check_sketch(sketch: object, policy: Combination) -> None:
+    """Refuse what is no sketch, and one that the policy has no use for."""
+    if not isinstance(sketch, Sketch):
+        raise InvalidInput(f"`sketch` is {shown(sketch)}: it must be made by `nr.Sketch(...)`, or None.")
+    sketch.check(policy)

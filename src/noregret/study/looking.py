@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..checks import Array, integer
 from ..policy.availability import Some, available
+from ..policy.state import State
 from ..slots.envelope import Envelope
 from ..slots.memory import Evidence, Restart
 from ..trial import Trial
@@ -20,7 +21,7 @@ from .best import best_trial
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
 from .given import Given
-from .goal import AnyPolicy, AnyState, Goal, has_channels
+from .goal import AnyPolicy, AnyState, Goal, has_channels, of_rewards
 from .kept import Kept
 
 if TYPE_CHECKING:
@@ -149,6 +150,13 @@ class Looking(ABC):
         """Realised information gain of the answered trials, 1/2 log det(I + K / lambda), nats."""
         with self._kept.lock:
             return self._look().information_gain
+
+    @property
+    def shortfall(self) -> float:
+        """Rho of a `Sketch`: deviations are right to a factor of about 1 + rho / 2; 0 where the posterior is exact."""
+        with self._kept.lock:
+            state = of_rewards(self._look())
+            return state.shortfall if isinstance(state, State) else 0.0
 
     @property
     def minimum(self) -> float | None:
