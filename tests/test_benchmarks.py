@@ -47,6 +47,7 @@ SMALL = {
     "attack_fuzz.py": ["--calls", "150"],
     "attack_hostile.py": ["--texts", "20", "--rows", "20"],
     "optuna_sampler.py": ["--trials", "30", "--asks", "3"],
+    "sketch.py": ["--decisions", "40", "--dense", "30", "--rounds", "60", "--prefix", "20", "--seeds", "1", "--exact", "1"],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
@@ -74,6 +75,7 @@ PRINTED = {
     "attack_hostile.py": " 0 executions, 0 foreign exceptions, 0 silent",
     "optuna_sampler.py": "NoRegretSampler: 24 of 24 trials",
     "information.py": "same: yes",
+    "sketch.py": "regret over exact: mean",
 }
 
 

@@ -202,7 +202,7 @@ class Product(Kernel):
         right = None if left is None else self.right.features(points)
         if left is None or right is None:
             return None
-        return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), -1))
+        return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1]))
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         """By the product rule, `(m, d)`."""

@@ -101,16 +101,15 @@ class InducedSpan(Span):
 
     def features(self, points: Array) -> Array:
         """L^{-1} k(S, x)."""
-        cross = self._kernel(self.points, points)
-        return np.asarray(self.solve(cross).T) if self.size else np.zeros((len(points), 0))
+        return self.solve(self._kernel(self.points, points)).T
 
     def solve(self, right: Array) -> Array:
         """L^{-1} `right`, `(r, n)` or `(r,)`."""
-        return np.asarray(dtrsm(1.0, self._factor, right, lower=1).reshape(right.shape))
+        return np.asarray(dtrsm(1.0, self._factor, right, lower=1).reshape(right.shape)) if right.size else right
 
     def left_out(self, points: Array, features: Array) -> Array:
         """k(x, x) - |z|^2."""
-        return np.maximum(self._kernel.diagonal(points) - np.einsum("ij,ij->i", features, features), 0.0)
+        return np.asarray(np.maximum(self._kernel.diagonal(points) - np.einsum("ij,ij->i", features, features), 0.0))
 
     def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:
         """k(x, x') - z^T z'."""
@@ -118,7 +117,7 @@ class InducedSpan(Span):
 
     def gradient(self, points: Array, weights: Array) -> Array:
         """Through the kernel: weights^T z(x) = (L^{-T} weights)^T k(S, x)."""
-        if not self.size:
+        if not weights.size:
             return np.zeros(points.shape)
-        inner = dtrsm(1.0, self._factor, weights.T, lower=1, trans_a=1)
+        inner: Array = dtrsm(1.0, self._factor, weights.T, lower=1, trans_a=1)
         return np.asarray(self._kernel.input_gradient(points, self.points, inner.T))

@@ -173,6 +173,8 @@ def _check_features(kernel: Kernel, X: Array) -> None:
         f"`{name}.features(X)` has the shape {found.shape} where `rank` says {rank} of them, or their products are not "
         "the covariances.",
     )
+    none = kernel.features(X[:0])
+    promise(none is not None and none.shape == (0, rank), f"`{name}.features` of no points is empty, (0, {rank}).")
     A, weights = X + 0.01, np.random.default_rng(7).standard_normal(found.shape)
     expected = central_differences(lambda moved: float(np.vdot(weights, np.asarray(kernel.features(moved)))), A)
     promise(
