@@ -47,7 +47,20 @@ SMALL = {
     "attack_fuzz.py": ["--calls", "150"],
     "attack_hostile.py": ["--texts", "20", "--rows", "20"],
     "optuna_sampler.py": ["--trials", "30", "--asks", "3"],
-    "sketch.py": ["--decisions", "40", "--dense", "30", "--rounds", "60", "--prefix", "20", "--seeds", "1", "--exact", "1"],
+    "sketch.py": [
+        "--decisions",
+        "40",
+        "--dense",
+        "30",
+        "--rounds",
+        "60",
+        "--prefix",
+        "20",
+        "--seeds",
+        "1",
+        "--exact",
+        "1",
+    ],
     "information.py": ["--naive", "10", "--long", "500", "--many", "500", "--repeats", "1"],
 }
 PRINTED = {
