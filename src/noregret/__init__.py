@@ -87,7 +87,6 @@ if TYPE_CHECKING:
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
     from .slots.refit import Refit
     from .slots.rewards import Bernoulli, Bounded, Poisson
-    from .slots.sketch import Sketch
     from .slots.safe import Safe
     from .slots.silence import Imputed, LateOrNever
     from .slots.sketch import Sketch
