@@ -162,6 +162,7 @@ class Desks:
         self._lock = threading.Lock()
         self._desks: OrderedDict[str, Desk] = OrderedDict()  # by name in the storage, longest unused first
         self._opening: dict[str, threading.Lock] = {}
+        self._ready = False  # whether the storage can keep notes by now
 
     async def of(self, tenant: str, name: str) -> Desk:
         """The desk of a study.
@@ -218,6 +219,9 @@ class Desks:
             return self._kept(stored_as, self._opened(tenant, name, stored_as))
 
     def _opened(self, tenant: str, name: str, stored_as: str) -> Desk:
+        if not self._ready:
+            self.storage.keep_notes()
+            self._ready = True
         try:
             study = Study.open(storage=self.storage, name=stored_as, clock=self._clock)
         except InvalidInput as error:
