@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.serve.regret import regret_bound
 from noregret.serve.settings import Settings
 from noregret.storage import MemoryStorage, SqlStorage
 from noregret.storage.base import Storage
@@ -377,3 +378,20 @@ def test_a_storage_without_notes_is_refused():
 
     with pytest.raises(nr.InvalidInput, match="keeps notes"):
         Client(Other())
+
+
+def test_the_regret_so_far_is_bounded_where_that_is_proved():
+    study = nr.Study(POLICY)
+    assert regret_bound(study) is None
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(trial, float(np.sin(5 * trial.point[0])))
+    gain = study.information_gain
+    expected = nr.gp_ucb_regret_bound(12, width=study.width, information_gain=gain, noise=0.1)
+    assert regret_bound(study) == pytest.approx(expected, rel=1e-12)
+    late = study.ask()
+    assert expected <= regret_bound(study) < 1.05 * expected  # by the width of the round after
+    study.tell(study.ask(), 0.0)
+    study.tell(late, 0.0)
+    assert regret_bound(study) is None  # an answer came after another question
+    assert regret_bound(nr.Study(nr.gp_ts(ARMS, nr.SquaredExponential(0.2), noise=0.1, norm_bound=1.0))) is None

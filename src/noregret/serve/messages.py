@@ -17,6 +17,7 @@ Context = Annotated[
 Deadline = Annotated[float, Meta(gt=0, le=1e9, description="Seconds for which a reward is waited for.")]
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
+Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 Several = Annotated[int, Meta(ge=1, le=1000)]
 
@@ -40,7 +41,9 @@ class StudyRequest(Request, frozen=True):
         dict[str, dict[str, Any]] | None,
         Meta(description='Parameters by name, such as {"price": {"type": "float", "low": 1, "high": 9}}.'),
     ] = None
-    grid: Annotated[int, Meta(ge=2)] | dict[str, Annotated[int, Meta(ge=2)]] | None = None
+    grid: Annotated[
+        Steps | dict[str, Steps] | None, Meta(description="Steps of each parameter: a grid instead of a continuum.")
+    ] = None
     arms: Annotated[list[list[float]] | None, Meta(description="Points to choose from, instead of `space`.")] = None
     context: Annotated[dict[str, dict[str, Any]] | None, Meta(description="Likewise, what is known before.")] = None
     constraints: Annotated[
@@ -51,11 +54,11 @@ class StudyRequest(Request, frozen=True):
         dict[str, Any] | None, Meta(description="Of `nr.auto`: noise, budget, parallel, world, answers.")
     ] = None
     goal: Literal["maximize", "minimize"] = "maximize"
-    seed: Annotated[int, Meta(ge=0)] = 0
+    seed: Annotated[int, Meta(ge=0, description="Of all random choices.")] = 0
     about: Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")] = None
     deadline: Deadline | None = None
-    on_deadline: OnDeadline = "abandon"
-    default_reward: float | None = None
+    on_deadline: Annotated[OnDeadline, Meta(description="What the absence of a reward means.")] = "abandon"
+    default_reward: Annotated[float | None, Meta(description="What stands in for a reward that does not come.")] = None
     late: Annotated[Literal["drop", "count"], Meta(description="Of a reward after the deadline.")] = "drop"
 
 

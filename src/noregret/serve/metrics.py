@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import final
 
@@ -11,11 +11,18 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, gene
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from ..errors import NoRegretError
+from ..study.study import Study
 from .calls import Heard
 from .desk import Desk, Desks
+from .regret import regret_bound
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 OF_STUDY = ("tenant", "study")
+LEARNED: tuple[tuple[str, str, Callable[[Study], float | None]], ...] = (
+    ("width", "What multiplies the standard deviation in the bounds.", lambda study: study.width),
+    ("information_gain", "Realised information gain, nats.", lambda study: study.information_gain),
+    ("regret_bound", "Upper bound of the regret so far, where it is proved.", regret_bound),
+)
 
 
 @final
@@ -115,15 +122,14 @@ class _OfRecord:
 
     def _learned(self) -> list[Metric]:
         found: list[Metric] = []
-        for name, what in (
-            ("width", "What multiplies the standard deviation in the bounds."),
-            ("information_gain", "Realised information gain, nats."),
-        ):
+        for name, what, of in LEARNED:
             family = GaugeMetricFamily(f"noregret_{name}", what, labels=OF_STUDY)
             for desk in self._desks:
                 try:
-                    family.add_metric((desk.tenant, desk.name), float(getattr(desk.study, name)))
+                    value = of(desk.study)
                 except NoRegretError:  # a policy without a posterior
                     continue
+                if value is not None:
+                    family.add_metric((desk.tenant, desk.name), value)
             found.append(family)
         return found

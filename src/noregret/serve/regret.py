@@ -1,0 +1,49 @@
+"""The regret of a study so far, bounded with what it knows now, where the policy's theorem says so."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..domain import Arms
+from ..policy.policy import Policy
+from ..slots.scores import UpperConfidenceBound
+from ..study.study import Study
+from ..theory.regret_bounds import sum_of_deviations_bound
+
+
+def regret_bound(study: Study) -> float | None:
+    """R_T <= 2 beta_T sum sigma_{t-1}(x_t), T the rounds so far, in reward units; None where nothing is proved.
+
+    That is how Srinivas et al. 2010 (Lemmas 5.2 and 5.4) and Chowdhury & Gopalan 2017 (Theorem 3) bound the regret of
+    whoever plays the highest upper bound, here with the realised information gain in place of its largest value. It
+    wants bounds that are proved for f, a choice among finitely many arms, and each answer before the next question:
+    with answers that come later the posterior that decided was another one.
+    """
+    policy, trials = study.policy, study.trials
+    if not isinstance(policy, Policy) or not _proves(policy):
+        return None
+    played = [trial for trial in trials if trial.state != "pending"]
+    prompt = all(
+        trial.state == "observed" and trial.told_order == trial.asked_order + 1 and not trial.corrected
+        for trial in played
+    )
+    width = study.width
+    if not played or not prompt or len(trials) > len(played) + 1 or math.isnan(width):
+        return None
+    points = np.stack([trial.point for trial in played])
+    if policy.context is not None:
+        contexts = [trial.context for trial in played if trial.context is not None]
+        points = np.column_stack([points, np.stack(contexts)])
+    deviations = sum_of_deviations_bound(
+        len(played), information_gain=study.information_gain, regularization=policy.regularization,
+        prior_variance=float(policy.kernel.diagonal(points).max()),
+    )  # fmt: skip
+    return 2.0 * width * deviations
+
+
+def _proves(policy: Policy) -> bool:
+    certain = policy.valid_for == "f" and policy.plain and not policy.explore.ever
+    highest = type(policy.score) is UpperConfidenceBound and isinstance(policy.domain, Arms)
+    return certain and highest and not policy.constraint_count
