@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.serve.limits import Limits
 from noregret.serve.regret import regret_bound
 from noregret.serve.settings import Settings
 from noregret.storage import MemoryStorage, SqlStorage
@@ -83,6 +84,15 @@ def test_what_makes_no_study_is_said(client, body, words):
     assert words in said["error"]["sentence"]
     assert client.get("/v1/studies/new")[0] == 404
     assert [each["name"] for each in client.get("/v1/studies")[1]["studies"]] == ["shop"]
+
+
+def test_no_more_at_once_than_the_limit_says():
+    with Client(MemoryStorage(), settings=Settings(limits=Limits(count=2))) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        assert client.post(f"{AT}/decisions", {"count": 2})[0] == 201
+        assert client.post(f"{AT}/decisions", {"count": 3})[0] == 422
+        assert client.post(f"{AT}/rewards", {"items": [{"id": "x", "reward": 1.0}] * 3})[0] == 422
+        assert client.get(f"{AT}/predict", points="[[0],[0],[0]]")[0] == 422
 
 
 def test_names(client):
@@ -276,7 +286,7 @@ def test_observations_and_an_apprentice(client):
 
 
 def test_an_observation_once(client):
-    body = {"point": [0.0], "reward": 1.0}
+    body = {"point": [0.0], "reward": 1.0, "compare": True}
     first = client.post(f"{AT}/observations", body, key="o")
     assert client.post(f"{AT}/observations", body, key="o") == first
     assert client.post(f"{AT}/decisions", {}, key="o")[0] == 422

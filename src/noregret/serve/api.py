@@ -7,6 +7,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from ..errors import InvalidInput
 from ..record import Trial
 from . import making
 from . import messages as m
@@ -37,6 +38,7 @@ async def put_study(service: Service, heard: Heard) -> Response:
 async def ask(service: Service, heard: Heard) -> Response:
     """Ask for decisions."""
     desk, body = await heard.desk(service), heard.body
+    _check_count("count", body.count or 1, service)
     request = Request.of("decisions", heard.key, body)
     decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
     service.metrics.decided(desk, len(decided.trials), again=decided.again)
@@ -87,6 +89,7 @@ async def rewards(service: Service, heard: Heard) -> Response:
     """Tell what came of several decisions, each by itself."""
     desk = await heard.desk(service)
     body: m.RewardsRequest = heard.body
+    _check_count("items", len(body.items), service)
     done: list[Any] = await asyncio.gather(
         *(_told(service, desk, heard.caller, item.id, item) for item in body.items), return_exceptions=True
     )
@@ -101,6 +104,12 @@ async def rewards(service: Service, heard: Heard) -> Response:
         else:
             results.append(m.RewardResult(item.id, 200, each[0], None))
     return json_of(m.RewardResults(results))
+
+
+def _check_count(name: str, count: int, service: Service) -> None:
+    most = service.settings.limits.count
+    if count > most:
+        raise InvalidInput(f"`{name}` is {count}: at most {most} are taken in one request. Send several.")
 
 
 async def observe(service: Service, heard: Heard) -> Response:

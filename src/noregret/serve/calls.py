@@ -32,6 +32,13 @@ LATE, OBSERVED, WOULD = "late", "observed", "would"  # notes of a trial
 AHEAD = 60.0  # seconds by which the clocks of two machines may differ
 
 
+class Known(NamedTuple):
+    """What a request was answered with: trials, and what else there was to say."""
+
+    numbers: list[int]
+    more: Any
+
+
 class Request(NamedTuple):
     """A request that may come again.
 
@@ -50,8 +57,8 @@ class Request(NamedTuple):
         hashed = hashlib.sha256(kind.encode() + b"\0" + said).hexdigest()
         return cls(None if key is None else key_of("key", key), hashed)
 
-    def answered(self, turn: Turn) -> list[int] | None:
-        """The trials that it was answered with, if it was.
+    def answered(self, turn: Turn) -> Known | None:
+        """What it was answered with, if it was.
 
         Raises:
             Problem: 422, the key was used for something else.
@@ -59,18 +66,18 @@ class Request(NamedTuple):
         known = None if self.key is None else turn.noted(self.key)
         if known is None:
             return None
-        body, numbers = json.loads(known)
+        body, numbers, more = json.loads(known)
         if body != self.body:
             raise Problem(
                 422, "key_reused", "This Idempotency-Key came before with another request, which it names for good. "
                 "Take a new key for each new request, and the same one to repeat it.", field="Idempotency-Key",
             )  # fmt: skip
-        return [int(each) for each in numbers]
+        return Known(numbers, more)
 
-    def note(self, turn: Turn, numbers: Sequence[int]) -> None:
+    def note(self, turn: Turn, numbers: Sequence[int], more: Any = None) -> None:
         """Remember it."""
         if self.key is not None:
-            turn.note(self.key, json.dumps([self.body, list(numbers)]))
+            turn.note(self.key, json.dumps([self.body, list(numbers), more]))
 
 
 class Decided(NamedTuple):
@@ -119,9 +126,9 @@ class Decide(NamedTuple):
 
     def _known(self, turn: Turn) -> list[Trial] | None:
         """What it was answered before, or what its client still has to do."""
-        numbers = self.request.answered(turn)
-        if numbers is not None:
-            return [_at(turn, each) for each in numbers]
+        answered = self.request.answered(turn)
+        if answered is not None:
+            return [_at(turn, each) for each in answered.numbers]
         note = None if self.body.client is None else turn.noted(key_of("client", self.body.client))
         if note is None:
             return None
@@ -247,11 +254,10 @@ class Observe(NamedTuple):
         def act(turn: Turn) -> Observed:
             known = self.request.answered(turn)
             if known is not None:
-                (number_,) = known
-                return Observed(_at(turn, number_), None, again=True)
+                return Observed(_at(turn, known.numbers[0]), known.more, again=True)
             would = self._would(desk, turn.would(seen), decision) if body.compare else None
             trial = turn.add(decision, seen, value, g)
-            self.request.note(turn, [trial.number])
+            self.request.note(turn, [trial.number], would)
             if would is not None:
                 turn.note(f"{WOULD}:{trial.number}", json.dumps(would))
             return Observed(trial, would, again=False)

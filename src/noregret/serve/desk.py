@@ -28,6 +28,7 @@ from .waiting import Rule, Waiting
 R = TypeVar("R")
 Place = SqlStorage | MemoryStorage  # storages that keep notes
 Act = Callable[[Turn], Any]
+CLERKS = 2  # threads for looks into the storage
 
 
 class Call(Protocol):
@@ -159,6 +160,7 @@ class Desks:
         self.storage, self._settings, self._clock = storage, settings, clock
         self._writers = ThreadPoolExecutor(settings.writers, "noregret-writer")
         self._readers = ThreadPoolExecutor(settings.readers, "noregret-reader")
+        self._clerks = ThreadPoolExecutor(CLERKS, "noregret-clerk")
         self._lock = threading.Lock()
         self._desks: OrderedDict[str, Desk] = OrderedDict()  # by name in the storage, longest unused first
         self._opening: dict[str, threading.Lock] = {}
@@ -170,12 +172,19 @@ class Desks:
         Raises:
             Problem: 404, there is none for this tenant.
         """
-        desk = self._known(stored_name(tenant, name))
+        stored_as = stored_name(tenant, name)
+        desk = self._known(stored_as)
+        if desk is None and stored_as in self._desks:
+            desk = await self.quickly(self._still, stored_as)
         return desk if desk is not None else await self.thread(self._found, tenant, name)
 
     async def thread(self, do: Callable[..., R], *args: Any) -> R:
-        """What a function gives, from a thread for looking."""
+        """What a function gives that may take its time, from a thread for looking."""
         return await asyncio.get_running_loop().run_in_executor(self._readers, lambda: do(*args))
+
+    async def quickly(self, do: Callable[..., R], *args: Any) -> R:
+        """Likewise of one that takes no more than a look into the storage: it does not wait for those that do."""
+        return await asyncio.get_running_loop().run_in_executor(self._clerks, lambda: do(*args))
 
     @property
     def open(self) -> list[Desk]:
@@ -187,6 +196,7 @@ class Desks:
         """Let the calls under way come to their end, and go."""
         self._writers.shutdown(wait=True)
         self._readers.shutdown(wait=True, cancel_futures=True)
+        self._clerks.shutdown(wait=True, cancel_futures=True)
         self.storage.close()
 
     def _known(self, stored: str) -> Desk | None:
@@ -197,8 +207,19 @@ class Desks:
             self._desks.move_to_end(stored)
             return desk
 
+    def _still(self, stored_as: str) -> Desk | None:
+        """The one that is open, where its name still stands for it."""
+        stored = self.storage.find(stored_as)
+        with self._lock:
+            desk = self._desks.get(stored_as)
+            if desk is not None and stored is not None and desk.stored.identity == stored.identity:
+                desk.checked_at = time.monotonic()
+                return desk
+            self._desks.pop(stored_as, None)
+            return None
+
     def _found(self, tenant: str, name: str) -> Desk:
-        """Open it, or look whether its name still stands for it."""
+        """Open it."""
         stored_as = stored_name(tenant, name)
         with self._lock:
             opening = self._opening.setdefault(stored_as, threading.Lock())
@@ -206,17 +227,12 @@ class Desks:
             desk = self._known(stored_as)
             if desk is not None:
                 return desk
-            stored = self.storage.find(stored_as)
-            with self._lock:
-                old = self._desks.get(stored_as)
-                if old is not None and stored is not None and old.stored.identity == stored.identity:
-                    old.checked_at = time.monotonic()
-                    return old
-                self._desks.pop(stored_as, None)
-            if stored is None:
+            try:
+                if self.storage.find(stored_as) is None:
+                    raise missing(name)
+                return self._kept(stored_as, self._opened(tenant, name, stored_as))
+            finally:
                 self._opening.pop(stored_as, None)
-                raise missing(name)
-            return self._kept(stored_as, self._opened(tenant, name, stored_as))
 
     def _opened(self, tenant: str, name: str, stored_as: str) -> Desk:
         if not self._ready:

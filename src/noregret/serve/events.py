@@ -7,7 +7,7 @@ more than a number.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import final
 
 import msgspec
@@ -69,12 +69,12 @@ class Streams:
         """Let all of them come to their end soon."""
         self._over = True
 
-    async def follow(self, desk: Desk, after: int, gone: Callable[[], bool] | None = None) -> AsyncIterator[bytes]:
+    async def follow(self, desk: Desk, after: int) -> AsyncIterator[bytes]:
         """Events as they come, for as long as somebody listens."""
         self.count += 1
         quiet = 0.0
         try:
-            while not self._over and not (gone is not None and gone()):
+            while not self._over:
                 found = await desk.look(lambda study, cursor=after: events(study, cursor, MOST))  # type: ignore[misc]
                 for event in found.events:
                     yield b"id: %d\nevent: %s\ndata: %s\n\n" % (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgspec
-from starlette.background import BackgroundTask
-from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.responses import Response, StreamingResponse
 
 from ..errors import InvalidInput, NoRegretError
 from ..serialize import loads
@@ -26,6 +26,7 @@ from .service import Service
 from .tenants import own_name
 from .waiting import DEFAULTED
 
+PART = 1 << 16  # bytes of a file that are sent at a time
 MEDIA = {
     "jsonl": "application/x-ndjson", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.file",
     "parquet": "application/vnd.apache.parquet",
@@ -155,7 +156,16 @@ async def export(service: Service, heard: Heard) -> Response:
             raise
 
     path = await desk.look(written)
-    return FileResponse(path, media_type=MEDIA[kind], filename=f"trials.{kind}", background=BackgroundTask(path.unlink))
+    file = path.open("rb")
+    path.unlink()  # it is gone when it is closed, whatever happens to whoever reads it
+    named = {"Content-Disposition": f'attachment; filename="trials.{kind}"'}
+    return StreamingResponse(_parts(file), media_type=MEDIA[kind], headers=named)
+
+
+def _parts(file: BinaryIO) -> Iterator[bytes]:
+    with file:
+        while part := file.read(PART):
+            yield part
 
 
 async def apprentice(service: Service, heard: Heard) -> Response:
@@ -205,7 +215,7 @@ async def health(service: Service, _: Heard) -> Response:
 async def ready(service: Service, _: Heard) -> Response:
     """The storage answers, and is as this version needs it."""
     try:
-        await service.desks.thread(service.storage.find, "ready")
+        await service.desks.quickly(service.storage.find, "ready")
     except NoRegretError as error:
         raise Problem(503, "storage", "The storage cannot be used just now.", headers={"Retry-After": "1"}) from error
     return json_of(m.Health(ok=True))

@@ -108,15 +108,13 @@ class _OfRecord:
         violations = CounterMetricFamily("noregret_violations", "Trials that violated a constraint.", labels=OF_STUDY)
         restarts = CounterMetricFamily("noregret_restarts", "Cuts of the memory.", labels=OF_STUDY)
         for desk in self._desks:
-            of = (desk.tenant, desk.name)
-            record = list(desk.study.trials)
-            states = [trial.state for trial in record]
-            for state in ("pending", "observed", "failed", "abandoned"):
-                trials.add_metric((*of, state), states.count(state))
-            decisions.add_metric(of, len(record))
-            answers.add_metric(of, sum(trial.told_order is not None for trial in record))
-            late.add_metric(of, sum(trial.late for trial in record))
-            violations.add_metric(of, sum(trial.feasible is False for trial in record))
+            of, counts = (desk.tenant, desk.name), desk.tally.counts(desk.study)
+            for state, count in counts.states.items():
+                trials.add_metric((*of, state), count)
+            decisions.add_metric(of, counts.trials)
+            answers.add_metric(of, counts.answers)
+            late.add_metric(of, counts.late)
+            violations.add_metric(of, counts.violations)
             restarts.add_metric(of, len(desk.study.restarts))
         return [trials, decisions, answers, late, violations, restarts, *self._learned()]
 

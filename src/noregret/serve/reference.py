@@ -40,7 +40,7 @@ def page() -> str:
     schemas = said["components"]["schemas"]
     parts = [BEGINNING, *(_operation(operation, said, schemas) for operation in OPERATIONS)]
     parts.append(ERRORS + "\n".join(f"| {status} | {what} |" for status, what in REFUSALS.items()) + "\n")
-    used = [name for name in schemas if not name.endswith("Request") and name not in ("Problem", "Fault")]
+    used = [name for name in schemas if not name.endswith("Request")]
     parts.append("## What is sent\n")
     parts += [_structure(name, schemas) for name in schemas if name.endswith("Request") or name == "RewardItem"]
     parts.append("## What comes back\n")
