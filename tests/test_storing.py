@@ -27,6 +27,7 @@ from .postgres import Server
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
 NEW_IN_5 = [name for name, came in tables.ADDED["trials"].items() if came == 5]
+NEW_IN_6 = [name for name, came in tables.ADDED["trials"].items() if came == 6]
 
 
 def url_of(path):
@@ -49,6 +50,9 @@ def execute(path, *statements):
 
 def as_format(path, number):
     """The file as the version that wrote this format left it."""
+    if number < 6:
+        execute(path, f"PRAGMA user_version = {number}")
+        execute(path, *(f"ALTER TABLE trials DROP COLUMN {name}" for name in NEW_IN_6))
     if number < 5:
         execute(path, "DROP INDEX trials_by_last_order", "PRAGMA user_version = 0")
         execute(path, *(f"ALTER TABLE trials DROP COLUMN {name}" for name in NEW_IN_5))
@@ -65,7 +69,7 @@ def columns(path, table="trials"):
         return [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
 
 
-@pytest.mark.parametrize("number", [2, 3, 4])
+@pytest.mark.parametrize("number", [2, 3, 4, 5])
 def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_the_first_write(tmp_path, number):
     path = tmp_path / "a.db"
     study = made(url_of(path))
@@ -82,10 +86,10 @@ def test_files_of_older_versions_are_read_as_they_are_and_brought_up_to_date_by_
     again.tell(4, 1.0)
     again.abandon(again.ask(), "tried")
     again.close()
-    assert set(NEW_IN_5) <= set(columns(path))
+    assert set(NEW_IN_5 + NEW_IN_6) <= set(columns(path))
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (5, 12, "maximize")
-        assert connection.execute("PRAGMA user_version").fetchone() == (5,)
+        assert connection.execute("SELECT format, events, goal FROM studies").fetchone() == (6, 12, "maximize")
+        assert connection.execute("PRAGMA user_version").fetchone() == (6,)
         orders = [row[0] for row in connection.execute("SELECT last_order FROM trials ORDER BY number")]
     assert orders == [trial.last_order for trial in again.trials]
     study = nr.Study.open(storage=url_of(path))

@@ -77,8 +77,9 @@ if TYPE_CHECKING:
     from .optimize.call import run
     from .parameters import Choice, Float, Int
     from .policy.policy import Policy
+    from .rounds import Run
     from .search.boxes import PointSearch
-    from .simulation import Run, replicate, simulate
+    from .simulation import replicate, simulate
     from .slots.adaptive import DriftBank, EDetector
     from .slots.constraints import EveryRound, OnAverage
     from .slots.explore import CoordinateSearch, InitialDesign, InTurn
@@ -90,8 +91,10 @@ if TYPE_CHECKING:
     from .slots.safe import Safe
     from .slots.silence import Imputed, LateOrNever
     from .slots.sketch import Sketch
+    from .slots.switching import Lazy
     from .slots.together import AllOf
     from .study.explanation import Explanation
+    from .study.rewards import Rewards
     from .study.study import Study
     from .theory.constraint_bounds import least_slack, noiseless_constraints_bounds, noisy_constraints_bounds
     from .theory.delayed_bounds import (
@@ -187,6 +190,7 @@ _HOME = {
     "slots.refit": ["Refit"],
     "slots.safe": ["Safe"],
     "slots.sketch": ["Sketch"],
+    "slots.switching": ["Lazy"],
     "slots.together": ["AllOf"],
     "search.boxes": ["PointSearch"],
     "widths.series": ["EvenSeries", "PowerSeries"],
@@ -200,9 +204,11 @@ _HOME = {
         "gp_ts_sdf_regret_bound",
         "gp_ucb_sdf_regret_bound",
     ],
-    "simulation": ["Run", "replicate", "simulate"],
+    "rounds": ["Run"],
+    "simulation": ["replicate", "simulate"],
     "study.explanation": ["Explanation"],
     "study": ["Study"],
+    "study.rewards": ["Rewards"],
 }
 _MODULE = {name: module for module, names in _HOME.items() for name in names}
 
@@ -240,6 +246,7 @@ __all__ = [
     "InvalidInput",
     "Kernel",
     "LateOrNever",
+    "Lazy",
     "Linear",
     "Matern",
     "MissingData",
@@ -266,6 +273,7 @@ __all__ = [
     "RestartEvery",
     "RestartOnChange",
     "Result",
+    "Rewards",
     "RidgeChoice",
     "Rounded",
     "Run",

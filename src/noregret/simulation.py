@@ -9,21 +9,22 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from . import metrics
 from .blas import one_thread
 from .checks import LARGEST_SEED, Array, integer, listed, shown
 from .environments import Environment
 from .environments.delays import Delay
 from .errors import InvalidInput, NoRegretWarning
+from .lazily import play_in_runs
+from .policy.policy import Policy
 from .pools import check_executor, results_of
 from .randomness import simulation_generator
+from .rounds import Run
+from .slots.switching import Switching
 from .study.cautions import NOISE, UNWANTED
 from .study.goal import AnyPolicy, has_channels
 from .study.study import Study, check_policy
@@ -37,76 +38,9 @@ START = 1.0  # seconds, about what it takes until processes have imported everyt
 KEPT = 30.0  # seconds that idle processes are kept for the next call
 
 
-@dataclass(frozen=True)
-class Run:
-    """What happened in T rounds; with replicates (`replicate`), every array has a leading axis of them.
-
-    Attributes:
-        points: what was played, `(T, d)`.
-        arms: which arms, `(T,)`; -1 on continuous domains.
-        contexts: what was known before each round, `(T, c)`; c = 0 without contexts.
-        explored: whether the round was a forced uniform one, `(T,)`.
-        rewards: noisy rewards, `(T,)`, those included whose answer came late or never.
-        regret: best expected reward of the round, under its context and of points that satisfy the constraints, minus
-            the played point's, `(T,)`; negative where a point that violates them beats the best one that does not.
-        answered_by: the round by whose end the answer was known, `(T,)`; T where it was not by the last.
-        limited_by: likewise of the constraint values, where they are told by themselves.
-        constraints: expected constraint values g, `(T, m)`; m = 0 without constraints.
-        told_constraints: what was told of them, noise and all, `(T, m)`.
-        multipliers: of the constraints, in force in each round, `(T, m)`; NaN where the policy has none.
-        restarts: rounds at which the policy cut its memory; with replicates one tuple for each.
-    """
-
-    points: Array
-    arms: npt.NDArray[np.intp]
-    contexts: Array
-    explored: npt.NDArray[np.bool_]
-    rewards: Array
-    regret: Array
-    answered_by: npt.NDArray[np.intp]
-    limited_by: npt.NDArray[np.intp]
-    constraints: Array
-    told_constraints: Array
-    multipliers: Array
-    restarts: tuple[Any, ...]
-
-    @property
-    def cumulative_regret(self) -> Array:
-        """Sum of the regret up to each round, `(T,)`."""
-        return metrics.cumulative_regret(self.regret)
-
-    @property
-    def average_regret(self) -> Array:
-        """Cumulative regret divided by the number of rounds, `(T,)`."""
-        return metrics.average_regret(self.regret)
-
-    @property
-    def simple_regret(self) -> Array:
-        """Smallest regret of a round whose answer was known by then, `(T,)`."""
-        return metrics.simple_regret(self.regret, answered_by=self.answered_by)
-
-    @property
-    def violations(self) -> Array:
-        """By how much each round violated the constraints: the sum of the positive parts of its g, `(T,)`."""
-        return np.asarray(np.maximum(self.constraints, 0.0).sum(axis=-1))
-
-    @property
-    def violation(self) -> Array:
-        """V_t, the norm of the positive part of the summed constraint values, `(T,)`."""
-        return metrics.violation(self.constraints)
-
-    @property
-    def realised_violation(self) -> Array:
-        """V_t of the constraint values as told, noise and all (Shi & Eryilmaz 2022, appendix D), `(T,)`."""
-        return metrics.violation(self.told_constraints)
-
-    @property
-    def strong_violation(self) -> Array:
-        """Sum of the positive parts of the constraint values up to each round, `(T,)`."""
-        return metrics.strong_violation(self.constraints)
-
-
-def simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int = 0) -> Run:
+def simulate(
+    policy: AnyPolicy, env: Environment, rounds: int, *, seed: int = 0, switching: str | Switching | None = None
+) -> Run:
     """Let a policy decide in an environment; the same arguments give the same run.
 
     The noise of round t is the same whatever is played, so runs with equal seeds are paired.
@@ -116,7 +50,14 @@ def simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int = 0)
         env: where; its arms must be the policy's.
         rounds: how often, T >= 1.
         seed: of the policy's choices and, independently, of the noise.
+        switching: "lazy", or a part such as `nr.Lazy(factor=1.1)`: the policy with this in its slot, which decides
+            rarely and plays in runs. Then the memory that a run takes does not grow with T: `run.entries` has a row for
+            each decision, and the arrays of rounds are made when they are looked at.
     """
+    if switching is not None:
+        if not isinstance(policy, Policy):
+            raise InvalidInput(f"`switching` is a slot of a `Policy`, and {shown(policy)} has none: leave it out.")
+        policy = policy.using(switching=switching)
     run, unsaid = _simulate(policy, env, rounds, seed=seed)
     _say(unsaid)
     return run
@@ -145,6 +86,9 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
             "their values nothing would be learned. Give the environment `constraints=`."
         )
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
+    if isinstance(policy, Policy) and policy.switching is not None:
+        with one_thread:
+            return play_in_runs(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
     with one_thread:
         simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
         run, unsaid = simulation.run(), simulation.study.unsaid
@@ -320,9 +264,8 @@ def replicate(
     unsaid = {kind: sentence for _, sentences in reversed(made) for kind, sentence in sentences.items()}
     _say(unsaid)
     runs = [run for run, _ in made]
-    stacked = {
-        name: np.stack([getattr(run, name) for run in runs]) for name in Run.__dataclass_fields__ if name != "restarts"
-    }
+    whole = [name for name in Run.__dataclass_fields__ if name not in ("restarts", "entries")]
+    stacked: dict[str, Any] = {name: np.stack([getattr(run, name) for run in runs]) for name in whole}
     return Run(**stacked, restarts=tuple(run.restarts for run in runs))
 
 

@@ -30,6 +30,18 @@ class Abandoned(NamedTuple):
     reason: str
 
 
+class Plays(NamedTuple):
+    """What came of a trial that was played several times, besides the average reward.
+
+    Attributes:
+        times: rewards told, at least 2.
+        scatter: sum of their squared deviations from their average, reward units squared.
+    """
+
+    times: int
+    scatter: float
+
+
 class Answer(NamedTuple):
     """What was told of a trial before it was corrected.
 
@@ -39,6 +51,7 @@ class Answer(NamedTuple):
         reward: or None where the trial was told to have failed.
         reason: why it failed, or None.
         constraints: the constraint values known then, `(m,)`, read-only, or None.
+        plays: of a run of several plays, of which `reward` is the average; None of one.
     """
 
     order: int
@@ -46,6 +59,7 @@ class Answer(NamedTuple):
     reward: float | None
     reason: str | None
     constraints: Array | None
+    plays: Plays | None = None
 
 
 class _Fields(NamedTuple):
@@ -68,6 +82,8 @@ class _Fields(NamedTuple):
     lease_until: float | None = None
     abandoned: Abandoned | None = None
     corrected: tuple[Answer, ...] = ()
+    repeats: int = 1
+    plays: Plays | None = None
 
 
 @final
@@ -82,7 +98,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         context: context it was decided for, or None.
         explored: True for a forced uniform round.
         state: "pending", "observed", "failed", or "abandoned" (given up, and no answer has come since).
-        reward: the reward told, or None.
+        reward: the reward told, or None; of several plays their average.
         constraints: the constraint values told, `(m,)`, read-only, or None.
         context_settings: (name, value) of each parameter of the context where the contexts have named ones, else None;
             see `context_parameters`.
@@ -97,6 +113,9 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         lease_until: Unix time at which it counts as abandoned unless it has been answered, or None for never.
         abandoned: when and why it was given up, a `noregret.trial.Abandoned`, also after its answer came; or None.
         corrected: the answers, oldest first, that a later one has replaced, each a `noregret.trial.Answer`.
+        repeats: how often it is to be played (see `switching`): 1, unless the policy makes few decisions.
+        plays: how many rewards were told of it and how they scatter, a `noregret.trial.Plays`, or None where there was
+            one, or none.
     """
 
     __slots__ = ()
@@ -122,6 +141,18 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         return self.abandoned is not None and self.told_order is not None
 
     @property
+    def times(self) -> int:
+        """How many plays it stands for: those told, or as long as nothing was told those asked for."""
+        if self.told_order is None:
+            return self.repeats
+        return 1 if self.plays is None else self.plays.times
+
+    @property
+    def scatter(self) -> float:
+        """Sum of squared deviations of its rewards from their average."""
+        return 0.0 if self.plays is None else self.plays.scatter
+
+    @property
     def open(self) -> bool:
         """Whether an answer may still come: it is pending or abandoned."""
         return self.told_order is None
@@ -140,6 +171,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         facts |= {"reward": self.reward, "constraints": _listed(self.constraints), "reason": reason}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late
         words += ["corrected"] * bool(self.corrected)
+        words += [f"{self.times} plays"] * (self.repeats > 1)
         return (
             f"Trial({', '.join(words + [f'{name}={value!r}' for name, value in facts.items() if value is not None])})"
         )
@@ -152,6 +184,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
+            self.repeats, self.plays,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -167,7 +200,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             return self
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, lease_until=self.lease_until,
+            self.explored, lease_until=self.lease_until, repeats=self.repeats,
         )  # fmt: skip
 
     def as_of(self, order: int) -> Trial:
@@ -181,7 +214,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             known = None if trial.constraints_order is None else trial.constraints
             state: TrialState = "pending" if trial.abandoned is None else "abandoned"
             trial = trial._replace(
-                state=state, reward=None, reason=None, told_order=None, told_at=None, constraints=known
+                state=state, reward=None, reason=None, told_order=None, told_at=None, constraints=known, plays=None
             )
         if trial.constraints_order is not None and trial.constraints_order > order:
             trial = trial._replace(constraints=None, constraints_order=None)
@@ -192,7 +225,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         *earlier, last = self.corrected
         return self._replace(
             state=_state_of(last.reward), reward=last.reward, reason=last.reason, constraints=last.constraints,
-            told_order=last.order, told_at=last.time, corrected=tuple(earlier),
+            told_order=last.order, told_at=last.time, corrected=tuple(earlier), plays=last.plays,
         )  # fmt: skip
 
     def righted(self) -> Trial:
@@ -226,13 +259,15 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
 
     # -- as it becomes -------------------------------------------------------------------------------------------
 
-    def answered(self, *, reward: float, order: int, time: float, constraints: Array | None = None) -> Trial:
+    def answered(
+        self, *, reward: float, order: int, time: float, constraints: Array | None = None, plays: Plays | None = None
+    ) -> Trial:
         """This trial with its reward, and the constraint values that came with it; those known before stay."""
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
             self.explored, "observed", reward, None, order, time,
             self.constraints if constraints is None else constraints, self.context_settings, self.constraints_order,
-            self.lease_until, self.abandoned,
+            self.lease_until, self.abandoned, (), self.repeats, plays,
         )  # fmt: skip
 
     def limited(self, *, constraints: Array, order: int) -> Trial:
@@ -248,13 +283,16 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         return self._replace(state="abandoned", abandoned=Abandoned(order, time, reason))
 
     def told_again(
-        self, *, reward: float | None, reason: str | None, constraints: Array | None, order: int, time: float
-    ) -> Trial:
+        self, *, reward: float | None, reason: str | None, constraints: Array | None, order: int, time: float,
+        plays: Plays | None = None,
+    ) -> Trial:  # fmt: skip
         """This answered trial with another answer; the one before is kept."""
-        before = Answer(self.told_order or 0, self.told_at or 0.0, self.reward, self.reason, self.constraints)
+        before = Answer(
+            self.told_order or 0, self.told_at or 0.0, self.reward, self.reason, self.constraints, self.plays
+        )
         return self._replace(
             state=_state_of(reward), reward=reward, reason=reason, constraints=constraints, told_order=order,
-            told_at=time, corrected=(*self.corrected, before),
+            told_at=time, corrected=(*self.corrected, before), plays=plays,
         )  # fmt: skip
 
 

@@ -22,12 +22,13 @@ from ..slots.constraints import Constraints
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
 from ..slots.explore import Explore
 from ..slots.memory import Memory
-from ..slots.named import chosen_memory, chosen_pending
+from ..slots.named import chosen
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Pending
 from ..slots.refit import Refit
 from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import Score
+from ..slots.switching import Switching
 from ..widths.gains import ConstantGain, Gain, GreedyGain, RateGain, RealisedGain
 from ..widths.self_normalized import NO_GUESS_WITH_FITS
 from ..widths.series import PowerSeries, Series
@@ -48,6 +49,7 @@ class FreeSlots(TypedDict, total=False):
     pending: str | Pending | None
     search: PointSearch | None
     refit: Refit | None
+    switching: str | Switching | None
 
 
 class Slots(FreeSlots, total=False):
@@ -67,6 +69,8 @@ class Slots(FreeSlots, total=False):
             until silence is seen to mean no (`nr.LateOrNever()`), or a part.
         search: how a continuous domain is searched.
         refit: learn the kernel from the record, on a schedule; then nothing is proved.
+        switching: how long a choice is played: one round unless given; "lazy", as long as no standard deviation may
+            have shrunk by a tenth (`nr.Lazy()`), which makes few decisions and loses next to nothing; or a part.
         constraints: what must hold, each constraint with a posterior of its own: `nr.EveryRound(count=1)`,
             `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
         reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts), "bounded"
@@ -366,10 +370,7 @@ def build(
     """A policy of these parts; those not given are the plain ones."""
     filled: dict[str, Any] = {name: part for name, part in slots.items() if part is not None}
     objective = filled.pop("reward", objective)
-    if "memory" in filled:
-        filled["memory"] = chosen_memory(filled["memory"])
-    if "pending" in filled:
-        filled["pending"] = chosen_pending(filled["pending"])
+    filled = chosen(filled)
     return Policy(
         algorithm=algorithm,
         domain=domain,

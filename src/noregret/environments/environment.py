@@ -176,6 +176,11 @@ class Environment:
         """Which stationary period a round (counted from 0) is in."""
         return bisect_right(self.change_points, round_)
 
+    @property
+    def still(self) -> bool:
+        """Whether every round is like the first: no contexts, no changes, no drift."""
+        return self.contexts is None and not self.change_points and not self._moves(0, 0)
+
     def expected(self, trial: Trial) -> tuple[float, float]:
         """The trial's expected reward, and the largest one possible in its round under its context."""
         period, age = self._when(trial.number)

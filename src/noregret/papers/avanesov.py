@@ -26,7 +26,8 @@ from ..environments import Environment, even_changes, gp_sample
 from ..kernels import Matern
 from ..metrics import detections
 from ..policy.policy import Policy
-from ..simulation import Run, simulate
+from ..rounds import Run
+from ..simulation import simulate
 from .figure import Job, Paper, Result, Statement, kept_rounds
 from .power import PowerFit, fit_power
 from .trials import in_processes

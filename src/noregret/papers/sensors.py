@@ -11,7 +11,7 @@ from ..checks import Array
 from ..environments import Readings, SensorNetwork, intel_lab, intel_lab_log
 from ..errors import MissingData
 from ..policy.policy import Policy
-from ..simulation import Run
+from ..rounds import Run
 from .figure import Job
 from .trials import World, compare
 

@@ -16,7 +16,8 @@ from ..checks import Array
 from ..environments import Environment
 from ..errors import NoRegretWarning
 from ..pools import results_of
-from ..simulation import KEPT, Run, simulate
+from ..rounds import Run
+from ..simulation import KEPT, simulate
 from ..slots.objective import SATURATED
 from ..study.goal import AnyPolicy
 from .figure import Job, kept_rounds

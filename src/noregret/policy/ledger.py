@@ -246,7 +246,12 @@ class Ledger:
             entries[entry.trial.number] = entry
 
     def _revise(self, trial: Trial, target: float | None) -> None:
-        self.engine.revise(self.belief, self.engine.entry(trial), self.entries[trial.number].target, target)
+        engine, (before, old) = self.engine, self.entries[trial.number]
+        if before.repeats > 1 and before.times != trial.times:  # fewer plays than were asked for
+            engine.drop(self.belief, engine.entry(before), old)
+            engine.put(self.belief, [engine.entry(trial)], [target])
+        else:
+            engine.revise(self.belief, engine.entry(trial), old, target)
         self.entries[trial.number] = Entry(trial, target)
 
     def _hear(self, trials: list[Trial]) -> None:

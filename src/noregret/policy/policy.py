@@ -25,6 +25,7 @@ from ..slots.pending import Hallucinated, Ignored, Pending
 from ..slots.refit import Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
+from ..slots.switching import Switching
 from ..slots.together import detects_by_rounds, joined
 from .engines import Decision
 
@@ -57,6 +58,7 @@ class Policy:
         refit: when the kernel is learned from the record; None for a kernel that is given.
         constraints: in which sense constraints must hold that have posteriors of their own; None for none.
         sketch: how the posterior of a box, a space or of continuous contexts is approximated; None for the exact one.
+        switching: how long a choice is played before the next one; None for one round.
     """
 
     algorithm: str
@@ -76,6 +78,7 @@ class Policy:
     refit: Refit | None = None
     constraints: Constraints | None = None
     sketch: Sketch | None = None
+    switching: Switching | None = None
 
     def __post_init__(self) -> None:
         check_model(self.domain, self.context, self.kernel)
@@ -87,6 +90,8 @@ class Policy:
             part.check(self)
         if self.sketch is not None:
             check_sketch(self.sketch, self)
+        if self.switching is not None:
+            self.switching.check(self)
         why = "It is a standard deviation, in the units of the reward."
         object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why=why))
         prior_mean = number("prior_mean", self.prior_mean, low=-LARGEST_REWARD, high=LARGEST_REWARD)
@@ -176,7 +181,8 @@ class Policy:
         """This policy with other parts, and the whole checked again: `policy.using(memory=nr.SlidingWindow(200))`.
 
         Args:
-            parts: by slot, any of the attributes above but `algorithm`; `memory` and `pending` by name too.
+            parts: by slot, any of the attributes above but `algorithm`; `memory`, `pending` and `switching` by name
+                too.
         """
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))

@@ -34,6 +34,7 @@ from .fits import Fits
 from .ledger import Ledger
 from .policy import Policy
 from .recent import Recent
+from .runs import repeated
 from .turns import Turns
 from .waiting import noise_of_silence
 
@@ -63,6 +64,8 @@ class State:
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
         self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
         self._weighs, self._explores = policy.objective.revises, policy.explore.ever
+        self._switching = policy.switching
+        self._beyond = 0  # plays, beyond one for each trial that counts
         recent, self._valid_for = policy.confidence.recent, policy.valid_for
         self._recent = None if recent is None else Recent(recent)  # trials, where the width depends on them
         # Whether only what comes in makes anything due.
@@ -125,6 +128,8 @@ class State:
         """An outcome has come in, or will not come."""
         order, kind, trial = event
         if kind == "told":
+            if trial.repeats > 1:
+                self._beyond += trial.times - (1 if trial.asked_order == order else trial.repeats)
             self._waiting.append(trial)
             if trial.asked_order == order:
                 self._added.append(trial.number)
@@ -140,6 +145,8 @@ class State:
     def _note(self, trial: Trial) -> None:
         """A trial has been asked for."""
         self._last = trial.point
+        if self._switching is not None:
+            self._beyond += trial.repeats - 1
         if trial.explored:
             self._uniform.append(trial.number)
         if self._recent is not None:
@@ -351,10 +358,13 @@ class State:
         """
         self._settle()
         randomness = Randomness(self._seed, self._rounds)
-        _, question, available = self.posed(context, randomness, now=now, available=available)
+        forced, question, available = self.posed(context, randomness, now=now, available=available)
         if question is None:
             return self._engine.anywhere(randomness, available)
-        return self._engine.choose(self._ledger.belief, question, available)
+        decision = self._engine.choose(self._ledger.belief, question, available)
+        if self._switching is None or forced is not None:
+            return decision
+        return repeated(decision, self._switching, self._ledger.belief, self._ledger.ridge)
 
     def posed(
         self, context: Array | None, randomness: Randomness, *, now: float, available: Available | None
@@ -385,7 +395,7 @@ class State:
             else:
                 limits = limits._replace(world=world)
         question = Question(
-            self._rounds - self._since + 1, self.bounds(now=now), ledger.units, context, self._last,
+            self.round, self.bounds(now=now), ledger.units, context, self._last,
             ledger.best_reward if available is None else partial(ledger.best_reward_at, available.points),
             randomness, score, 1.0 if self._guess is None else self._guess.growth,
             limits,
@@ -427,8 +437,12 @@ class State:
             None if self._recent is None else partial(self._pull, self._recent, now),
             self._guess,
         )
-        # Round t = 1, 2, ... since the last restart: every trial asked for counts, answered or not.
-        return self.policy.confidence.bounds(self._rounds - self._since + 1, progress)
+        return self.policy.confidence.bounds(self.round, progress)
+
+    @property
+    def round(self) -> int:
+        """T = 1, 2, ... since the last restart: every play asked for counts, answered or not."""
+        return self._rounds - self._since + 1 + self._beyond
 
     @property
     def valid_for(self) -> str:

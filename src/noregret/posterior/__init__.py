@@ -10,7 +10,7 @@ from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
 from .at_points import AtPoints, Gradients
 from .bank import BankPosterior
-from .belief import Belief, PointBelief, TableBelief
+from .belief import Belief, PointBelief, Several, TableBelief
 from .drifting import DriftingPosterior
 from .factorization import pivoted_cholesky, tolerance
 from .features import FeaturePosterior
@@ -42,6 +42,7 @@ __all__ = [
     "RatePosterior",
     "Retraced",
     "RevisablePosterior",
+    "Several",
     "SpannedPosterior",
     "Standing",
     "TableBelief",

@@ -3,8 +3,9 @@
 Both keep mean and variance of every arm and change them by rank-one updates; they differ in the factor that yields the
 posterior covariance between one arm and all others. With g = cov(., a), s^2 = g_a, one observation y at arm a does
 
-    mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda).
+    mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda),
 
+and n observations of one arm together do what one does of their average, with lambda / n in the place of lambda.
 The factor is exact to rounding after any number of updates; mean and variance are recomputed from it at fixed
 intervals, so that their own rounding errors do not add up.
 """
@@ -23,7 +24,7 @@ from ..checks import Array, IndexArray, integer, number, shown
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION, RevisablePosterior
+from .protocol import LEAST_REGULARIZATION, CountingPosterior
 from .spectrum import Spectrum
 
 RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
@@ -59,10 +60,10 @@ class Column(NamedTuple):
 
     covariance: Array  # g, (N,)
     variance: float  # s^2 = g_a
-    slack: float  # lambda - s^2, computed without cancellation where the engine can
+    slack: float  # lambda / n - s^2 where n observations go, computed without cancellation where the engine can
 
 
-class ArmPosterior(RevisablePosterior):
+class ArmPosterior(CountingPosterior):
     """A posterior over finitely many arms; points are arm indices."""
 
     def __init__(self, prior: Prior, regularization: float) -> None:
@@ -100,12 +101,12 @@ class ArmPosterior(RevisablePosterior):
         """Size of the factor: a round costs O(N rank + rank^2)."""
 
     @abstractmethod
-    def _add(self, arm: int) -> Column:
-        """Take one more observation of `arm` into the factor; the column is from before."""
+    def _add(self, arm: int, count: int) -> Column:
+        """Take more observations of `arm` into the factor; the column is from before."""
 
     @abstractmethod
-    def _remove(self, arm: int) -> Column:
-        """Take one observation of `arm` (played at least once) out of the factor; the column is from before."""
+    def _remove(self, arm: int, count: int) -> Column:
+        """Take observations of `arm` (which has as many) out of the factor; the column is from before."""
 
     @abstractmethod
     def _column(self, arm: int) -> Column:
@@ -130,20 +131,21 @@ class ArmPosterior(RevisablePosterior):
     # -- history -------------------------------------------------------------------------------------------------
 
     @final
-    def append(self, point: int, target: float) -> None:
-        """Add one observation of arm `point`. O(N rank + rank^2)."""
+    def append(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Add `count` observations of arm `point` with this average and scatter about it. O(N rank + rank^2)."""
         arm, target = self._arm(point), number("target", target)
-        column = self._add(arm)
-        total = self.regularization + column.variance
+        noise = self.regularization / count
+        column = self._add(arm, count)
+        total = noise + column.variance
         self._step(column, (target - self._mean.item(arm)) / total, -1.0 / total)
-        self._log_ratio += math.log1p(column.variance / self.regularization)
-        self.count += 1
+        self._log_ratio += math.log1p(column.variance / noise)
+        self.count += count
         # Python's own numbers: arithmetic on those of numpy would cost as much as the posterior's.
-        plays, average = self.plays.item(arm) + 1, self._average.item(arm)
+        plays, average = self.plays.item(arm) + count, self._average.item(arm)
         change = target - average
-        average += change / plays
+        average += change * count / plays
         self.plays[arm], self._average[arm] = plays, average
-        self._scatter[arm] += change * (target - average)
+        self._scatter[arm] += change * (target - average) * count + scatter
         self._updated()
 
     @final
@@ -157,25 +159,26 @@ class ArmPosterior(RevisablePosterior):
         self._updated()
 
     @final
-    def forget(self, point: int, target: float) -> None:
-        """Take one observation of arm `point` with this target back out. O(N rank + rank^2)."""
-        arm, target = self._played(point), number("target", target)
-        column = self._remove(arm)
-        self.count -= 1
-        self.plays[arm] -= 1
-        change = target - self._average[arm]
-        self._average[arm] = 0.0 if self.plays[arm] == 0 else self._average[arm] - change / self.plays[arm]
+    def forget(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Take `count` observations of arm `point` with this average back out. O(N rank + rank^2)."""
+        arm, target = self._played(point, count), number("target", target)
+        noise = self.regularization / count
+        column = self._remove(arm, count)
+        self.count -= count
+        self.plays[arm] -= count
+        left, change = int(self.plays[arm]), target - self._average[arm]
+        self._average[arm] = 0.0 if left == 0 else self._average[arm] - change * count / left
         self._scatter[arm] = (
-            0.0 if self.plays[arm] <= 1 else self._scatter[arm] - change * (target - self._average[arm])
+            0.0 if left <= 1 else self._scatter[arm] - change * (target - self._average[arm]) * count - scatter
         )
-        if column.slack < LITTLE_SLACK * self.regularization:
+        if column.slack < LITTLE_SLACK * noise:
             # The observation was nearly all that was known of its arm: what is left cannot be had by subtraction.
             self._log_ratio = self._refactor()
             self._mean, self._variance = self._recompute()
             self._spectrum = None
             return
         self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
-        self._log_ratio -= math.log(self.regularization / column.slack)
+        self._log_ratio -= math.log(noise / column.slack)
         self._updated()
 
     def _step(self, column: Column, mean_step: float, variance_step: float) -> None:
@@ -210,10 +213,11 @@ class ArmPosterior(RevisablePosterior):
             raise InvalidInput(f"There is no arm {arm}: the domain has arms 0 .. {len(self.plays) - 1}.")
         return arm
 
-    def _played(self, point: int) -> int:
+    def _played(self, point: int, count: int = 1) -> int:
         arm = self._arm(point)
-        if not self.plays[arm]:
-            raise InvalidInput(f"Arm {arm} has no observation to change or forget.")
+        if self.plays[arm] < count:
+            many = "no observation" if count == 1 else f"fewer than {count} observations"
+            raise InvalidInput(f"Arm {arm} has {many} to change or forget.")
         return arm
 
     # -- answers -------------------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, Self, TypeVar, cast, final
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, final
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..checks import Array
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
 from .paths import Path, SpannedPath, drawn_path
-from .protocol import Posterior, RevisablePosterior
+from .protocol import CountingPosterior, Posterior, RevisablePosterior
 from .rates import RatePosterior
 from .retraced import Chain, Retraced
 
@@ -31,6 +31,20 @@ P = TypeVar("P", bound=Posterior)
 
 def _of_questions(posterior: P) -> P:
     return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced | RatePosterior) else posterior.copy()
+
+
+class Several(NamedTuple):
+    """A cell that was played several times in a run: what a trial there counts as is the average.
+
+    Attributes:
+        cell: an arm of a table, or a row.
+        times: how many.
+        scatter: sum of squared deviations from the average, in the belief's units.
+    """
+
+    cell: Any
+    times: int
+    scatter: float
 
 
 class Belief(ABC, Generic[P]):
@@ -48,7 +62,13 @@ class Belief(ABC, Generic[P]):
 
     @final
     def put(self, cell: Any, value: float | None) -> None:
-        """Take in a trial at a cell (an arm of a table, or a row)."""
+        """Take in a trial at a cell (an arm of a table, a row, or several plays of one)."""
+        if type(cell) is Several:
+            if self.apart:
+                cast(CountingPosterior, self.asked).append(cell.cell, 0.0, count=cell.times)
+            if value is not None:
+                self._append(cell, value)
+            return
         if self.apart:
             self.asked.append(cell, 0.0)
         if value is not None:
@@ -58,6 +78,12 @@ class Belief(ABC, Generic[P]):
     def revise(self, cell: Any, old: float | None, new: float | None) -> None:
         """Change what a trial counts as that was taken in with `old`."""
         if old == new:
+            return
+        if type(cell) is Several:
+            if old is not None:
+                self._forget(cell, old)
+            if new is not None:
+                self._append(cell, new)
             return
         if old is None and new is not None:
             self.answered.append(cell, new)
@@ -72,10 +98,26 @@ class Belief(ABC, Generic[P]):
     @final
     def drop(self, cell: Any, value: float | None) -> None:
         """Take a trial back out that was taken in with this value."""
+        if type(cell) is Several:
+            if self.apart:
+                cast(CountingPosterior, self.asked).forget(cell.cell, 0.0, count=cell.times)
+            if value is not None:
+                self._forget(cell, value)
+            return
         if self.apart:
             cast(RevisablePosterior, self.asked).forget(cell, 0.0)
         if value is not None:
             cast(RevisablePosterior, self.answered).forget(cell, value)
+
+    @final
+    def _append(self, run: Several, value: float) -> None:
+        known = cast(CountingPosterior, self.answered)
+        known.append(run.cell, value, count=run.times, scatter=run.scatter)
+
+    @final
+    def _forget(self, run: Several, value: float) -> None:
+        known = cast(CountingPosterior, self.answered)
+        known.forget(run.cell, value, count=run.times, scatter=run.scatter)
 
     @final
     @property

@@ -56,18 +56,21 @@ class FeaturePosterior(ArmPosterior):
         variance = float(z.dot(z))
         return Column(self._features.dot(self._direction), variance, self.regularization - variance), z
 
-    def _add(self, arm: int) -> Column:
+    def _add(self, arm: int, count: int) -> Column:
         column, z = self._column_and_z(arm)
-        total = self.regularization + column.variance
-        self._add_outer(-1.0 / (total + math.sqrt(self.regularization * total)), z)
+        noise = self.regularization / count
+        total = noise + column.variance
+        self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
         return column
 
-    def _remove(self, arm: int) -> Column:
+    def _remove(self, arm: int, count: int) -> Column:
         column, z = self._column_and_z(arm)
-        if column.slack < LITTLE_SLACK * self.regularization:
+        noise = self.regularization / count
+        column = column._replace(slack=noise - column.variance)
+        if column.slack < LITTLE_SLACK * noise:
             return column  # the factor is about to be made afresh
         # The inverse of `_add`: the same expression with lambda - s^2 for lambda + s^2 and the other sign.
-        self._add_outer(1.0 / (column.slack + math.sqrt(self.regularization * column.slack)), z)
+        self._add_outer(1.0 / (column.slack + math.sqrt(noise * column.slack)), z)
         return column
 
     def _add_outer(self, factor: float, z: Array) -> None:

@@ -58,8 +58,8 @@ class PlayedPosterior(ArmPosterior):
     def _column(self, arm: int) -> Column:
         return self._played_column(arm)[0]
 
-    def _played_column(self, arm: int) -> tuple[Column, Array, Array]:
-        """The column, p = F e_i and q = M^{-1} e_i of an arm played before."""
+    def _played_column(self, arm: int, count: int = 1) -> tuple[Column, Array, Array]:
+        """The column, p = F e_i and q = M^{-1} e_i of an arm played before; the slack is of so many plays."""
         noise = self.regularization / int(self.plays[arm])
         p = self._root[:, self._position[arm]].copy()
         if noise * float(p @ p) > ROUNDED_AWAY:
@@ -69,24 +69,24 @@ class PlayedPosterior(ArmPosterior):
         # s^2 = (lambda / n)(1 - (lambda / n) q_ii), and for n = 1 lambda - s^2 = lambda^2 q_ii exactly.
         taken = min(noise * float(p @ p), 1.0)
         variance = noise * (1.0 - taken)
-        slack = self.regularization - noise + noise * taken
+        slack = self.regularization / count - noise + noise * taken
         return Column(noise * (self._kernel_columns @ q), variance, slack), p, q
 
-    def _add(self, arm: int) -> Column:
+    def _add(self, arm: int, count: int) -> Column:
         if arm not in self._position:
-            return self._add_new(arm)
+            return self._add_new(arm, count)
         column, p, q = self._played_column(arm)
         plays = int(self.plays[arm])
-        self._rescale(arm, p, q, delta=self.regularization / (plays * (plays + 1)))
+        self._rescale(arm, p, q, delta=self.regularization * count / (plays * (plays + count)))
         return column
 
-    def _add_new(self, arm: int) -> Column:
+    def _add_new(self, arm: int, count: int) -> Column:
         k = self.prior.columns([arm])[:, 0]
         half = self._root @ k[self._arms]
         weights = half @ self._root  # M^{-1} k(U, a)
         g = k - self._kernel_columns @ weights if self._arms else k.copy()
         variance = max(float(g[arm]), 0.0)
-        edge = math.sqrt(self.regularization + variance)  # of the Schur complement: never below sqrt(lambda)
+        edge = math.sqrt(self.regularization / count + variance)  # of the Schur complement: never below sqrt(lambda/n)
         self._make_room()
         u = self.rank
         self._columns_room[:, u] = k
@@ -97,13 +97,13 @@ class PlayedPosterior(ArmPosterior):
         self._arms.append(arm)
         return Column(g, variance, self.regularization - variance)
 
-    def _remove(self, arm: int) -> Column:
-        column, p, q = self._played_column(arm)
+    def _remove(self, arm: int, count: int) -> Column:
+        column, p, q = self._played_column(arm, count)
         plays = int(self.plays[arm])
-        if plays == 1:
+        if plays == count:
             self._drop(arm, p)
             return column
-        self._rescale(arm, p, q, delta=-self.regularization / (plays * (plays - 1)))
+        self._rescale(arm, p, q, delta=-self.regularization * count / (plays * (plays - count)))
         return column
 
     def _rescale(self, arm: int, p: Array, q: Array, *, delta: float) -> None:

@@ -16,6 +16,7 @@ of *distinct* points.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import final
 
 import numpy as np
@@ -27,7 +28,7 @@ from ..kernels import Kernel
 from .ahead import Ahead
 from .at_points import AtPoints, Gradients
 from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION
+from .protocol import LEAST_REGULARIZATION, CountingPosterior
 from .spectrum import Spectrum, spectrum_of_points
 from .triangle import GrowingTriangle, Rotations
 
@@ -38,7 +39,7 @@ CHUNK = 2048  # points predicted at a time, which bounds the memory of a predict
 
 
 @final
-class PointPosterior(AtPoints):
+class PointPosterior(AtPoints, CountingPosterior):
     """Exact posterior at O(n^2) a query, n the number of distinct points observed.
 
     Args:
@@ -79,36 +80,53 @@ class PointPosterior(AtPoints):
 
     # -- history -------------------------------------------------------------------------------------------------
 
-    def append(self, point: npt.ArrayLike, target: float) -> None:
-        """Add one observation. O(n^2)."""
-        self.extend(np.reshape(point, (1, -1)), [target])
+    def append(self, point: npt.ArrayLike, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Add `count` observations with this average and scatter about it. O(n^2)."""
+        self.extend(np.reshape(point, (1, -1)), [target], counts=[count], scatters=[scatter])
 
-    def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
+    def extend(
+        self,
+        points: npt.ArrayLike,
+        targets: npt.ArrayLike,
+        *,
+        counts: Sequence[int] | None = None,
+        scatters: Sequence[float] | None = None,
+    ) -> None:
         """Add observations at `(m, d)` points, targets `(m,)`: new points by level-3 arithmetic, O(n^2 m + m^3).
 
         The result is that of adding them one by one, but for rounding, which depends on what is added together.
+
+        Args:
+            points: where.
+            targets: of one observation each; of `counts` of them the averages.
+            counts: how many each stands for; 1 unless given.
+            scatters: the sums of squared deviations from these averages; 0 unless given.
         """
         X = points_array("points", points, dimension=self.dimension) + 0.0
         y = finite_array("targets", targets)
         if y.shape != (len(X),):
             raise InvalidInput(f"There are {len(X)} points and `targets` has shape {y.shape}: one target for each.")
         keys = [x.tobytes() for x in X]
-        repeats = Counter(key for key in keys if key in self._position)
-        new = Counter(key for key in keys if key not in self._position)
+        many = [1] * len(X) if counts is None else counts
+        within = [0.0] * len(X) if scatters is None else scatters
+        repeats: Counter[bytes] = Counter()
+        new: Counter[bytes] = Counter()
+        for key, count in zip(keys, many, strict=True):
+            (repeats if key in self._position else new)[key] += count
         first = dict(zip(reversed(keys), reversed(range(len(X))), strict=True))
         self._grow(X[[first[key] for key in new]], np.array(list(new.values()), dtype=np.float64))
         for key, more in repeats.items():
             i = self._position[key]
             plays = int(self._plays[i])
             self._changed(self._factor.add_to_diagonal(i, -self.regularization * more / (plays * (plays + more))))
-        for key, target in zip(keys, y.tolist(), strict=True):
+        for key, target, count, scatter in zip(keys, y.tolist(), many, within, strict=True):
             i = self._position[key]
-            self._plays[i] += 1
+            self._plays[i] += count
             change = target - self._average[i]
-            self._average[i] += change / self._plays[i]
-            self._scatter[i] += change * (target - self._average[i])
+            self._average[i] += change * count / self._plays[i]
+            self._scatter[i] += change * (target - self._average[i]) * count + scatter
             self._outdated(i)
-        self.count += len(X)
+        self.count += sum(many)
 
     def revise(self, point: npt.ArrayLike, old: float, new: float) -> None:
         """Change the target of one observation from `old` to `new`. O(n^2) at the next question."""
@@ -118,20 +136,23 @@ class PointPosterior(AtPoints):
         self._scatter[i] += (new - old) * ((new - self._average[i]) + (old - before))
         self._outdated(i)
 
-    def forget(self, point: npt.ArrayLike, target: float) -> None:
-        """Take one observation with this target back out. O(n^2)."""
+    def forget(self, point: npt.ArrayLike, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Take `count` observations with this average back out. O(n^2)."""
         i, target = self._known(point), number("target", target)
         plays = int(self._plays[i])
-        self.count -= 1
-        if plays == 1:
+        if plays < count:
+            raise InvalidInput(f"The point {self._points[i].tolist()} has fewer than {count} observations to forget.")
+        self.count -= count
+        if plays == count:
             self._drop(i)
             return
-        self._changed(self._factor.add_to_diagonal(i, self.regularization / (plays * (plays - 1))))
+        left = plays - count
+        self._changed(self._factor.add_to_diagonal(i, self.regularization * count / (plays * left)))
         change = target - self._average[i]
-        self._plays[i] -= 1
-        self._average[i] -= change / self._plays[i]
-        self._scatter[i] -= change * (target - self._average[i])
-        if plays == 2:
+        self._plays[i] = left
+        self._average[i] -= change * count / left
+        self._scatter[i] -= change * (target - self._average[i]) * count + scatter
+        if left == 1:
             self._scatter[i] = 0.0
         self._outdated(i)
 

@@ -113,3 +113,19 @@ class RevisablePosterior(Posterior):
     def log_likelihood(self) -> float:
         """Log marginal likelihood of the targets under noise variance lambda."""
         return -0.5 * (self.quadratic_form + self.log_determinant + self.count * math.log(2.0 * math.pi))
+
+
+class CountingPosterior(RevisablePosterior):
+    """A posterior that takes many observations of one point at the cost of one.
+
+    n observations with average m are one observation of m under noise variance lambda / n, and their sum of squares
+    about m (`scatter`) enters the likelihood alone.
+    """
+
+    @abstractmethod
+    def append(self, point: Any, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Add `count` observations with the average `target` and this sum of squared deviations from it."""
+
+    @abstractmethod
+    def forget(self, point: Any, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Take as many back out."""

@@ -17,6 +17,7 @@ from .objective import Objective
 from .pending import Pending
 from .refit import Refit
 from .scores import Score
+from .switching import Switching
 
 SLOTS: dict[str, tuple[type, str]] = {
     "memory": (Memory, "a part of `noregret.slots.memory`, such as `nr.SlidingWindow(200)`"),
@@ -31,13 +32,14 @@ SLOTS: dict[str, tuple[type, str]] = {
     "search": (PointSearch, "made by `nr.PointSearch(...)`"),
     "refit": (Refit, "made by `nr.Refit(...)`, or None"),
     "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
+    "switching": (Switching, "made by `nr.Lazy(...)`, or None"),
 }
 
 
 def check_part(slot: str, part: object) -> None:
     """Refuse what does not belong into a slot, and what could not be read back from a storage."""
     kind, what = SLOTS[slot]
-    if part is None and slot in ("refit", "constraints"):
+    if part is None and slot in ("refit", "constraints", "switching"):
         return
     if not isinstance(part, kind):
         raise InvalidInput(

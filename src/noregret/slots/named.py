@@ -1,7 +1,8 @@
-"""Parts that have a name: `memory="adaptive"`, `pending="auto"`."""
+"""Parts that have a name: `memory="adaptive"`, `pending="auto"`, `switching="lazy"`."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from ..checks import one_of
@@ -9,6 +10,7 @@ from .adaptive import EDetector
 from .memory import Memory
 from .pending import Hallucinated, Ignored, Pending
 from .silence import LateOrNever
+from .switching import Lazy, Switching
 
 
 def chosen_pending(pending: str | Pending) -> Pending:
@@ -27,7 +29,16 @@ def chosen_memory(memory: str | Memory) -> Memory:
     return EDetector()
 
 
+def chosen_switching(switching: str | Switching) -> Switching:
+    """How long a choice is played, by name or as a part."""
+    if not isinstance(switching, str):
+        return switching  # what is no part is refused by the policy
+    one_of("switching", switching, ["lazy"], why="Or give a part, such as `nr.Lazy(factor=1.1)`.")
+    return Lazy()
+
+
 def chosen(parts: dict[str, Any]) -> dict[str, Any]:
     """Parts by slot, and in place of names what they stand for."""
-    named = {"memory": chosen_memory, "pending": chosen_pending}
+    named: dict[str, Callable[[Any], object]]
+    named = {"memory": chosen_memory, "pending": chosen_pending, "switching": chosen_switching}
     return parts | {slot: named[slot](part) for slot, part in parts.items() if slot in named and isinstance(part, str)}

@@ -15,7 +15,7 @@ import numpy as np
 from ..checks import Array, frozen, shown
 from ..errors import StorageError
 from ..serialize import plain_loads
-from ..trial import Abandoned, Answer, Trial
+from ..trial import Abandoned, Answer, Plays, Trial
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)
@@ -40,8 +40,13 @@ KINDS: dict[str, tuple[type, ...]] = {
     "abandoned_at": _REAL + _OR_NULL,
     "abandoned_reason": _TEXT + _OR_NULL,
     "corrected": _TEXT + _OR_NULL,
+    "repeats": _WHOLE + _OR_NULL,
+    "plays": _WHOLE + _OR_NULL,
+    "scatter": _REAL + _OR_NULL,
 }
-FIXED = ("number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until")
+FIXED = (
+    "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
+)  # fmt: skip
 OUTCOME = tuple(name for name in KINDS if name not in FIXED)  # columns that may change after the question
 MOST_SHAPES = 64  # combinations of types of a row that are remembered as good
 MOST_TEXTS = 4096  # points that are remembered with their text: arms come again and again
@@ -59,6 +64,7 @@ def question(trial: Trial) -> dict[str, Any]:
         "asked_order": trial.asked_order,
         "asked_at": trial.asked_at,
         "lease_until": trial.lease_until,
+        "repeats": None if trial.repeats == 1 else trial.repeats,
     }
 
 
@@ -77,6 +83,8 @@ def outcome(trial: Trial) -> dict[str, Any]:
         "abandoned_at": None if left is None else left.time,
         "abandoned_reason": None if left is None else left.reason,
         "corrected": None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
+        "plays": None if trial.plays is None else trial.plays.times,
+        "scatter": None if trial.plays is None else trial.plays.scatter,
     }
 
 
@@ -85,8 +93,10 @@ def _listed(array: Array | None) -> str | None:
 
 
 def _dict_of(answer: Answer) -> dict[str, Any]:
-    g = answer.constraints
-    return answer._asdict() | {"constraints": None if g is None else g.tolist()}
+    g, plays = answer.constraints, answer.plays
+    told = answer._asdict() | {"constraints": None if g is None else g.tolist()}
+    del told["plays"]
+    return told if plays is None else told | {"plays": list(plays)}
 
 
 class Reader:
@@ -108,7 +118,7 @@ class Reader:
             (
                 number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
                 told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
-                corrected,
+                corrected, repeats, plays, scatter,
             ) = row  # fmt: skip
             if explored not in (0, 1):
                 raise ValueError(f"`explored` is {explored}")
@@ -126,7 +136,8 @@ class Reader:
                 number, point, arm, None if parameters is None else _settings(parameters), asked_order, asked_at,
                 _values("context", context), bool(explored), state, reward, reason, told_order, told_at,
                 _values("constraints", constraints), None, constraints_order, lease_until, left,
-                () if corrected is None else _corrected(corrected),
+                () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
+                None if plays is None and scatter is None else _plays(plays, scatter),
             )  # fmt: skip
         except ValueError as error:
             raise StorageError(
@@ -139,6 +150,12 @@ class Reader:
                 raise ValueError(f"`{name}` is {shown(value)}")
         if len(self._shapes) < MOST_SHAPES:
             self._shapes.add(shape)
+
+
+def _plays(count: Any, scatter: Any) -> Plays:
+    if type(count) is not int or type(scatter) is not float:
+        raise ValueError(f"`plays` is {shown(count)}, `scatter` is {shown(scatter)}")
+    return Plays(count, scatter)
 
 
 def _values(name: str, text: str | None) -> Array | None:
@@ -176,11 +193,17 @@ def _corrected(text: str) -> tuple[Answer, ...]:
         raise ValueError(f"`corrected` is {shown(text)}")
     found = []
     for answer in answers:
-        if not isinstance(answer, dict) or answer.keys() != _ANSWER.keys():
+        if not isinstance(answer, dict) or answer.keys() - {"plays"} != _ANSWER.keys():
             raise ValueError(f"`corrected` has {shown(answer)}")
+        plays = answer.get("plays")
+        if plays is not None and (not isinstance(plays, list) or len(plays) != 2):
+            raise ValueError(f"`plays` of `corrected` is {shown(plays)}")
         for name, kinds in _ANSWER.items():
             if type(answer[name]) not in kinds:
                 raise ValueError(f"`{name}` of `corrected` is {shown(answer[name])}")
         g = answer["constraints"]
-        found.append(Answer(**answer | {"constraints": None if g is None else _array("constraints", g)}))
+        constraints = None if g is None else _array("constraints", g)
+        found.append(
+            Answer(**answer | {"constraints": constraints, "plays": None if plays is None else _plays(*plays)})
+        )
     return tuple(found)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import sqlalchemy as sql
 
-FORMAT = 5  # of the tables; a database written by a newer version is refused rather than misread
+FORMAT = 6  # of the tables; a database written by a newer version is refused rather than misread
 READABLE = 2  # the oldest format that is read as it is, also where nothing can be written
 # Columns since format 1: the format they came with.
 ADDED = {
     "trials": {
         "constraints": 2, "constraints_order": 4, "last_order": 5, "lease_until": 5, "abandoned_order": 5,
-        "abandoned_at": 5, "abandoned_reason": 5, "corrected": 5,
+        "abandoned_at": 5, "abandoned_reason": 5, "corrected": 5, "repeats": 6, "plays": 6, "scatter": 6,
     },
     "studies": {"goal": 3, "events": 5, "stamp": 5},
 }  # fmt: skip
@@ -72,6 +72,9 @@ def tables(prefix: str = "") -> Tables:
         sql.Column("abandoned_at", sql.Double),
         sql.Column("abandoned_reason", sql.Text),
         sql.Column("corrected", sql.Text),  # JSON, the answers that have been replaced, oldest first
+        sql.Column("repeats", _Whole),  # how often it was to be played, NULL for once; since format 6, as the next
+        sql.Column("plays", _Whole),  # how many rewards were told where there were several, and how they scatter
+        sql.Column("scatter", sql.Double),
         sql.UniqueConstraint("study", "asked_order"),
         sql.UniqueConstraint("study", "told_order"),
         sql.Index(f"{prefix}trials_by_last_order", "study", "last_order", unique=True),
@@ -122,9 +125,15 @@ def _to_5(connection: sql.Connection, made: Tables) -> None:
         index.create(connection, checkfirst=True)
 
 
+def _to_6(connection: sql.Connection, made: Tables) -> None:
+    """Trials that are played several times."""
+    _add(connection, made.trials, *(name for name, came in ADDED["trials"].items() if came == 6))
+    connection.execute(sql.update(made.studies).values(format=6))
+
+
 # From each format to the next, the first from 1 to 2. A database is brought up to date in one transaction, at the first
 # write. Servers have been in use since format 5: what leads there is written for SQLite.
-MIGRATIONS: list[Migration] = [_to_2, _to_3, _to_4, _to_5]
+MIGRATIONS: list[Migration] = [_to_2, _to_3, _to_4, _to_5, _to_6]
 
 
 def bring_up_to_date(connection: sql.Connection, made: Tables, known: int) -> None:

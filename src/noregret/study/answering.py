@@ -10,10 +10,11 @@ import numpy as np
 from ..checks import Array, shown
 from ..errors import InvalidInput, TrialError
 from ..record import said
-from ..trial import Trial
+from ..trial import Plays, Trial
 from .given import Given
 from .goal import AnyPolicy, has_channels
 from .kept import Kept
+from .rewards import check_plays
 
 
 class Told(NamedTuple):
@@ -22,6 +23,7 @@ class Told(NamedTuple):
     trial: Trial | int
     reward: float | None
     constraints: Array | None
+    plays: Plays | None = None
 
 
 @final
@@ -50,7 +52,8 @@ class Answering:
             return known
         if not revise:
             self._kept.record.unanswered(told.trial, said(told.reward, told.constraints))  # an error
-        return self._correct(known, told.reward, told.constraints, None)
+        check_plays(known, told.plays)
+        return self._correct(known, told.reward, told.constraints, None, told.plays)
 
     def fail(self, trial: Trial | int, reason: str, *, revise: bool) -> Trial:
         """Record that there will be no reward."""
@@ -78,13 +81,16 @@ class Answering:
         return self._kept.put(known.given_up(reason=reason, order=record.order + 1, time=self._kept.now()))
 
     def _answer(self, known: Trial, told: Told, reward: float) -> Trial:
-        g = told.constraints
+        g, plays = told.constraints, told.plays
+        if plays is not None:
+            check_plays(known, plays)
         if g is not None and known.constraints is not None:
             if not np.array_equal(g, known.constraints):
                 self._kept.record.unlimited(known)  # an error: others are known
             g = None
         kept = self._kept
-        return kept.put(known.answered(reward=reward, constraints=g, order=kept.record.order + 1, time=kept.now()))
+        order = kept.record.order + 1
+        return kept.put(known.answered(reward=reward, constraints=g, order=order, time=kept.now(), plays=plays))
 
     def _limit(self, known: Trial, told: Told, *, revise: bool) -> Trial:
         """Constraint values by themselves."""
@@ -92,7 +98,7 @@ class Answering:
         if g is not None and known.constraints is not None and np.array_equal(g, known.constraints):
             return known
         if revise and not known.open and known.constraints is not None:
-            return self._correct(known, known.reward, g, known.reason)
+            return self._correct(known, known.reward, g, known.reason, known.plays)
         known = self._kept.record.unlimited(known)
         policy = self._policy
         if known.state == "observed" and policy.constraint_count and not has_channels(policy):
@@ -105,21 +111,27 @@ class Answering:
             return known
         return self._kept.put(known.limited(constraints=g, order=self._kept.record.order + 1))
 
-    def _correct(self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None) -> Trial:
+    def _correct(
+        self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
+        plays: Plays | None = None,
+    ) -> Trial:  # fmt: skip
         """Another answer than before; where it says nothing of constraints, what is known of them stays."""
         kept = self._kept
         g = known.constraints if constraints is None else constraints
         if reward is None and known.constraints_order is None:
             g = None  # they came with the reward that is taken back
         order = kept.record.order + 1
-        return kept.put(known.told_again(reward=reward, reason=reason, constraints=g, order=order, time=kept.now()))
+        now = kept.now()
+        return kept.put(
+            known.told_again(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays)
+        )
 
 
 def _agree(known: Trial, told: Told) -> bool:
     """Whether an answered trial has this very answer."""
     g = told.constraints
     same = g is None or (known.constraints is not None and np.array_equal(g, known.constraints))
-    return known.reward == told.reward and same
+    return known.reward == told.reward and known.plays == told.plays and same
 
 
 def reason_of(what: str, reason: object) -> str:
@@ -134,7 +146,12 @@ def told_of(given: Given, trial: Any, reward: Any, constraints: Any) -> Told:
     if reward is None and constraints is not None:
         return Told(trial, None, given.constraints(constraints))
     g = None if constraints is None else given.constraints(constraints)
-    return Told(trial, given.reward(reward), g)
+    return Told(trial, given.reward(reward), g) if type(reward) is float else Told(trial, *_with(given, reward, g))
+
+
+def _with(given: Given, reward: Any, g: Array | None) -> tuple[float, Array | None, Plays | None]:
+    mean, plays = given.rewards(reward)
+    return mean, g, plays
 
 
 def told_by_each(given: Given, answers: object) -> list[Told]:

@@ -103,7 +103,7 @@ class _Moment:
         finite = None if compared is None or compared.tied is None else compared
         bounds = inner.bounds(now=trial.asked_at)
         return Explanation(
-            **common, rule=reasons.rule, forced_by=reasons.forced_by, round=trial.number - inner.since + 1,
+            **common, rule=reasons.rule, forced_by=reasons.forced_by, round=inner.round,
             chosen=self._believed(trial.point, trial.arm, self._score(reasons)),
             runner_up=None if other is None or compared is None else self._believed(
                 compared.points[other], None if compared.arms is None else int(compared.arms[other]),
@@ -119,7 +119,7 @@ class _Moment:
     def _is_repeated(self) -> bool:
         decision, trial = self._decision, self._trial
         same = decision.arm == trial.arm and bool(np.array_equal(decision.point, trial.point))
-        return same and decision.explored == trial.explored
+        return same and decision.explored == trial.explored and decision.repeats == trial.repeats
 
     def _score(self, reasons: Reasons) -> float | None:
         """Of the trial's point; None where it was not compared."""

@@ -10,7 +10,9 @@ from ..checks import LARGEST_REWARD, Array, finite_array, frozen, number, outcom
 from ..domain import Arms, one_row
 from ..errors import InvalidInput
 from ..policy.engines import Decision
+from ..policy.policy import Policy
 from .goal import AnyPolicy, Goal, check_told
+from .rewards import Gathered, gathered, is_several, refuse_several
 
 
 @final
@@ -35,6 +37,14 @@ class Given:
         reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
         check_told(self._policy, self._goal, reward)
         return reward
+
+    def rewards(self, value: object) -> Gathered:
+        """A reward, or those of a run of plays, as they are recorded."""
+        if not is_several(value):
+            return Gathered(self.reward(value), None)
+        if not isinstance(self._policy, Policy) or self._policy.switching is None:
+            refuse_several(value)
+        return gathered(value, self.reward)
 
     def constraints(self, values: Any) -> Array:
         """Constraint values, `(m,)`, read-only."""

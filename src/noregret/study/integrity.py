@@ -20,8 +20,10 @@ from ..parameters import Float, Parameter
 from ..policy.policy import Policy
 from ..record import Record
 from ..serialize import plain_loads
+from ..slots.switching import MOST_REPEATS
 from ..trial import Trial
 from .goal import AnyPolicy, Goal, check_told
+from .rewards import finite_scatter
 
 SHORT = 60  # characters of a value that an error still shows
 SAME = 1e-9  # how far a coordinate or parameter may be from what it must be, as a share of its extent
@@ -125,6 +127,8 @@ class Auditor:
             )
         if trial.abandoned is not None or trial.lease_until is not None:
             self._check_given_up(trial)
+        if trial.repeats != 1 or trial.plays is not None or trial.corrected:
+            self._check_plays(trial)
         withdrawn = bool(trial.corrected) and trial.reward is None
         if trial.corrected:
             self._check_corrections(trial)
@@ -146,6 +150,15 @@ class Auditor:
             self._check_reward(trial, trial.reward)
         elif not (trial.reason or "").strip():
             self._refuse(trial, "it failed without a reason")
+
+    def _check_plays(self, trial: Trial) -> None:
+        """Only a policy that plays runs asks for several plays, and no more are told."""
+        told = [plays for plays in (trial.plays, *(answer.plays for answer in trial.corrected)) if plays is not None]
+        runs = isinstance(self._policy, Policy) and self._policy.switching is not None
+        fits = trial.repeats == 1 or (runs and 1 < trial.repeats <= MOST_REPEATS)
+        fits = fits and all(finite_scatter(plays) and plays.times <= trial.repeats for plays in told)
+        if not fits or (trial.plays is not None and trial.reward is None):
+            self._refuse(trial, f"it is to be played {trial.repeats} times, and was told as {shown(told)}")
 
     def _check_given_up(self, trial: Trial) -> None:
         """That nobody worked on it any more was found out after it was asked for, and before it was answered."""

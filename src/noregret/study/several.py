@@ -85,7 +85,7 @@ class Turn:
 
     def add(self, decision: Decision, context: Array | None, reward: float, constraints: Array | None) -> Trial:
         """See `Study.add`."""
-        return self.study._added(decision, context, reward, constraints)
+        return self.study._added(decision, context, reward, constraints, None)
 
     def would(self, context: Array | None) -> Decision:
         """What `ask` would decide now; nothing is asked."""

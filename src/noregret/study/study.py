@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, final, overload
@@ -23,7 +23,7 @@ from ..record import Record
 from ..serialize import loads
 from ..slots.memory import Restart
 from ..slots.objective import SATURATED
-from ..trial import Trial
+from ..trial import Plays, Trial
 from . import export
 from .answering import Answering, reason_of, told_by_each, told_of
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
@@ -32,6 +32,7 @@ from .goal import AnyPolicy, AnyState, Goal, check_goal, has_channels
 from .integrity import Auditor, check_facts, check_same, settings_at, stored_facts
 from .kept import Kept, Place, found_again
 from .looking import Looking
+from .rewards import Rewards
 
 if TYPE_CHECKING:
     from ..storage.base import Identity, Storage
@@ -242,7 +243,7 @@ class Study(Looking):
     def tell(
         self,
         trial: Trial | int,
-        reward: float | None = None,
+        reward: float | Sequence[float] | Array | Rewards | None = None,
         *,
         constraints: npt.ArrayLike | None = None,
         revise: bool = False,
@@ -256,7 +257,8 @@ class Study(Looking):
         Args:
             trial: as `ask` returned it, or its number.
             reward: finite; True and False count as 1 and 0. Where the goal is to minimise, the loss. None where only
-                the constraint values are known yet (a discount, days before the purchase).
+                the constraint values are known yet (a discount, days before the purchase). Of a trial to be played
+                `trial.repeats` times (`switching`) the rewards of its plays, all or fewer, or their `Rewards`.
             constraints: constraint values g `(m,)`, satisfied when <= 0; together with the reward, or by themselves
                 before it. With `nr.EveryRound`, `nr.OnAverage` and `nr.Safe` also after it, and each teaches what it
                 says; other policies with constraints learn nothing of a reward without them.
@@ -302,7 +304,7 @@ class Study(Looking):
     def add(
         self,
         point_or_parameters: npt.ArrayLike | Mapping[str, Any],
-        reward: float,
+        reward: float | Sequence[float] | Rewards,
         *,
         context: npt.ArrayLike | Mapping[str, Any] | None = None,
         constraints: npt.ArrayLike | None = None,
@@ -312,11 +314,11 @@ class Study(Looking):
         The point is `(d,)`, a dict of parameters, or a table's row: by the names of its columns where the domain has
         named parameters, by their order elsewhere.
         """
-        value, seen = self._given.reward(reward), self._given.context(context)
+        (value, plays), seen = self._given.rewards(reward), self._given.context(context)
         g = None if constraints is None else self._given.constraints(constraints)
-        decision = self._given.point(point_or_parameters)
+        decision = self._given.point(point_or_parameters)._replace(repeats=1 if plays is None else plays.times)
 
-        added = self._kept.write(self._added, decision, seen, value, g)
+        added = self._kept.write(self._added, decision, seen, value, g, plays)
         if len(self._record) >= self._look_at:
             self._look_for_wrong_scales()
         return added
@@ -343,10 +345,14 @@ class Study(Looking):
         trial = self._trial(decision, context, order=kept.record.order + 1, now=now)
         return kept.put(trial if lease is None else trial._replace(lease_until=now + lease))
 
-    def _added(self, decision: Decision, context: Array | None, reward: float, constraints: Array | None) -> Trial:
+    def _added(
+        self, decision: Decision, context: Array | None, reward: float, constraints: Array | None, plays: Plays | None
+    ) -> Trial:
         order = self._record.order + 1
         trial = self._trial(decision, context, order=order, now=self._kept.now())
-        return self._kept.put(trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at))
+        return self._kept.put(
+            trial.answered(reward=reward, constraints=constraints, order=order, time=trial.asked_at, plays=plays)
+        )
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         domain, contexts = self.policy.domain, self.policy.context
@@ -360,6 +366,7 @@ class Study(Looking):
             asked_at=now,
             explored=decision.explored,
             context_settings=None if context is None or contexts is None else settings_at(contexts, context),
+            repeats=decision.repeats,
         )
 
     def _look_for_wrong_scales(self) -> None:

@@ -23,7 +23,7 @@ from ...domain import Arms, Domain
 from ...environments.delays import Delay, FixedDelay, PoissonDelay
 from ...kernels import Kernel
 from ...policy.policy import Policy
-from ...simulation import Run
+from ...rounds import Run
 from ...slots.pending import Ignored
 from ...slots.refit import Refit
 from ..figure import Paper, Statement, kept_rounds

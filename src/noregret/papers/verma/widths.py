@@ -19,7 +19,7 @@ from ...environments import ArmFunction, Environment, gp_sample
 from ...environments.delays import Delay, GeometricDelay, PoissonDelay, SilentNo
 from ...kernels import SquaredExponential
 from ...policy.policy import Policy
-from ...simulation import Run
+from ...rounds import Run
 from ...slots.pending import Censored, Hallucinated, Ignored, Pending
 from ...study.study import Study
 from ..figure import Job, Result, Statement, kept_rounds

@@ -18,6 +18,7 @@ from ...posterior import (
     Known,
     RatePosterior,
     Retraced,
+    Several,
     TableBelief,
     posterior_on_arms,
 )
@@ -84,8 +85,10 @@ class ArmEngine(Engine[TableBelief]):
             return trial.arm
         return self._row(trial.context) * len(self.domain) + trial.arm
 
-    def entry(self, trial: Trial) -> int:
+    def entry(self, trial: Trial) -> int | Several:
         """The index in the table, and the round where f drifts (`Retraced.entry`)."""
+        if trial.repeats > 1:
+            return Several(self.cell(trial), trial.times, trial.scatter)
         return self.cell(trial) + (trial.number * len(self._table) if self.drifts else 0)
 
     def here(self, trial: Trial) -> int:

@@ -37,6 +37,7 @@ class Decision(NamedTuple):
     point: Array
     arm: int | None
     explored: bool
+    repeats: int = 1  # times to play it before the next decision
 
 
 class Compared(NamedTuple):

@@ -14,7 +14,7 @@ from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Box, Domain, Space, enclosing_box
 from ...errors import InvalidInput
 from ...kernels import Kernel, Matern
-from ...posterior import AtPoints, Known, PointBelief, PointPosterior, Standing, Terms, posterior_at_points
+from ...posterior import AtPoints, Known, PointBelief, PointPosterior, Several, Standing, Terms, posterior_at_points
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, checked_scores
@@ -103,8 +103,10 @@ class PointEngine(Engine[PointBelief]):
         """The row."""
         return row_of(trial)
 
-    def entry(self, trial: Trial) -> Array:
+    def entry(self, trial: Trial) -> Array | Several:
         """The row, after the round where f drifts."""
+        if trial.repeats > 1:
+            return Several(row_of(trial), trial.times, trial.scatter)
         return row_of(trial) if not self.drifts else np.concatenate([[float(trial.number)], row_of(trial)])
 
     def here(self, trial: Trial) -> Array:
@@ -121,17 +123,27 @@ class PointEngine(Engine[PointBelief]):
         return float(kernel.diagonal(np.stack([ends.lower, ends.upper])).max())
 
     @with_one_thread
-    def put(self, belief: PointBelief, cells: list[Array], values: list[float | None]) -> None:
-        """All at once."""
+    def put(self, belief: PointBelief, cells: list[Any], values: list[float | None]) -> None:
+        """All at once; what was played in runs one by one."""
+        if any(type(cell) is Several for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                belief.put(cell, value)
+            return
         belief.put_all(np.array(cells), values)
 
     def foresee(self, belief: PointBelief, asked: list[Trial], told: list[Trial]) -> None:
         """Have the factor read for several of them at once."""
+        if any(trial.repeats > 1 for trial in asked + told):
+            return
         belief.foresee(*(np.array([self.entry(trial) for trial in trials]) for trials in (asked, told)))
 
     @with_one_thread
-    def fill(self, belief: PointBelief, cells: list[Array], values: list[float | None]) -> None:
-        """All at once."""
+    def fill(self, belief: PointBelief, cells: list[Any], values: list[float | None]) -> None:
+        """All at once; what was played in runs one by one."""
+        if any(type(cell) is Several for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                belief.revise(cell, None, value)
+            return
         belief.fill_all(np.array(cells), values)
 
     @with_one_thread
