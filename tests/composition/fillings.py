@@ -162,6 +162,7 @@ FILLINGS = [
     Filling("constraints", "`EveryRound(rule='probability')`", _by_log_probability),
     _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
     Filling("constraints", "`Safe`", _safe),
+    _using("switching", "`Lazy`", nr.Lazy(factor=2.0)),
 ]  # fmt: skip
 SLOTS = list(dict.fromkeys(filling.slot for filling in FILLINGS))
 ORDER = {"domain": 0, "explore": 1}  # the others after these: detectors are added to the forced rounds there are
@@ -308,6 +309,44 @@ REASONS = [
         "Likelihood ratios are for",
         "It is made of the likelihood of clicks, counts or bounded rewards, arm by arm, of one function: what charges "
         "for violations, drifts, or is scaled by a fit has none, nor have constraint values.",
+    ),
+    Reason(
+        ("`Lazy`",),
+        ("arms under", "box under"),
+        "under contexts each round has its own",
+        "A choice is played for many rounds, and under contexts each round has its own: the choice of one says nothing "
+        "of the next.",
+    ),
+    Reason(
+        ("`Lazy`",),
+        tuple(filling.name for filling in FILLINGS if filling.slot == "memory"),
+        "looks at rounds one by one",
+        "A run of plays is one entry of the record, and a memory forgets, or looks for changes, round by round.",
+    ),
+    Reason(
+        ("`Lazy`",),
+        ("`NearestMeans`", "`Censored`", "`Imputed`", "`LateOrNever`"),
+        "is that of a single play",
+        "A run of plays is under way as a whole, and what stands in for its answer would be that of a single play.",
+    ),
+    Reason(
+        ("`Lazy`",),
+        ("`MultiplicativePenalty`", "`AdditivePenalty`", "`EveryRound", "`OnAverage`", "`Safe`"),
+        "not that of constraints",
+        "A run keeps the uncertainty of the reward within a factor and not that of constraints, which are learned, "
+        "charged and kept round by round.",
+    ),
+    Reason(
+        ("`Lazy`",),
+        ("`Refit",),
+        "changes it between them",
+        "How much plays can teach is known under one kernel, and a fit changes it between them.",
+    ),
+    Reason(
+        ("`Lazy`",),
+        ("`CensoredWidth`", "`CensoredBounds`"),
+        "adds up the last single ones",
+        "A run of plays is one entry of the record, and these widths add up the last single ones.",
     ),
 ]
 

@@ -193,14 +193,26 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
     elif wanted:
         rows = [
             [
-                trial.number, trial.state, where(trial), context_of(trial), trial.reward,
+                trial.number, trial.state, where(trial), context_of(trial),
+                trial.times if trial.repeats > 1 else None, trial.reward,
                 None if trial.constraints is None else trial.constraints.tolist(), of_trial(trial)["reason"],
                 moment(trial.asked_at), moment(trial.told_at),
             ]
             for trial in wanted
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
-        headings = ["trial", "state", "at", "context", value, "constraints", "reason", "asked (UTC)", "told (UTC)"]
+        headings = [
+            "trial",
+            "state",
+            "at",
+            "context",
+            "plays",
+            value,
+            "constraints",
+            "reason",
+            "asked (UTC)",
+            "told (UTC)",
+        ]
         say(table(rows, headings))
     else:
         say("There are no such trials." if len(found.trials) else "There are no trials yet.")
@@ -273,22 +285,32 @@ def ask(
 @click.argument("number", type=int)
 @click.argument("reward", type=float, required=False)
 @click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
+@click.option("--plays", type=int, metavar="N", help="How many plays REWARD is the average of.")
+@click.option("--scatter", type=float, metavar="S", help="Sum of squared deviations of their rewards from it.")
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 @in_sentences
 def tell(
-    storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], *, revise: bool,
-    as_json: bool,
+    storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], plays: int | None,
+    scatter: float | None, *, revise: bool, as_json: bool,
 ) -> None:  # fmt: skip
     """Tell the REWARD of trial NUMBER of STUDY: the loss, where it minimises.
 
-    Constraint values, satisfied when <= 0, go with it, or by themselves where the reward is not known yet. To tell the
-    same again changes nothing.
+    Constraint values, satisfied when <= 0, go with it, or by themselves where the reward is not known yet. Of a trial
+    that is to be played several times REWARD is the average, with --plays and --scatter. To tell the same again changes
+    nothing.
     """
     if reward is None and not constraints:
         raise click.UsageError("Tell a REWARD, or --constraint values, or both.")
+    if (plays is None) != (scatter is None) or (plays is not None and reward is None):
+        raise click.UsageError("Tell --plays and --scatter together, with the average REWARD.")
+    from ..study.rewards import Rewards
+
+    told: float | Rewards | None = reward
     found = opened_study(storage, study)
-    trial = found.tell(number, reward, constraints=list(constraints) or None, revise=revise)
+    if plays is not None and scatter is not None and reward is not None:
+        told = Rewards(count=plays, sum=0.0, squares=scatter, about=reward)
+    trial = found.tell(number, told, constraints=list(constraints) or None, revise=revise)
     _one(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 

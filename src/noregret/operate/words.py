@@ -20,7 +20,9 @@ def of_trial(trial: Trial) -> dict[str, Any]:
     return record_of(trial) | {
         "lease_until": trial.lease_until, "abandoned": None if trial.abandoned is None else trial.abandoned.reason,
         "corrected": [
-            {"reward": before.reward, "reason": before.reason, "told_at": before.time} for before in trial.corrected
+            {"reward": before.reward, "reason": before.reason, "told_at": before.time}
+            | ({} if before.plays is None else before.plays._asdict())
+            for before in trial.corrected
         ],
     }  # fmt: skip
 

@@ -163,16 +163,18 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     place: dict[object, int] = {}
     groups = np.array([place.setdefault(_where(trial), len(place)) for trial in answered])
     centred = rewards - rewards.mean()
-    sums, counts = np.bincount(groups, centred), np.bincount(groups)
-    n, free = len(answered), len(answered) - len(place)
-    total = float(centred @ centred)
+    plays = np.array([trial.times for trial in answered])
+    sums, counts = np.bincount(groups, plays * centred), np.bincount(groups, plays)
+    n = int(plays.sum())
+    free = n - len(place)
+    total = float(centred**2 @ plays) + sum(trial.scatter for trial in answered)
     spread = total - float((sums**2 / counts).sum())
     look = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on
     x = math.log(look * (look + 1) / FALSE_ALARM)
     if spread <= variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x) + 1e-12 * total:
         return None
     return (
-        f"Repeats of a point differ more than `noise` allows: the rewards of {n} trials vary about the means of their "
+        f"Repeats of a point differ more than `noise` allows: {n} rewards vary about the means of their "
         f"points with a standard deviation of {math.sqrt(spread / free):.3g}, and `noise` is {policy.noise:.3g}; were "
         "that so, this would come about in one study of a million. Usually `noise` is too small, or something changes "
         "from trial to trial that the policy does not know of. Give a larger `noise`, make what changes a context, or "

@@ -164,6 +164,7 @@ class Explanation:
         context = self.trial.context
         return {
             "number": self.number, "asked_at": self.trial.asked_at, "explored": self.explored,
+            "repeats": self.trial.repeats,
             "context": None if context is None else self.trial.context_parameters or context.tolist(),
             "goal": self.goal, "algorithm": self.algorithm, "rule": self.rule, "forced_by": self.forced_by,
             "round": self.round, "chosen": _plain(self.chosen),
@@ -232,6 +233,7 @@ class Explanation:
         proved = "nothing is proved for them" if self.valid_for == "none" else f"proved for {self.valid_for}"
         return [
             ("context", seen),
+            ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
             ("known", f"{self.answered} answers{waiting}"),
             ("forgotten", f"trials before {self.first_counted}" if self.first_counted else ""),

@@ -16,9 +16,11 @@ from ..checks import shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, MissingExtra
 from ..parameters import Choice, Int, Parameter
+from ..policy.policy import Policy
 from ..record import Trial
 from .given import Given
 from .goal import AnyPolicy
+from .rewards import Rewards
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +49,16 @@ def record_of(trial: Trial) -> Row:
         "late": trial.late,
         "asked_at": trial.asked_at,
         "told_at": trial.told_at,
+    } | (_run_of(trial) if trial.repeats > 1 else {})
+
+
+def _run_of(trial: Trial) -> Row:
+    """How often a trial was to be played, how many rewards were told, and how they scatter about their average."""
+    told = trial.reward is not None
+    return {
+        "repeats": trial.repeats,
+        "plays": trial.times if told else None,
+        "scatter": trial.scatter if told else None,
     }
 
 
@@ -71,7 +83,10 @@ def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
         listed = context if isinstance(context, Mapping) else dict(enumerate(context))
         row |= {f"context.{name}": listed.get(name) for name in _names(policy.context) or listed}
     row |= {f"constraints.{j}": value for j, value in enumerate(limits)}
-    return row | {name: record[name] for name in ("explored", "late", "asked_at", "told_at")}
+    row |= {name: record[name] for name in ("explored", "late", "asked_at", "told_at")}
+    if not isinstance(policy, Policy) or policy.switching is None:
+        return row
+    return row | {"repeats": record.get("repeats", 1), "plays": record.get("plays"), "scatter": record.get("scatter")}
 
 
 def _names(domain: Domain) -> list[str] | None:
@@ -191,7 +206,7 @@ class Told(NamedTuple):
     """A trial of a file that has a reward: what `Study.add` takes."""
 
     where: Any
-    reward: float
+    reward: float | Rewards
     context: Any
     constraints: list[float] | None
 
@@ -232,7 +247,15 @@ def _parsed(line: str, number: int) -> Row:
 def _told(record: Row) -> Told:
     named = record.get("parameters")
     where = record.get("point") if named is None else named
-    return Told(where, record["reward"], record.get("context"), record.get("constraints"))
+    reward = record["reward"]
+    if (record.get("plays") or 1) > 1:
+        reward = _several(reward, record["plays"], record.get("scatter"))
+    return Told(where, reward, record.get("context"), record.get("constraints"))
+
+
+def _several(mean: float, plays: float, scatter: float | None) -> Rewards:
+    """The rewards of a run of plays."""
+    return Rewards(count=int(plays), sum=0.0, squares=scatter or 0.0, about=mean)
 
 
 @final
@@ -247,9 +270,10 @@ class _Reader:
         policy = self._policy
         limits = [self.number(name) for name in self._several("constraints")]
         known = [value for value in limits if value is not None]
+        reward, plays = float(self.number("reward") or 0.0), self.number("plays") or 1.0
         return Told(
             self._at("parameters", policy.domain) if _space(policy.domain) else self._at("point", policy.domain),
-            float(self.number("reward") or 0.0),
+            reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
             None if policy.context is None else self._at("context", policy.context),
             known if known and len(known) == len(limits) else None,
         )
@@ -306,7 +330,7 @@ def add_from(add: Callable[..., Trial], given: Given, policy: AnyPolicy, path: s
     for number, told in enumerate(found, start=1):
         try:
             given.point(told.where)
-            given.reward(told.reward)
+            given.rewards(told.reward)
             given.context(told.context)
             if told.constraints is not None:
                 given.constraints(told.constraints)

@@ -122,8 +122,8 @@ def check_plays(trial: Trial, plays: Plays | None) -> None:
 def refuse_several(reward: object) -> None:
     """For policies that ask for each play by itself."""
     raise InvalidInput(
-        f"`reward` must be a number, not {shown(reward)}: this policy decides in every round, so a trial has one reward. A policy made "
-        'with `switching="lazy"` plays a choice several times and takes the rewards of them all.'
+        f"`reward` must be a number, not {shown(reward)}: this policy decides in every round, so a trial has one "
+        "reward. A policy made with `switching='lazy'` plays a choice several times and takes the rewards of them all."
     )
 
 

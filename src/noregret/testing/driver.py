@@ -21,6 +21,7 @@ from ..study.study import Study
 
 PROBES = 5
 CYCLE = 6  # steps after which what happens repeats itself
+PLAYS = 3  # of a trial that is to be played several times, at most
 FAILS, ADDS = 4, 7  # the steps with a failure, and with a point that was never asked for
 
 
@@ -77,7 +78,10 @@ class Driver:
 
     def answer(self, study: Study, trial: Trial) -> None:
         """Tell the reward, and the constraint values that the policy wants."""
-        study.tell(trial, self._reward(trial), constraints=self._constraints(trial))
+        reward: float | list[float] = self._reward(trial)
+        if trial.repeats > 1:  # fewer than were asked for, sometimes
+            reward = [reward + 0.1 * i * self.policy.noise for i in range(min(trial.repeats, PLAYS))]
+        study.tell(trial, reward, constraints=self._constraints(trial))
 
     def context(self, step: int) -> Array | None:
         """Of a step: one of three, so that contexts come again."""

@@ -83,6 +83,7 @@ def _check_comes_back(storage: Any) -> None:
         f"and what is missing stays missing. {list(study.trials)} came back as {list(again.trials)}.",
     )
     promise(again.ask().point.tolist() == study._state.decide().point.tolist(), "A study resumed decides otherwise.")
+    _check_runs(storage)
     contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, (0.5, 0.2)), noise=0.1, context=Arms(np.array([[0.25], [1 / 3]])))
     constrained = gp_ucb_noisy_constraints(
         Arms.grid(0, 1, 5), Matern(2.5, 0.2), noise=0.1, norm_bound=1.0, epoch=2, epochs=2, constraints=2
@@ -95,6 +96,21 @@ def _check_comes_back(storage: Any) -> None:
             _keys(Study.open(storage=storage, name=name).trials) == _keys(study.trials),
             "Contexts or constraint values do not come out of the storage as they went in.",
         )
+
+
+def _check_runs(storage: Any) -> None:
+    """Trials that are played several times, and answers to them that were corrected."""
+    study = Study(_arms().using(switching="lazy", pending="hallucinate"), storage=storage, name="runs")
+    for _ in range(12):
+        trial = study.ask()
+        study.tell(trial, [1 / 3 + 0.1 * i * (-1) ** i for i in range(trial.repeats)])
+    study.tell(trial, [0.1] * max(trial.repeats - 1, 1), revise=True)
+    study.ask()
+    promise(
+        _keys(Study.open(storage=storage, name="runs").trials) == _keys(study.trials),
+        "Trials that are to be played several times do not come out of the storage as they went in: `repeats`, and "
+        "`plays` of answers and of those that were corrected.",
+    )
 
 
 def _check_apart(storage: Any) -> None:
