@@ -24,7 +24,11 @@ DETECTORS = ("test", "oracle", "never")
 WIDTHS = ("power", "rkhs")
 
 
-@algorithm(memory="`detector` says what is forgotten", explore="`exploration` says which rounds are uniform")
+@algorithm(
+    memory="`detector` says what is forgotten",
+    explore="`exploration` says which rounds are uniform",
+    switching="each trial is one play, at which a change may come",
+)
 def gp_ucb_cpd(
     domain: Domain,
     kernel: Kernel,

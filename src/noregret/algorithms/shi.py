@@ -31,6 +31,7 @@ MEMORIES = ("kept", "fresh")
     refit="in each epoch another number is learned, with the kernel that is given for it",
     constraints="a number, of those that multipliers charge for",
     reward="what is learned is the reward less a penalty, which is no click and no count",
+    switching="each trial is one play, for which multipliers charge",
 )
 def gp_ucb_noiseless_constraints(
     domain: Domain,
@@ -110,6 +111,7 @@ def gp_ucb_noiseless_constraints(
     refit="in each epoch another number is learned, with the kernel that is given for it",
     constraints="a number, of those that multipliers charge for",
     reward="what is learned is the reward less a penalty, which is no click and no count",
+    switching="each trial is one play, for which multipliers charge",
 )
 def gp_ucb_noisy_constraints(
     domain: Domain,

@@ -31,7 +31,10 @@ from .common import (
 )
 
 
-@algorithm(pending="trials without an answer are censored, as `window`, `minimum` and `late` say")
+@algorithm(
+    pending="trials without an answer are censored, as `window`, `minimum` and `late` say",
+    switching="each trial is one play, whose answer is censored by itself",
+)
 def gp_ucb_sdf(
     domain: Domain,
     kernel: Kernel,
@@ -84,7 +87,10 @@ def gp_ucb_sdf(
     )  # fmt: skip
 
 
-@algorithm(pending="trials without an answer are censored, as `window`, `minimum` and `late` say")
+@algorithm(
+    pending="trials without an answer are censored, as `window`, `minimum` and `late` say",
+    switching="each trial is one play, whose answer is censored by itself",
+)
 def gp_ts_sdf(
     domain: Domain,
     kernel: Kernel,
