@@ -78,10 +78,9 @@ class Driver:
 
     def answer(self, study: Study, trial: Trial) -> None:
         """Tell the reward, and the constraint values that the policy wants."""
-        reward: float | list[float] = self._reward(trial)
-        if trial.repeats > 1:  # fewer than were asked for, sometimes
-            reward = [reward + 0.1 * i * self.policy.noise for i in range(min(trial.repeats, PLAYS))]
-        study.tell(trial, reward, constraints=self._constraints(trial))
+        reward = self._reward(trial)
+        each = [reward + 0.1 * i * self.policy.noise for i in range(min(trial.repeats, PLAYS))]  # or fewer than asked
+        study.tell(trial, each if len(each) > 1 else reward, constraints=self._constraints(trial))
 
     def context(self, step: int) -> Array | None:
         """Of a step: one of three, so that contexts come again."""

@@ -101,6 +101,7 @@ def _check_comes_back(storage: Any) -> None:
 def _check_runs(storage: Any) -> None:
     """Trials that are played several times, and answers to them that were corrected."""
     study = Study(_arms().using(switching="lazy", pending="hallucinate"), storage=storage, name="runs")
+    trial = study.ask()
     for _ in range(12):
         trial = study.ask()
         study.tell(trial, [1 / 3 + 0.1 * i * (-1) ** i for i in range(trial.repeats)])
