@@ -325,6 +325,13 @@ REASONS = [
     ),
     Reason(
         ("`Lazy`",),
+        ("`Bernoulli`", "`Poisson`", "`Bounded`", "`LikelihoodRatio`"),
+        "differs from point to point|is for rewards",
+        "How much plays can teach is known where all have one noise; that of clicks and counts differs from point to "
+        "point and is learned on the way.",
+    ),
+    Reason(
+        ("`Lazy`",),
         ("`NearestMeans`", "`Censored`", "`Imputed`", "`LateOrNever`"),
         "is that of a single play",
         "A run of plays is under way as a whole, and what stands in for its answer would be that of a single play.",

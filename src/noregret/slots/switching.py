@@ -30,6 +30,7 @@ from ..serialize import described
 from .base import Combination, Part
 from .memory import Forever
 from .pending import Hallucinated, Ignored
+from .rewards import KnownReward
 
 MOST_REPEATS = 10**9  # plays of one decision
 LARGEST_FACTOR = 1e3
@@ -69,6 +70,12 @@ class Switching(Part):
             raise InvalidInput(
                 f"`{name}` has runs of plays under way, and what `{type(policy.pending).__name__}` puts in the place "
                 "of an answer is that of a single play. Take pending='ignore' or 'hallucinate'."
+            )
+        if isinstance(policy.objective, KnownReward):
+            raise InvalidInput(
+                f"`{name}` plays a choice as long as rewards of one noise can teach little, and with "
+                f"reward={type(policy.objective).__name__.lower()!r} the noise differs from point to point and is "
+                "learned on the way. Leave out one of them."
             )
         if policy.constraints is not None or policy.objective.constraints:
             raise InvalidInput(
