@@ -73,7 +73,7 @@ class State:
         self._design: GreedyDesign | None = None
         self._design_kernel: Kernel = policy.kernel
         self._engine: Engine[Any] = make_engine(policy.domain, policy.context, policy.search, policy.sketch, seed=seed)
-        self._engine.drifts = self._drifts
+        self._engine.drifts, self._engine.runs = self._drifts, policy.switching is not None
         self._channels: Channels | None = None
         if policy.constraints is not None:
             self._engine.channels += policy.constraints.count

@@ -72,6 +72,10 @@ class Combination(Protocol):
     def switching(self) -> Any:
         """See `Policy`."""
 
+    @property
+    def sketch(self) -> Any:
+        """See `Policy`."""
+
 
 class Part(ABC):  # noqa: B024 - what a part does is said by its slot
     """A frozen description that fills a slot of a policy.

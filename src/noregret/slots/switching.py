@@ -82,6 +82,11 @@ class Switching(Part):
                 f"`{name}` keeps the uncertainty of the reward within a factor and not that of constraints, whose "
                 "values are learned, charged and kept round by round. Leave out one of them."
             )
+        if policy.sketch is not None:
+            raise InvalidInput(
+                f"`{name}` leaves few distinct points to learn from, and of these the exact posterior is quick: leave "
+                "out `sketch`, which is for many."
+            )
         if policy.refit is not None:
             raise InvalidInput(
                 f"`{name}` bounds how much plays teach under one kernel, and `refit` changes it between them; fits "

@@ -169,6 +169,7 @@ class Engine(ABC, Generic[B]):
     context: Domain | None
     channels: int = 1  # functions that are learned, the reward among them
     drifts: bool = False  # whether these functions are others in each round
+    runs: bool = False  # whether points are played many times at once
     now: int = 0  # the round that is asked about, where they are
 
     @abstractmethod

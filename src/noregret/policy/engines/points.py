@@ -87,6 +87,8 @@ class PointEngine(Engine[PointBelief]):
         if drift is not None:
             columns += 1
             kernel = in_time(kernel, drift, columns)
+        if self.runs:  # few distinct points, whatever the kernel
+            return PointBelief(PointPosterior(kernel, columns, regularization), apart=apart)
         return PointBelief(posterior_at_points(kernel, columns, regularization, terms=self._terms), apart=apart)
 
     @property
