@@ -676,3 +676,10 @@ def test_no_error_shows_where_the_storage_is(tmp_path):
         assert 400 <= heard.status < 500
         assert b"secret-place" not in heard.body
         assert b"secret-tenant" not in heard.body
+
+
+def test_nobody_is_redirected_to_a_host_that_the_request_named(service):
+    app, secrets = service
+    for path in ("/studies/", "/v1/studies/", "/metrics/"):
+        heard = ask(app, path=path, headers=bearer(secrets["a", "admin"]))
+        assert (heard.status, "location" in heard.headers) == (404, False)

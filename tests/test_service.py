@@ -405,3 +405,9 @@ def test_the_regret_so_far_is_bounded_where_that_is_proved():
     study.tell(late, 0.0)
     assert regret_bound(study) is None  # an answer came after another question
     assert regret_bound(nr.Study(nr.gp_ts(ARMS, nr.SquaredExponential(0.2), noise=0.1, norm_bound=1.0))) is None
+
+
+def test_arms_of_several_lengths_are_no_points():
+    with Client(MemoryStorage()) as client:
+        status, said = client.put(AT, {"arms": [[0.0, 0.0, 0.0], [0.0, 0.0]]})
+        assert (status, said["error"]["field"]) == (422, "arms")

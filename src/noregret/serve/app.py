@@ -66,6 +66,7 @@ def create_app(
         routes=[*(operation.route() for operation in OPERATIONS), Route("/openapi.json", openapi), *routes],
         exception_handlers=HANDLERS, lifespan=lifespan, middleware=[before],
     )  # fmt: skip
+    app.router.redirect_slashes = False  # the redirection would name a scheme and a host that a proxy may have changed
     app.state.service = service
     app.state.desks = service.desks
     return app

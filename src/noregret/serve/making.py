@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import numpy as np
-
 from ..algorithms.auto import auto
+from ..checks import points_array
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..policy.policy import Policy
@@ -71,7 +70,7 @@ def _policy(body: messages.StudyRequest) -> AnyPolicy:
         raise InvalidInput(
             "`space` or `arms` is missing: say what there is to choose from by one of them, or give a whole `policy`."
         )
-    domain: Domain = Arms(np.array(body.arms, dtype=np.float64)) if body.arms is not None else _gridded(body)
+    domain: Domain = Arms(points_array("arms", body.arms)) if body.arms is not None else _gridded(body)
     context = None if body.context is None else _space("context", body.context)
     return _auto(domain, context, body)
 
