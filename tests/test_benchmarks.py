@@ -45,6 +45,8 @@ SMALL = {
     "limits.py": ["--problems", "vessel", "--methods", "auto", "random", "--trials", "3", "--seeds", "2"],
     "attack_sequences.py": ["--sequences", "2"],
     "attack_fuzz.py": ["--calls", "150"],
+    "attack_service.py": ["--requests", "90", "--slow", "4"],
+    "attack_schema.py": ["--requests", "60"],
     "attack_hostile.py": ["--texts", "20", "--rows", "20"],
     "optuna_sampler.py": ["--trials", "30", "--asks", "3"],
     "sketch.py": [
@@ -85,6 +87,8 @@ PRINTED = {
     "limits.py": "auto less random: regret",
     "attack_sequences.py": " 0 mismatches, 0 foreign exceptions",
     "attack_fuzz.py": " 0 wrong in all",
+    "attack_service.py": "0 let in, 0 faults in all",
+    "attack_schema.py": " 0 server errors, 0 kinds of answers that do not fit",
     "attack_hostile.py": " 0 executions, 0 foreign exceptions, 0 silent",
     "optuna_sampler.py": "NoRegretSampler: 24 of 24 trials",
     "information.py": "same: yes",
