@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import resource
 import signal
 import socket
 import threading
@@ -19,7 +20,7 @@ from .shots import KINDS, Target, shots
 SPACE = {
     "space": {"x": {"type": "float", "low": 0.0, "high": 1.0}}, "grid": 12, "about": {"note": "secret-figures"},
 }  # fmt: skip
-MARKS = (b"root:", b"Traceback", b"sqlite:", b"site-packages", b"victim/", b"secret-figures")  # in no answer
+MARKS = (b"root:", b"Traceback", b"sqlite:", b"site-packages", b"secret-figures")  # in no answer
 MORE = 0.02
 LATE = 0.2  # seconds after which a request that is broken is taken for one that will not be answered
 # A server that does not turn strangers away for being many, so that all that they send is looked at.
@@ -256,11 +257,19 @@ def attack(count, folder, *, seed=0, threads=24, slow_lines=200, slow_seconds=8.
         caller.join()
         report.memory.append(_memory(served.process.pid))
         _reckoned(served, target, victim, before, done[0], report)
+        before = _children()
         code, report.log = served.stop()
+        report.cpu = _children() - before
         if code not in (0, -signal.SIGTERM):  # uvicorn ends itself by the signal that stopped it
             report.fault(f"the server ended with {code}")
     report.decided = done[0]
     return report
+
+
+def _children():
+    """Seconds of processor that processes of ours which have ended used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _fire(served, target, report, count, seed):
@@ -295,7 +304,9 @@ def _reckoned(served, target, victim, before, done, report):
 
 def summary(report):
     """For people."""
-    lines = [f"{report.sent} hostile requests in {report.seconds:.0f} s, {report.sent / report.seconds:.0f} a second"]
+    lines = [
+        f"{report.sent} hostile requests in {report.seconds:.0f} s, {1e3 * report.cpu / report.sent:.2f} ms of processor each"
+    ]
     for kind, statuses in report.statuses.items():
         said = ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items(), key=str))
         lines.append(f"  {kind:<9} {said}")

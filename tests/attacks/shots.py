@@ -290,7 +290,7 @@ def paths(rng, target):
             "$%7Bjndi:ldap://x%7D",
             "%3Cscript%3E",
             "-1",
-            "1e9",
+            "1e99",
             "*",
             "%",
             "%zz",
