@@ -1,0 +1,217 @@
+"""Studies of every kind that a dashboard may be shown, and requests to its pages without a server."""
+
+import asyncio
+import functools
+import itertools
+import warnings
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+
+import noregret as nr
+from noregret.baselines import bandit_oco
+from noregret.serve.app import create_app
+from noregret.serve.caller import Caller
+from noregret.serve.dashboard import ROUTES
+from noregret.storage import MemoryStorage
+
+MARKUP = "<script>alert(1)<img src=x onerror=alert(2)>"
+KERNEL = nr.SquaredExponential(0.2)
+
+
+class Clock:
+    """An hour of waiting in no time."""
+
+    def __init__(self):
+        self.now = 1_750_000_000.0
+
+    def __call__(self):
+        self.now += 7.0
+        return self.now
+
+
+def noise(seed=0):
+    return functools.partial(np.random.default_rng(seed).normal, 0.0, 0.1)
+
+
+def play(study, rounds, reward, *, context=None, constraints=None):
+    for i in range(rounds):
+        trial = study.ask() if context is None else study.ask(context(i))
+        told = {} if constraints is None else {"constraints": constraints(trial)}
+        study.tell(trial, reward(trial), **told)
+    return study
+
+
+def arms(count=20, **more):
+    return nr.gp_ucb(nr.Arms.grid(0, 1, count), KERNEL, noise=0.1, **more)
+
+
+def hill(trial):
+    return -((trial.point[0] - 0.3) ** 2)
+
+
+def of_arms(make):
+    error = noise()
+    return play(make(arms()), 40, lambda trial: hill(trial) + error())
+
+
+def of_no_trial(make):
+    return make(arms())
+
+
+def of_one_trial(make):
+    return play(make(arms()), 1, hill)
+
+
+def of_failures(make):
+    study = make(nr.auto(nr.Box([0, 0], [1, 1])))
+    for _ in range(4):
+        study.fail(study.ask(), f"no disk {MARKUP}")
+    return study
+
+
+def of_a_box(make):
+    return play(make(nr.gp_ucb(nr.Box([0, 0], [1, 2]), KERNEL, noise=0.1)), 12, hill)
+
+
+def of_a_line(make):
+    return play(make(nr.gp_ucb(nr.Box([0], [1]), KERNEL, noise=0.1)), 8, hill)
+
+
+def of_a_space(make):
+    space = nr.Space(
+        rate=nr.Float(1e-4, 1, log=True), depth=nr.Int(2, 8, step=2), kind=nr.Choice("plain", "gated"),
+        share=nr.when("kind", "gated", nr.Float(0, 1)),
+    )  # fmt: skip
+    return play(make(nr.auto(space)), 12, lambda trial: trial.parameters["depth"] / 8 + trial.parameters["rate"])
+
+
+def of_a_grid(make):
+    space = nr.Space(price=nr.Float(5, 30), kind=nr.Choice("a", "b"))
+    return play(make(nr.gp_ucb(space.grid(6), KERNEL, noise=0.1)), 15, lambda trial: -trial.parameters["price"] / 30)
+
+
+def of_unordered_arms(make):
+    points = np.random.default_rng(3).normal(size=(30, 4))
+    return play(make(nr.gp_ucb(nr.Arms(points), nr.SquaredExponential(2.0), noise=0.1)), 20, hill)
+
+
+def of_contexts(make):
+    seen = np.random.default_rng(1)
+    contexts = nr.Space(load=nr.Float(0, 1), day=nr.Choice("weekday", "weekend"))
+    policy = arms(context=contexts)
+    days = ("weekday", "weekend")
+    context = lambda i: {"load": seen.random(), "day": days[i % 2]}  # noqa: E731
+    return play(make(policy), 30, lambda trial: -((trial.point[0] - trial.context[0]) ** 2), context=context)
+
+
+def of_constraints(make):
+    policy = arms(constraints=nr.EveryRound(count=2))
+    limits = lambda trial: [trial.point[0] - 0.6, 0.2 - trial.point[0]]  # noqa: E731
+    return play(make(policy), 25, lambda trial: trial.point[0], constraints=limits)
+
+
+def of_a_budget(make):
+    policy = nr.gp_ucb_noisy_constraints(
+        nr.Arms.grid(0, 1, 15), KERNEL, noise=0.1, norm_bound=1.0, epoch=5, epochs=5
+    )
+    return play(make(policy), 25, lambda trial: trial.point[0], constraints=lambda trial: [trial.point[0] - 0.5])
+
+
+def of_losses(make):
+    error = noise(2)
+    return play(make(arms(), goal="minimize"), 30, lambda trial: 5.0 - hill(trial) + error())
+
+
+def of_changes(make):
+    error = noise(4)
+    study = make(arms(12, memory="adaptive"))
+    return play(study, 160, lambda trial: hill(trial) * (1 if trial.number < 80 else -8) + error())
+
+
+def of_late_answers(make):
+    study = make(arms(pending=nr.Censored(window=3, minimum=-1.0)))
+    trials = study.ask(count=8)
+    for trial in trials[:6]:
+        study.tell(trial, float(hill(trial)))
+    study.abandon(trials[6], MARKUP)
+    study.tell(trials[6], -0.2)
+    study.tell(trials[0], 0.1, revise=True)
+    study.ask(lease=3600)
+    return study
+
+
+def of_markup(make):
+    space = nr.Space(**{"<i>x": nr.Float(0, 1), '"y\'': nr.Choice("<b>a</b>", "&amp;")})
+    return play(make(nr.auto(space), name=MARKUP, about={"who": MARKUP}), 6, hill)
+
+
+def of_a_script(make):
+    limits = lambda trial: [trial.point[0] - 0.9]  # noqa: E731
+    return play(make(bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1)), 12, hill, constraints=limits)
+
+
+def of_added_points(make):
+    study = make(arms())
+    for x in np.linspace(0, 1, 20)[::4]:
+        study.add([x], float(x))
+    return study
+
+
+KINDS = {name: make for name, make in list(globals().items()) if name.startswith("of_")}
+
+
+def studies(storage=None):
+    """A study of each kind by the name of its kind."""
+    made = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a toy's scales are wrong is not what is tested
+        for kind, fill in KINDS.items():
+
+            def make(policy, *, name=kind, **more):
+                return nr.Study(policy, storage=storage, name=name, clock=Clock(), **more)
+
+            made[kind] = fill(make)
+    return made
+
+
+class Answer:
+    def __init__(self, status, headers, body):
+        self.status, self.headers, self.body = status, headers, body
+
+    @property
+    def text(self):
+        return self.body.decode()
+
+
+class Pages:
+    """`Pages(storage).get(path)`: what the application answers to one caller."""
+
+    def __init__(self, storage=None, caller=None):
+        self.storage = MemoryStorage() if storage is None else storage
+        self.app = create_app(self.storage, routes=ROUTES)
+        self.caller = Caller("default", "reader", None) if caller is None else caller
+
+    def get(self, path, **headers):
+        return asyncio.run(self._get(path, headers))
+
+    async def _get(self, path, headers):
+        parts, said = urlsplit(path), []
+        scope = {
+            "type": "http", "method": "GET", "path": unquote(parts.path), "raw_path": parts.path.encode(),
+            "query_string": parts.query.encode(), "root_path": "", "scheme": "http", "server": ("test", 80),
+            "headers": [(name.replace("_", "-").lower().encode(), value.encode()) for name, value in headers.items()],
+            "state": {"caller": self.caller},
+        }  # fmt: skip
+        bodies = itertools.chain([{"type": "http.request", "body": b""}], itertools.repeat({"type": "http.disconnect"}))
+
+        async def receive():
+            return next(bodies)
+
+        async def send(message):
+            said.append(message)
+
+        await self.app(scope, receive, send)
+        start = next(message for message in said if message["type"] == "http.response.start")
+        body = b"".join(message.get("body", b"") for message in said if message["type"] == "http.response.body")
+        return Answer(start["status"], {name.decode(): value.decode() for name, value in start["headers"]}, body)

@@ -1,0 +1,369 @@
+"""What the dashboard's pages show, as data: right, small, and there for studies of every kind."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.errors import InvalidInput
+from noregret.operate.overview import overview
+from noregret.serve.dashboard.views.beliefs import beliefs
+from noregret.serve.dashboard.views.changes import budgets, changes
+from noregret.serve.dashboard.views.pictures import running_mean, short, spread_evenly, thinned
+from noregret.serve.dashboard.views.progress import progress
+from noregret.serve.dashboard.views.standing import described, order_of, standing
+from noregret.serve.dashboard.views.trials import PER_PAGE, listed, one, reasons
+from noregret.serve.dashboard.views.waits import in_words, waits
+from noregret.serve.dashboard.views.worth import account, worth
+
+from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
+
+NOW = 1_750_010_000.0
+
+
+@pytest.fixture(scope="module")
+def made():
+    return studies()
+
+
+# -- every kind of study -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_view_of_every_study_is_what_json_can_hold_and_looking_changes_nothing(made, kind):
+    study = made[kind]
+    before = (order_of(study), repr(study))
+    found = [
+        progress(study), worth(study), beliefs(study), waits(study, now=NOW), changes(study), budgets(study),
+        standing(study, now=NOW), described(study), listed(study, {}),
+    ]  # fmt: skip
+    assert len(json.dumps(found, allow_nan=False)) > 500
+    assert (order_of(study), repr(study)) == before
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("of_no_trial", "of_added_points")])
+def test_every_decision_can_be_explained(made, kind):
+    study = made[kind]
+    said = reasons(study.explain(len(study.trials) - 1, draws=0))
+    assert said["why"] == study.explain(len(study.trials) - 1, draws=0).why
+    assert said["candidates"][0]["name"] == "chosen"
+    assert json.dumps(said, allow_nan=False)
+
+
+def test_a_study_without_trials_and_one_of_failures_say_so(made):
+    empty, failed = made["of_no_trial"], made["of_failures"]
+    assert "Nothing has been asked yet" in progress(empty)["summary"]
+    assert "All of 4 trials failed" in progress(failed)["summary"]
+    assert [standing(each, now=NOW)["state"] for each in (empty, failed)] == ["empty", "failing"]
+    assert worth(failed)["facts"] == []
+    assert standing(failed, now=NOW)["best"] is None
+
+
+def test_a_study_is_quiet_after_a_day(made):
+    assert standing(made["of_arms"], now=NOW)["state"] == "running"
+    assert standing(made["of_arms"], now=NOW + 90_000.0)["state"] == "quiet"
+
+
+# -- pieces --------------------------------------------------------------------------------------------------------
+
+
+def test_thinning_keeps_the_lowest_and_the_highest_of_each_column():
+    values = np.random.default_rng(0).normal(size=50_000)
+    kept = thinned(values, 800)
+    assert len(kept) <= 1601
+    assert kept[-1] == 49_999
+    for part in np.array_split(kept, 1):
+        assert {int(values.argmin()), int(values.argmax())} <= set(part.tolist())
+    edges = np.linspace(0, 50_000, 800, endpoint=False).astype(int)
+    highest = np.maximum.reduceat(values, edges)
+    assert np.array_equal(np.maximum.reduceat(values[kept], np.searchsorted(kept, edges)), highest)
+    assert thinned(values[:1600], 800).tolist() == list(range(1600))
+
+
+def test_running_means_and_even_spreads():
+    values = np.arange(10.0)
+    assert running_mean(values, 3).tolist() == [0.0, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    assert spread_evenly(5, 9).tolist() == [0, 1, 2, 3, 4]
+    assert spread_evenly(1000, 5).tolist() == [0, 250, 500, 749, 999]
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.123456, "0.1235"), (-2.5, "\u22122.5"), (123456.7, "123,457"), (50_000, "50,000"), (None, "-"), (True, "True")],
+)
+def test_numbers_are_short(value, said):
+    assert short(value) == said
+
+
+def test_durations_in_words():
+    assert [in_words(seconds) for seconds in (0.25, 59, 150, 8000, 400_000)] == [
+        "0.25 s", "59 s", "2.5 min", "2.2 h", "5 days",
+    ]  # fmt: skip
+
+
+# -- progress ------------------------------------------------------------------------------------------------------
+
+
+def test_progress_has_every_reward_the_running_mean_and_the_best_so_far(made):
+    study = made["of_losses"]
+    picture = progress(study)
+    rewards = [trial.reward for trial in study.trials]
+    mean, best = (np.array(each["values"]) for each in picture["layers"][0]["series"])
+    assert np.allclose(picture["dots"][0]["y"], rewards, rtol=1e-5)
+    assert np.allclose(best, np.minimum.accumulate(rewards), rtol=1e-5)
+    assert np.allclose(mean[-1], np.mean(rewards[-5:]), rtol=1e-5)
+    assert picture["y"]["label"] == "loss"
+
+
+def test_what_violates_a_constraint_is_marked_and_never_the_best(made):
+    study = made["of_constraints"]
+    picture = progress(study)
+    told, broken = picture["dots"]
+    violating = [trial for trial in study.trials if not trial.feasible]
+    assert (told["shape"], broken["shape"], len(broken["x"])) == ("dot", "cross", len(violating))
+    satisfying = [trial.reward for trial in study.trials if trial.feasible]
+    assert math.isclose(picture["layers"][0]["series"][1]["values"][-1], max(satisfying), rel_tol=1e-5)
+
+
+@pytest.mark.slow
+def test_fifty_thousand_trials_fit_on_a_screen():
+    study = nr.Study(arms(4), seed=0)
+    rewards = np.random.default_rng(0).normal(0.0, 0.1, size=50_000)
+    for start in range(0, 50_000, 10_000):
+        trials = study.ask(count=10_000)
+        study.tell_many(list(zip(trials, rewards[start : start + 10_000].tolist(), strict=True)))
+    picture = progress(study, columns=800)
+    assert picture["thinned"]
+    assert len(json.dumps(picture)) < 120_000
+    assert math.isclose(min(picture["dots"][0]["y"]), rewards.min(), rel_tol=1e-5)
+    assert math.isclose(max(picture["dots"][0]["y"]), rewards.max(), rel_tol=1e-5)
+    assert "50,000 answers of 50,000 trials" in picture["summary"]
+    assert len(json.dumps([worth(study), beliefs(study), waits(study, now=NOW)])) < 120_000
+
+
+# -- cost and worth ------------------------------------------------------------------------------------------------
+
+
+def test_the_account_is_kept_in_the_users_units(made):
+    study = made["of_arms"]
+    found = account(study)
+    trials, mean = study.trials, study.predict()[0]
+    first, best = trials[0].arm, study.best().arm
+    rewards = np.array([trial.reward for trial in trials])
+    assert math.isclose(found.total, rewards.sum())
+    assert math.isclose(found.first.total, 40 * mean[first])
+    assert np.allclose(found.gained, np.cumsum(rewards - mean[first]))
+    assert np.allclose(found.possible, np.arange(1, 41) * (mean[best] - mean[first]))
+    assert math.isclose(found.cost[0], 40 * mean[best] - rewards.sum())
+
+
+def test_what_is_lost_and_what_is_saved_are_told_apart():
+    errors = [noise(5), noise(5)]
+    up = play(nr.Study(arms(), seed=1), 40, lambda trial: hill(trial) + errors[0]())
+    down = play(nr.Study(arms(), seed=1, goal="minimize"), 40, lambda trial: -(hill(trial) + errors[1]()))
+    rewards, losses = account(up), account(down)
+    assert np.allclose(rewards.gained, losses.gained)
+    assert np.allclose(rewards.cost, losses.cost)
+    assert rewards.total == -losses.total
+    assert "gained" in str(worth(up)).lower()
+    assert "saved" in str(worth(down)).lower()
+
+
+def test_any_trial_may_be_what_others_are_compared_with(made):
+    study = made["of_arms"]
+    assert account(study, baseline=30).first.mean[0] == study.predict()[0][study.trials[30].arm]
+    with pytest.raises(InvalidInput, match="There is no trial 40 to compare with"):
+        account(study, baseline=40)
+
+
+def test_after_a_restart_only_what_came_since_is_compared(made):
+    study = made["of_changes"]
+    assert study.restarts
+    found = account(study)
+    assert found.since == study.restarts[-1]
+    assert found.trials[0] == found.since + 1
+    assert any(f"Only trials from {found.since} on count" in note for note in worth(study)["notes"])
+
+
+def test_a_choice_that_violates_constraints_is_not_what_others_are_compared_with(made):
+    study = made["of_constraints"]
+    first = next(trial for trial in study.trials if trial.feasible)
+    assert study.trials[0].number != first.number
+    assert account(study).first.mean[0] == study.predict()[0][first.arm]
+
+
+def test_a_policy_without_beliefs_is_judged_by_what_was_told(made):
+    study = made["of_a_budget"]
+    found, first = account(study), next(trial for trial in study.trials if trial.feasible)
+    told = [trial.reward for trial in study.trials if trial.arm == first.arm]
+    assert math.isclose(found.first.mean[0], np.mean(told))
+
+
+@pytest.mark.slow
+def test_the_ranges_hold_what_they_promise():
+    """True totals of functions from the prior: outside of two posterior deviations with probability 0.0455.
+
+    Of 100 the number outside is binomial; more than 15 has probability 2e-5.
+    """
+    points = nr.Arms.grid(0, 1, 15)
+    root = np.linalg.cholesky(KERNEL(points.points, points.points) + 1e-9 * np.eye(15))
+    outside = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        f = root @ rng.normal(size=15)
+        study = nr.Study(nr.gp_ucb(points, KERNEL, noise=0.3, regularization=0.09), seed=seed)
+        study.quiet = True
+        play(study, 25, lambda trial, f=f, rng=rng: float(f[trial.arm] + 0.3 * rng.normal()))
+        found = account(study, baseline=0)
+        truth = 25 * f[study.trials[0].arm]
+        outside += abs(truth - found.first.total) > 2 * found.first.std.sum()
+    assert outside <= 15
+
+
+# -- beliefs -------------------------------------------------------------------------------------------------------
+
+
+def test_a_line_is_the_posterior_with_its_bounds(made):
+    study = made["of_arms"]
+    (picture,) = beliefs(study)["slices"]
+    lower, upper, mean = (np.array(each["values"]) for each in picture["layers"][0]["series"])
+    assert np.allclose(mean, study.predict()[0], rtol=1e-4, atol=1e-9)
+    assert np.allclose([lower, upper], study.bounds(), rtol=1e-4, atol=1e-9)
+    assert picture["bands"][0]["name"] == "proved bounds"
+    bars = picture["dots"][0]
+    assert (bars["shape"], sum(bars["y"])) == ("bar", 40)
+
+
+def test_bounds_that_prove_nothing_are_not_called_proved(made):
+    (picture, *_) = beliefs(made["of_a_space"])["slices"]
+    assert picture["bands"][0]["name"] == "two standard deviations to either side"
+
+
+def test_a_map_is_the_posterior_at_its_cells(made):
+    study = made["of_a_box"]
+    found = beliefs(study, {"p0": "0.5"})["map"]
+    xs, ys = found["x"]["values"], found["y"]["values"]
+    mean = study.predict([[xs[3], ys[7]]])[0][0]
+    assert math.isclose(found["mean"][7][3], mean, rel_tol=1e-3, abs_tol=1e-6)
+    assert len(found["dots"]) == len({trial.point.tobytes() for trial in study.trials})
+
+
+def test_arms_on_a_grid_have_a_map_and_those_without_an_order_a_rank(made):
+    grid = beliefs(made["of_a_grid"])
+    assert grid["map"]["y"]["names"] == ["a", "b"]
+    assert len(grid["map"]["mean"]) == 2
+    (ranked,) = beliefs(made["of_unordered_arms"])["slices"]
+    mean = ranked["layers"][0]["series"][2]["values"]
+    assert mean == sorted(mean, reverse=True)
+    assert len(mean) == 30
+
+
+def test_contexts_are_chosen_by_hand(made):
+    study = made["of_contexts"]
+    found = beliefs(study, {"c0": "0.9", "c1": "1"})
+    (picture,) = found["slices"]
+    mean, _ = study.predict(context={"load": 0.9, "day": "weekend"})
+    assert np.allclose(picture["layers"][0]["series"][2]["values"], mean, rtol=1e-4, atol=1e-9)
+    assert [field["name"] for field in found["context_fields"]] == ["load", "day"]
+    assert found["context_fields"][1]["options"][1]["chosen"]
+
+
+def test_what_hangs_on_a_choice_is_asked_for_only_where_it_counts(made):
+    study = made["of_a_space"]
+    names = {kind: [f["name"] for f in beliefs(study, {"p2": kind})["fields"]] for kind in "01"}
+    assert names == {"0": ["rate", "depth", "kind"], "1": ["rate", "depth", "kind", "share"]}
+    assert beliefs(study, {"p1": "5"})["fields"][1]["value"] in ("4", "6")  # of steps of 2
+
+
+@pytest.mark.parametrize(
+    "query",
+    [{"p0": "much"}, {"p0": "nan"}, {"p2": "7"}, {"p2": "-1"}, {"x": "9"}, {"x": "a"}, {"channel": "1"}],
+)
+def test_what_is_not_there_is_refused(made, query):
+    with pytest.raises(InvalidInput):
+        beliefs(made["of_a_space"], query)
+
+
+def test_numbers_beyond_a_range_are_taken_for_its_end(made):
+    assert beliefs(made["of_a_space"], {"p0": "1e300"})["fields"][0]["value"] == "1.0"
+
+
+def test_each_constraint_can_be_looked_at(made):
+    study = made["of_constraints"]
+    found = beliefs(study, {"channel": "2"})
+    lower, upper, _ = (np.array(each["values"]) for each in found["slices"][0]["layers"][0]["series"])
+    assert np.allclose([lower, upper], study.bounds(channel=2), rtol=1e-4, atol=1e-9)
+    assert found["slices"][0]["zero"] == "the limit"
+    assert [each["text"] for each in found["channels"]] == ["reward", "constraint 1", "constraint 2"]
+
+
+def test_a_script_has_no_posterior(made):
+    assert "keeps no posterior" in beliefs(made["of_a_script"])["why"]
+
+
+# -- waiting, changes, budgets -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_late_answers_are_counted_as_the_command_line_does(made, kind):
+    study = made[kind]
+    found, said = waits(study, now=NOW), overview(study)["delays"]
+    assert found["too_late_count"] == len(said["too_late"])
+    assert found["pending_count"] == len([trial for trial in study.trials if trial.state == "pending"])
+    assert found["late_count"] >= said["late"]
+
+
+def test_late_answers_say_whether_they_count(made):
+    found = waits(made["of_late_answers"], now=NOW)
+    words = {each["number"]: each["what"] for each in found["late"]}
+    assert words[0] == "came too late to count"
+    assert words[6].endswith("after it had been given up")
+    assert {each["number"] for each in found["pending"]} >= {7, 8}
+
+
+def test_restarts_have_a_reason_and_the_evidence_a_threshold(made):
+    study = made["of_changes"]
+    found = changes(study)
+    assert [each["round"] for each in found["restarts"]] == study.restarts
+    assert all(each["reason"] for each in found["restarts"])
+    evidence, enough = found["picture"]["layers"][0]["series"]
+    assert math.isclose(max(evidence["values"]), study.evidence.values.max(), rel_tol=1e-5)
+    assert math.isclose(enough["values"][0], study.evidence.threshold, rel_tol=1e-5)
+    assert "does not weigh" in changes(made["of_arms"])["picture"]["summary"]
+
+
+def test_budgets_are_sums_of_the_constraint_values(made):
+    study = made["of_constraints"]
+    found = budgets(study)
+    used = np.sum([trial.constraints for trial in study.trials], axis=0)
+    lines = found["picture"]["layers"][0]["series"]
+    assert np.allclose([each["values"][-1] for each in lines], used, rtol=1e-5)
+    words = {True: "over the budget", False: "within the budget"}
+    assert [each["verdict"] for each in found["rows"]] == [words[bool(total > 0)] for total in used]
+    assert budgets(made["of_arms"]) is None
+    assert budgets(made["of_a_budget"])["rows"][0]["multiplier"] == short(made["of_a_budget"].multipliers[0])
+
+
+# -- trials --------------------------------------------------------------------------------------------------------
+
+
+def test_trials_are_listed_page_by_page_the_latest_first(made):
+    study = made["of_changes"]
+    first, last = listed(study, {}), listed(study, {"page": "4"})
+    assert [each["number"] for each in first["rows"]] == list(range(159, 159 - PER_PAGE, -1))
+    assert [each["number"] for each in last["rows"]] == list(range(9, -1, -1))
+    assert listed(study, {"page": "99"})["page"] == 4
+    assert listed(made["of_failures"], {"state": "failed"})["count"] == 4
+    for query in ({"page": "0"}, {"page": "x"}, {"state": "lost"}):
+        with pytest.raises(InvalidInput):
+            listed(study, query)
+
+
+def test_a_trial_shows_what_was_told_before_it_was_corrected(made):
+    study = made["of_late_answers"]
+    assert one(study, 0)["corrected"][0]["reward"] == short(hill(study.trials[0]))
+    assert one(study, 0)["marks"] == ["corrected"]
+    assert one(study, 99) is None
+    assert not one(made["of_added_points"], 2)["asked"]
