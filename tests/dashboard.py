@@ -3,6 +3,7 @@
 import asyncio
 import functools
 import itertools
+import json
 import warnings
 from urllib.parse import unquote, urlsplit
 
@@ -14,6 +15,7 @@ from noregret.serve.app import create_app
 from noregret.serve.caller import Caller
 from noregret.serve.dashboard import ROUTES
 from noregret.storage import MemoryStorage
+from noregret.storage.base import Change
 
 MARKUP = "<script>alert(1)<img src=x onerror=alert(2)>"
 KERNEL = nr.SquaredExponential(0.2)
@@ -112,9 +114,7 @@ def of_constraints(make):
 
 
 def of_a_budget(make):
-    policy = nr.gp_ucb_noisy_constraints(
-        nr.Arms.grid(0, 1, 15), KERNEL, noise=0.1, norm_bound=1.0, epoch=5, epochs=5
-    )
+    policy = nr.gp_ucb_noisy_constraints(nr.Arms.grid(0, 1, 15), KERNEL, noise=0.1, norm_bound=1.0, epoch=5, epochs=5)
     return play(make(policy), 25, lambda trial: trial.point[0], constraints=lambda trial: [trial.point[0] - 0.5])
 
 
@@ -142,7 +142,7 @@ def of_late_answers(make):
 
 
 def of_markup(make):
-    space = nr.Space(**{"<i>x": nr.Float(0, 1), '"y\'': nr.Choice("<b>a</b>", "&amp;")})
+    space = nr.Space(**{"<i>x": nr.Float(0, 1), "\"y'": nr.Choice("<b>a</b>", "&amp;")})
     return play(make(nr.auto(space), name=MARKUP, about={"who": MARKUP}), 6, hill)
 
 
@@ -173,6 +173,18 @@ def studies(storage=None):
 
             made[kind] = fill(make)
     return made
+
+
+def copied(made, storage):
+    """The same studies in another place, each in one transaction."""
+    for study in made.values():
+        about = json.dumps(study.about, sort_keys=True)
+        stored = storage.find_or_make(
+            study.name, policy=study.policy.to_json(), goal=study.goal, seed=study.seed, about=about
+        )
+        with storage.writing(stored) as writer:
+            writer.news(since=0, stamp="")
+            writer.save([Change(None, trial) for trial in study.trials], order=study.trials.order)
 
 
 class Answer:

@@ -1,4 +1,4 @@
-"""The dashboard's pages as they are sent: escaped, without scripts or styles of their own, each caller's studies alone."""
+"""The dashboard's pages as sent: escaped, without scripts or styles in them, to each caller its own studies alone."""
 
 import re
 from html.parser import HTMLParser
@@ -111,7 +111,7 @@ def test_what_is_not_there_is_a_page_that_says_so(pages):
         assert "There is no" in answer.text
     refused = pages.get("/studies/of_arms/worth?baseline=x", hx_request="true")
     assert refused.status == 422
-    assert "role=\"alert\"" in refused.text
+    assert 'role="alert"' in refused.text
     assert "<html" not in refused.text
 
 

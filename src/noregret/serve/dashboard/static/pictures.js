@@ -183,6 +183,13 @@
     return parts.join("; ");
   }
   function ticks(values) { return values.map(function (value) { return value === null ? "" : said(value); }); }
+  function powers(low, high) {
+    // Places of a logarithmic axis that are named: powers of ten, or what lies evenly between where these are few.
+    var found = [], first = Math.ceil(Math.log10(low)), last = Math.floor(Math.log10(high)), step = Math.max(1, Math.ceil((last - first) / 7));
+    for (var i = first; i <= last; i += step) found.push(Number("1e" + i));
+    if (found.length > 1) return found;
+    return [0, 1, 2, 3, 4].map(function (i) { return Number((low * Math.pow(high / low, i / 4)).toPrecision(2)); });
+  }
   function axes(picture) {
     var look = { stroke: color("dim"), grid: { stroke: color("grid"), width: 1 }, ticks: { stroke: color("grid"), width: 1 }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 18 };
     var across = Object.assign({}, look, { label: picture.x.label, size: 34, values: function (_, splits) { return ticks(splits); } });
@@ -190,7 +197,8 @@
       across.splits = function () { return picture.x.names.map(function (_, i) { return i; }); };
       across.values = function (_, splits) { return splits.map(function (i) { var name = picture.x.names[i] || ""; return name.length > 14 ? name.slice(0, 13) + "\u2026" : name; }); };
     } else if (picture.x.log) {
-      across.values = function (_, splits) { return splits.map(function (value) { return Math.abs(Math.log10(value) % 1) < 1e-9 ? said(value) : ""; }); };
+      across.splits = function (u) { return powers(u.scales.x.min, u.scales.x.max); };
+      across.filter = function (_, splits) { return splits; };
     }
     var up = Object.assign({}, look, { label: picture.y.label, size: 58, values: function (_, splits) { return ticks(splits); } });
     return [across, up];

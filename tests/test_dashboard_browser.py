@@ -1,0 +1,301 @@
+"""The dashboard in a real browser: no error, no foreign request, keyboard, phone, dark, live, logging in."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import time
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+import noregret as nr
+from noregret.storage import SqlStorage
+
+from .dashboard import KINDS, MARKUP, arms, copied, hill, play, studies
+from .serving import Served
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+LACKING = (
+    "No browser was found, so the dashboard's pages were not tested: install one (on Debian and Ubuntu `apt-get "
+    "install chromium`) or name one that is there in NOREGRET_BROWSER."
+)
+WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 375, "height": 740}
+SECONDS = 60_000  # milliseconds that anything may take: the machine may be busy
+
+
+def executable():
+    """The browser; where there is none the test is skipped, or fails where NOREGRET_BROWSER is "required"."""
+    named = os.environ.get("NOREGRET_BROWSER", "")
+    found = named if named not in ("", "required") else next(filter(None, map(shutil.which, NAMES)), None)
+    if found is None:
+        (pytest.fail if named == "required" else pytest.skip)(LACKING)
+    return found
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = executable()
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory):
+    return f"sqlite:///{tmp_path_factory.mktemp('dashboard')}/studies.db"
+
+
+@pytest.fixture(scope="module")
+def base(url, tmp_path_factory, browser):
+    storage = SqlStorage(url)
+    copied(studies(), storage)
+    storage.close()
+    with Served(tmp_path_factory.mktemp("served"), "--storage", url) as served:
+        yield f"http://127.0.0.1:{served.port}"
+
+
+@contextlib.contextmanager
+def opened(browser, base, **more):
+    """A page that notes what should not be: errors, messages, requests to anywhere else."""
+    context = browser.new_context(**{"viewport": WIDE, **more})
+    context.set_default_timeout(SECONDS)
+    page = context.new_page()
+    page.wrong = []
+    page.on("console", lambda message: page.wrong.append(message.text) if message.type == "error" else None)
+    page.on("pageerror", lambda error: page.wrong.append(str(error)))
+    page.on("dialog", lambda dialog: (page.wrong.append(dialog.message), dialog.dismiss()))
+    host = urlsplit(base).netloc
+    page.on("request", lambda asked: None if urlsplit(asked.url).netloc == host else page.wrong.append(asked.url))
+    yield page
+    context.close()
+
+
+def at(base, kind, more=""):
+    return f"{base}/studies/{quote(MARKUP if kind == 'of_markup' else kind, safe='')}{more}"
+
+
+def until(page, script, arg=None):
+    """Wait for what a script says; the browser's own waiting evaluates text, which the pages' policy forbids."""
+    end = time.monotonic() + SECONDS / 1000
+    while not page.evaluate(script, arg):
+        assert time.monotonic() < end, f"{script} did not come true"
+        page.wait_for_timeout(40)
+
+
+READY = """() => !/looking \\.\\.\\.|played again up to/.test(document.body.innerText)
+  && !document.querySelector('.htmx-request')
+  && [...document.querySelectorAll('[data-picture]')].every(each => each.hasAttribute('data-drawn'))"""
+
+
+def settled(page):
+    """Once all parts of the page are there and every picture is drawn."""
+    page.wait_for_load_state()
+    until(page, READY)
+
+
+def picture(key):
+    """A script for what is drawn now."""
+    return f"document.querySelector('#picture-{key} [data-picture]').getAttribute('data-picture')"
+
+
+INK = """canvas => {
+  const pixels = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height).data, seen = new Set();
+  for (let i = 0; i < pixels.length; i += 4) {
+    if (pixels[i + 3]) seen.add(pixels[i] << 16 | pixels[i + 1] << 8 | pixels[i + 2]);
+  }
+  return seen.size;
+}"""
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_study_is_drawn_without_an_error_or_a_request_elsewhere(browser, base, kind):
+    with opened(browser, base, viewport=PHONE) as page:
+        page.goto(at(base, kind))
+        settled(page)
+        assert page.wrong == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        inks = page.eval_on_selector_all(".drawing canvas", f"all => all.map({INK})")
+        assert all(ink > 2 for ink in inks)
+        assert len(inks) == page.locator("[data-picture]").count()
+        assert inks or kind in ("of_no_trial", "of_failures", "of_a_script")
+        assert page.locator("h1").all_inner_texts() == [MARKUP if kind == "of_markup" else kind]
+
+
+@pytest.mark.parametrize("path", ["", "of_constraints/trials", "of_constraints/trials/9", "of_a_space/trials/5"])
+def test_other_pages_have_no_error_either_and_fit_on_a_phone(browser, base, path):
+    with opened(browser, base, viewport=PHONE) as page:
+        page.goto(f"{base}/studies/{path}".rstrip("/"))
+        page.set_viewport_size({"width": 375, "height": 6000})  # what is not on the screen is not looked for
+        settled(page)
+        assert page.wrong == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        assert page.locator("h1").count() == page.locator("main").count() == 1
+
+
+def test_a_page_stays_up_to_date_by_itself(browser, base, url):
+    study = play(nr.Study(arms(), storage=url, name="live"), 3, hill)
+    with opened(browser, base) as page:
+        page.goto(at(base, "live"))
+        settled(page)
+        page.get_by_text("As a table").first.click()
+        before = page.evaluate(picture("progress"))
+        trial = study.ask()
+        study.tell(trial, 0.75)
+        until(page, "document.querySelector('#head').innerText.includes('4 answered')")
+        until(page, f"before => {picture('progress')} != before", before)
+        settled(page)
+        assert "0.75" in page.locator("#table-progress").inner_text()  # open as it was
+        assert page.wrong == []
+
+
+def test_everything_can_be_reached_from_the_keyboard(browser, base):
+    with opened(browser, base) as page:
+        page.goto(f"{base}/studies")
+        settled(page)
+        page.keyboard.press("Tab")
+        assert page.evaluate("document.activeElement.textContent") == "Skip to the content"
+        page.keyboard.press("Enter")
+        for _ in range(40):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.textContent") == "of_arms":
+                break
+        outline = page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid"
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/of_arms")
+        settled(page)
+        page.locator("#picture-progress .drawing").focus()
+        page.keyboard.press("End")
+        said = page.locator("#picture-progress .readout")
+        assert said.inner_text().startswith("trial 40;")
+        page.keyboard.press("ArrowLeft")
+        assert said.inner_text().startswith("trial 39;")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        assert page.locator("#table-progress").get_attribute("open") is not None
+        assert page.wrong == []
+
+
+def test_a_map_is_read_from_the_keyboard(browser, base):
+    with opened(browser, base) as page:
+        page.goto(at(base, "of_a_box"))
+        settled(page)
+        page.locator("#picture-map .drawing").focus()
+        page.keyboard.press("ArrowUp")
+        said = page.locator("#picture-map .readout").inner_text()
+        assert said.startswith("point[0] ")
+        assert "give or take" in said
+
+
+CONTRAST = """names => {
+  const style = getComputedStyle(document.documentElement), light = name => {
+    const hex = style.getPropertyValue('--' + name).trim();
+    const [r, g, b] = [1, 3, 5].map(i => parseInt(hex.slice(i, i + 2), 16) / 255).map(
+      c => c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  return names.map(([one, other]) => {
+    const [low, high] = [light(one), light(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_light_and_dark_go_by_the_visitor_and_can_be_read(browser, base, scheme):
+    with opened(browser, base, color_scheme=scheme) as page:
+        page.goto(at(base, "of_arms"))
+        settled(page)
+        bright = "getComputedStyle(document.body).backgroundColor.match(/\\\\d+/g).map(Number)[0] > 128".replace(
+            "\\\\", "\\"
+        )
+        assert page.evaluate(bright) is (scheme == "light")
+        words = [
+            (name, ground) for name in ("text", "dim", "accent", "good", "bad", "warn") for ground in ("card", "shade")
+        ]
+        assert min(page.evaluate(CONTRAST, words)) >= 4.5
+        assert min(page.evaluate(CONTRAST, [(name, "card") for name in ("main", "best", "third", "dot")])) >= 3.0
+        other = {"light": "dark", "dark": "light"}[scheme]
+        button = page.locator("[data-theme-toggle]")
+        while page.locator("[data-theme-name]").inner_text() != other:
+            button.press("Enter")
+        assert page.evaluate(bright) is (other == "light")
+        page.reload()
+        settled(page)
+        assert page.evaluate(bright) is (other == "light")
+        assert page.wrong == []
+
+
+def test_contexts_points_and_constraints_are_chosen_by_hand(browser, base):
+    with opened(browser, base) as page:
+        page.goto(at(base, "of_contexts"))
+        settled(page)
+        before = page.evaluate(picture("slice-0"))
+        page.get_by_label("load", exact=True).fill("0.05")
+        page.get_by_label("load", exact=True).press("Enter")
+        until(page, f"before => {picture('slice-0')} != before", before)
+        page.goto(at(base, "of_a_space", "?p2=0"))
+        settled(page)
+        assert page.get_by_label("share", exact=True).count() == 0
+        page.get_by_label("kind", exact=True).select_option("gated")
+        page.get_by_label("share", exact=True).wait_for()
+        page.goto(at(base, "of_constraints", "?channel=2"))
+        settled(page)
+        assert "constraint 2" in page.locator("#picture-slice-0 .summary").inner_text()
+        assert page.wrong == []
+
+
+def test_the_choice_to_compare_with_is_named_by_its_trial(browser, base):
+    with opened(browser, base) as page:
+        page.goto(at(base, "of_arms"))
+        settled(page)
+        page.get_by_label("Compare with the choice of trial").fill("9999")
+        page.get_by_role("button", name="Compare").click()
+        page.get_by_role("alert").wait_for()
+        assert "There is no trial 9999" in page.get_by_role("alert").inner_text()
+
+
+def test_pages_have_landmarks_and_names_for_what_hears_them(browser, base):
+    with opened(browser, base) as page:
+        page.goto(at(base, "of_constraints"))
+        settled(page)
+        for role in ("banner", "main"):
+            assert page.get_by_role(role).count() == 1
+        names = page.eval_on_selector_all("section", "all => all.map(each => each.getAttribute('aria-label'))")
+        assert all(names)
+        assert len(set(names)) == len(names)
+        pictures = page.locator("[role=img]").all()
+        assert all(len(each.get_attribute("aria-label")) > 20 for each in pictures)
+        assert page.locator("html").get_attribute("lang") == "en"
+        assert all(each.strip() for each in page.locator("button, a").all_inner_texts())
+
+
+def test_who_has_no_token_is_asked_for_one(browser, base, tmp_path):
+    with Served(tmp_path) as served:
+        made = subprocess.run(
+            [sys.executable, "-m", "noregret", "token", "new", "--role", "reader", "--storage", served.said["storage"]],
+            cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True,
+            check=True,
+        ).stdout.strip()  # fmt: skip
+        here = f"http://127.0.0.1:{served.port}"
+        with opened(browser, here, viewport=PHONE) as page:
+            page.goto(f"{here}/studies")
+            page.wait_for_url("**/login**")
+            assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+            assert page.wrong == []
+            page.get_by_label("Token").fill("nrt_wrong")
+            page.get_by_role("button", name="Log in").click()
+            page.get_by_role("alert").wait_for()
+            page.wrong.clear()  # 401 is what a browser calls an error
+            page.get_by_label("Token").fill(made)
+            page.keyboard.press("Enter")
+            page.wait_for_url("**/studies")
+            assert "There is no study yet" in page.locator("main").inner_text()
+            page.get_by_role("button", name="Log out").click()
+            page.wait_for_url("**/login**")
+            assert page.wrong == []
