@@ -8,6 +8,7 @@ import warnings
 from urllib.parse import unquote, urlsplit
 
 import numpy as np
+from starlette.middleware import Middleware
 
 import noregret as nr
 from noregret.baselines import bandit_oco
@@ -201,7 +202,7 @@ class Pages:
 
     def __init__(self, storage=None, caller=None):
         self.storage = MemoryStorage() if storage is None else storage
-        self.app = create_app(self.storage, routes=ROUTES)
+        self.app = create_app(self.storage, gate=Middleware(lambda app: app), routes=ROUTES)
         self.caller = Caller("default", "reader", None) if caller is None else caller
 
     def get(self, path, **headers):
