@@ -15,6 +15,7 @@ One thread, CPU seconds. Functions, contexts and noise are those of the seeds fr
    posterior on the first `--prefix` rounds, same function, contexts and noise; CPU time of the last `--prefix` rounds
    over that of the first; inducing points, rho and the memory of the process in the end. `--keep` names a folder where
    exact runs, which take long, are kept and taken from.
+3. `box`: the mean of ten asks on [0, 1]^2 after n random observations and one more before each, sketch and exact.
 """
 
 import os
@@ -174,9 +175,33 @@ def sketch(options):
         print(f"  regret over exact: mean {np.mean(ratios):.3f}, from {min(ratios):.3f} to {max(ratios):.3f}")
 
 
+def box(options):
+    """Asks on a square after n random observations, with a sketch and exactly."""
+    kernels = {"squared-exponential": nr.SquaredExponential(0.3), "Matern-5/2": nr.Matern(2.5, 0.3)}
+    for name, kernel in kernels.items():
+        policy = nr.gp_ucb(nr.Box([0, 0], [1, 1]), kernel, noise=NOISE, scale=0.2)
+        for n in options.observations:
+            line = f"box, {name}, n = {n}:"
+            for how, each in (("sketch", policy.using(sketch=nr.Sketch(accuracy=options.accuracy))), ("exact", policy)):
+                if how == "exact" and n > options.most:
+                    continue
+                rng, study = np.random.default_rng([options.first, 6]), nr.Study(each, seed=options.first)
+                for point in rng.uniform(0, 1, (n, 2)):
+                    study.add(point, np.sin(5 * point.sum()) + NOISE * rng.standard_normal())
+                study.ask()
+                start = time.process_time()
+                for _ in range(10):
+                    study.add(point := rng.uniform(0, 1, 2), np.sin(5 * point.sum()) + NOISE * rng.standard_normal())
+                    study.ask()
+                line += f" {how} {100 * (time.process_time() - start):.0f} ms an ask"
+                line += f" (rho {study.shortfall:.3f})" if how == "sketch" else ""
+            print(line, flush=True)
+    print(f"  memory {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", choices=["finite", "sketch"])
+    parser.add_argument("--only", choices=["finite", "sketch", "box"])
     parser.add_argument("--decisions", type=int, default=20_000)
     parser.add_argument("--dense", type=int, default=4000)
     parser.add_argument("--rounds", type=int, default=100_000)
@@ -185,12 +210,13 @@ def main():
     parser.add_argument("--exact", type=int, default=3, help="how many of the seeds are played with the exact one too")
     parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--accuracy", type=float, default=0.1)
+    parser.add_argument("--observations", type=int, nargs="+", default=[2000, 20_000], help="n of `box`")
+    parser.add_argument("--most", type=int, default=2000, help="n up to which `box` asks the exact posterior too")
     parser.add_argument("--keep", type=Path)
     options = parser.parse_args()
-    if options.only != "sketch":
-        finite(options)
-    if options.only != "finite":
-        sketch(options)
+    for section in (finite, sketch, box):
+        if options.only in (None, section.__name__):
+            section(options)
 
 
 if __name__ == "__main__":

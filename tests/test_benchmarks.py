@@ -60,6 +60,8 @@ SMALL = {
         "20",
         "--seeds",
         "1",
+        "--observations",
+        "20",
         "--exact",
         "1",
     ],
