@@ -257,9 +257,9 @@ def attack(count, folder, *, seed=0, threads=24, slow_lines=200, slow_seconds=8.
         caller.join()
         report.memory.append(_memory(served.process.pid))
         _reckoned(served, target, victim, before, done[0], report)
-        before = _children()
+        used = _children()
         code, report.log = served.stop()
-        report.cpu = _children() - before
+        report.cpu = _children() - used
         if code not in (0, -signal.SIGTERM):  # uvicorn ends itself by the signal that stopped it
             report.fault(f"the server ended with {code}")
     report.decided = done[0]
@@ -304,9 +304,8 @@ def _reckoned(served, target, victim, before, done, report):
 
 def summary(report):
     """For people."""
-    lines = [
-        f"{report.sent} hostile requests in {report.seconds:.0f} s, {1e3 * report.cpu / report.sent:.2f} ms of processor each"
-    ]
+    each = 1e3 * report.cpu / report.sent
+    lines = [f"{report.sent} hostile requests in {report.seconds:.0f} s, {each:.2f} ms of processor each"]
     for kind, statuses in report.statuses.items():
         said = ", ".join(f"{status}: {count}" for status, count in sorted(statuses.items(), key=str))
         lines.append(f"  {kind:<9} {said}")
