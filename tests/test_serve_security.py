@@ -142,6 +142,12 @@ def test_a_browser_without_a_session_is_sent_to_the_form_from_any_page():
     assert ask(app, path="/v1/studies", headers=[("Accept", "text/html")]).status == 401
 
 
+def test_a_page_whose_session_has_ended_goes_to_the_form():
+    app, _, _ = gate()
+    heard = ask(app, path="/studies/a/head", headers=[("HX-Request", "true")])
+    assert (heard.status, heard.headers["hx-redirect"]) == (401, "/login")
+
+
 def test_a_token_in_the_address_opens_nothing():
     app, _, secrets = gate()
     for name in ("token", "access_token", "api_key"):
@@ -445,6 +451,7 @@ def test_addresses_that_are_none():
     app, _, secrets = gate()
     for path in (
         "/../etc/passwd",
+        "/v1/studies/.",
         "/v1/studies/../../x",
         "*",
         "http://evil.example/",

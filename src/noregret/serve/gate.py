@@ -97,10 +97,10 @@ class Gate:
             if login.wants_page(headers, method) and not roles.of_api(path):
                 await _send(login.sent_there(path, _query(scope)), scope, receive, answer)
                 return
-            raise Problem(
-                401, "token", "This needs a valid token: `Authorization: Bearer TOKEN`.",
-                headers={"WWW-Authenticate": 'Bearer realm="noregret"'},
-            )  # fmt: skip
+            how = {"WWW-Authenticate": 'Bearer realm="noregret"'}
+            if "hx-request" in headers:  # a part of a page whose session has ended: the page goes to the form
+                how["HX-Redirect"] = login.IN
+            raise Problem(401, "token", "This needs a valid token: `Authorization: Bearer TOKEN`.", headers=how)
         name = caller.token or "local"
         self._callers.take(name)
         need = roles.needed(method, path)
@@ -231,7 +231,7 @@ def _check_size(scope: Scope, limits: Limits) -> None:
 
 
 def _check_path(path: str) -> None:
-    if not path.startswith("/") or not path.isprintable() or "\\" in path or ".." in path.split("/"):
+    if not path.startswith("/") or not path.isprintable() or "\\" in path or {".", ".."} & {*path.split("/")}:
         raise Problem(400, "malformed", "The address is not one that this service understands.")
 
 

@@ -23,6 +23,7 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
+<meta name="color-scheme" content="light dark">
 <title>noregret: log in</title>
 <link rel="icon" href="/static/favicon.svg" type="image/svg+xml">
 {style}
@@ -31,6 +32,7 @@ PAGE = """<!doctype html>
 <main>
 <h1>noregret</h1>
 <form method="post" action="{action}">
+<input name="username" value="noregret" autocomplete="username" hidden>
 <p><label for="token">Token</label>
 <input id="token" name="token" type="password" required autofocus autocomplete="current-password"></p>
 {said}
@@ -71,7 +73,11 @@ def form(query: str, *, wrong: bool = False, style: str | None = None) -> Respon
         wrong: whether a token came that opens nothing.
         style: the address of a style sheet.
     """
-    said = '<p role="alert">This token opens nothing: it is mistyped, expired or revoked.</p>' if wrong else ""
+    said = (
+        '<p role="alert" class="alert">This token opens nothing: it is mistyped, expired or revoked.</p>'
+        if wrong
+        else ""
+    )
     link = f'<link rel="stylesheet" href="{escape(style)}">' if style else ""
     action = IN + (f"?{query}" if query else "")
     return HTMLResponse(PAGE.format(style=link, action=escape(action), said=said), 401 if wrong else 200)
