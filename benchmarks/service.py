@@ -183,9 +183,11 @@ def times(folder, count, clients):
     print(tabulate(rows, headings, floatfmt=".1f"))
 
 
-def killed(folder, count, every):
+def killed(folder, count, every, database):
     with Postgres() as postgres:
         for name, url in (("SQLite", f"sqlite:///{folder}/kills.db"), ("PostgreSQL", postgres.url())):
+            if database not in (None, name):
+                continue
             facts, wrong = kills.run(url, kills=count, every=every)
             said = ", ".join(f"{value} {fact}" for fact, value in facts.items())
             print(f"{name}: {count} kills, {said}: {len(wrong)} lost, doubled or different")
@@ -198,11 +200,12 @@ def main():
     parser.add_argument("--count", type=int, default=400, help="requests of a kind")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--kills", type=int, default=0, help="instead, so many kills on each database")
+    parser.add_argument("--database", choices=["SQLite", "PostgreSQL"], help="kill on this one alone")
     parser.add_argument("--every", type=float, default=0.5, help="seconds between kills, on average")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if given.kills:
-            killed(Path(folder), given.kills, given.every)
+            killed(Path(folder), given.kills, given.every, given.database)
         else:
             times(Path(folder), given.count, given.clients)
 
