@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.serve.events import snapshot
 from noregret.serve.limits import Limits
 from noregret.serve.regret import regret_bound
 from noregret.serve.settings import Settings
@@ -312,6 +313,16 @@ def test_events_after_a_cursor(client):
     assert ([each["order"] for each in page["events"]], page["next"], page["more"]) == ([2, 3], 3, True)
     assert client.get(f"{AT}/events", after=4)[1] == {"events": [], "next": 4, "more": False}
     assert client.get(f"{AT}/events", aftr=4)[0] == 422
+
+
+def test_what_is_read_of_a_record_does_not_go_on_meanwhile():
+    study = nr.Study(POLICY)
+    study.ask()
+    trials = snapshot(study)
+    study.tell(0, 1.0)
+    study.ask()
+    assert [trial.state for trial in trials] == ["pending"]
+    assert [trial.state for trial in snapshot(study)] == ["observed", "pending"]
 
 
 def test_events_as_a_stream():

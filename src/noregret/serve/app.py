@@ -25,7 +25,7 @@ from .service import Service
 from .settings import Settings
 from .tokens import Tokens
 
-OPERATIONS: tuple[Operation, ...] = (*LOOKING, *DECIDING, *HEALTH)
+OPERATIONS: tuple[Operation, ...] = (*DECIDING, *LOOKING, *HEALTH)  # those that are called most come first
 
 
 def create_app(

@@ -7,7 +7,7 @@ more than a number.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import final
 
 import msgspec
@@ -22,9 +22,21 @@ MOST = 1000  # events in one answer
 QUIET = 15.0  # seconds after which a stream says that it is alive
 
 
+def snapshot(study: Study) -> Sequence[Trial]:
+    """All trials as they are on disk now.
+
+    `study.trials` is the record itself, which goes on: who reads it trial by trial may see a late event and have missed
+    an earlier one of a trial read before.
+    """
+    kept = study._kept
+    with kept.lock:
+        kept.sync()
+        return kept.record[:]
+
+
 def events(study: Study, after: int, most: int) -> m.Events:
     """Those after the event of this order."""
-    trials = study.trials
+    trials = snapshot(study)
     found = [
         (order, kind, trial)
         for trial in trials

@@ -18,7 +18,7 @@ from . import messages as m
 from .api import ONE, STUDY
 from .calls import LATE, OBSERVED, WOULD
 from .calls import heard as heard_of
-from .events import events
+from .events import events, snapshot
 from .operations import Answered, Heard, Operation, json_of
 from .problems import Problem
 from .replies import decision, listed, study_in_full, study_said
@@ -61,7 +61,7 @@ async def one_decision(service: Service, heard: Heard) -> Response:
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
 
     def seen(study: Study) -> m.DecisionInFull:
-        trials = study.trials
+        trials = snapshot(study)
         if number >= len(trials):
             raise Problem(404, "no_decision", "This decision is no longer on record.", field="id")
         trial = trials[number]
@@ -173,7 +173,7 @@ async def apprentice(service: Service, heard: Heard) -> Response:
     desk = await heard.desk(service)
 
     def seen(study: Study) -> m.Apprentice:
-        trials = study.trials
+        trials = snapshot(study)
         would = {
             int(key.partition(":")[2]): json.loads(value)["same"]
             for key, value in service.storage.notes(desk.stored, f"{WOULD}:").items()
