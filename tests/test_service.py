@@ -31,6 +31,7 @@ def client():
 def test_a_study_is_put_once_and_again(client):
     body = {"policy": plain(POLICY), "seed": 3}
     assert client.put(AT, body)[0] == 200
+    assert client.put(AT, body | {"policy": POLICY.to_json()})[0] == 200  # the text itself
     status, said = client.put(AT, body | {"seed": 4})
     assert status == 409
     assert "seed (3 then, 4 now)" in said["error"]["sentence"]
@@ -68,6 +69,7 @@ def test_a_study_from_a_recipe(client):
         ({"policy": {"type": "Policy"}}, "description"),
         ({"policy": {"type": "os.system"}}, "Unknown type"),
         ({"policy": {"type": "Float", "low": 0.0, "high": 1.0, "log": False}}, "describes no policy"),
+        ({"policy": "{"}, "JSON"),
         ({"policy": {}, "grid": 3}, "give one or the other"),
         ({"space": {"x": {"type": "float", "low": 0, "high": 1, "hi": 2}}}, "hi"),
         ({"arms": [[0.0], [1.0]], "options": {"nois": 1.0}}, "nois"),

@@ -12,7 +12,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 
 from ..errors import InvalidInput, NoRegretError
-from ..serialize import loads
+from ..serialize import plain_loads
 from ..study.study import Study
 from . import messages as m
 from .api import ONE, STUDY
@@ -43,7 +43,7 @@ async def studies(service: Service, heard: Heard) -> Response:
             if name is not None:
                 stored = service.storage.find(stored_as)
             if name is not None and stored is not None:
-                said.append(m.StudySaid(**study_said(name, loads(stored.policy).algorithm, stored)))
+                said.append(m.StudySaid(**study_said(name, str(plain_loads(stored.policy)["algorithm"]), stored)))
         return said
 
     return json_of(m.Studies(await service.desks.thread(found)))

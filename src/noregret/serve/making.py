@@ -10,7 +10,7 @@ from ..checks import points_array
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..policy.policy import Policy
-from ..serialize import from_plain
+from ..serialize import from_plain, loads
 from ..study.goal import AnyPolicy
 from ..study.integrity import differences
 from ..study.study import Study, check_policy
@@ -75,9 +75,9 @@ def _policy(body: messages.StudyRequest) -> AnyPolicy:
     return _auto(domain, context, body)
 
 
-def whole(data: dict[str, Any]) -> AnyPolicy:
+def whole(data: dict[str, Any] | str) -> AnyPolicy:
     """A policy as `to_json` writes it: names of known classes and plain values, nothing that is executed."""
-    policy = from_plain(data)
+    policy = loads(data) if isinstance(data, str) else from_plain(data)
     try:
         check_policy(policy)
     except NoRegretError:

@@ -36,7 +36,10 @@ class Reply(Struct, frozen=True):
 class StudyRequest(Request, frozen=True):
     """A study: a policy as `Policy.to_json` writes it, or a recipe from which `nr.auto` makes one."""
 
-    policy: Annotated[dict[str, Any] | None, Meta(description="As `policy.to_json()` writes it; or a recipe:")] = None
+    policy: Annotated[
+        dict[str, Any] | str | None,
+        Meta(description="What `policy.to_json()` writes, as an object or as that text; or a recipe:"),
+    ] = None
     space: Annotated[
         dict[str, dict[str, Any]] | None,
         Meta(description='Parameters by name, such as {"price": {"type": "float", "low": 1, "high": 9}}.'),
