@@ -424,3 +424,13 @@ def test_arms_of_several_lengths_are_no_points():
     with Client(MemoryStorage()) as client:
         status, said = client.put(AT, {"arms": [[0.0, 0.0, 0.0], [0.0, 0.0]]})
         assert (status, said["error"]["field"]) == (422, "arms")
+
+
+def test_propensities_of_many_decisions_would_keep_others_waiting():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        status, said = client.post(f"{AT}/decisions", {"count": 11, "propensity": True})
+        assert (status, said["error"]["field"]) == (422, "propensity")
+        assert client.get(AT)[1]["trials"]["all"] == 0
+        status, said = client.post(f"{AT}/decisions", {"count": 10, "propensity": True})
+        assert (status, len(said["decisions"])) == (201, 10)

@@ -26,6 +26,7 @@ CHECKS = [
     response_schema_conformance,
 ]  # fmt: skip
 AT_HOME = 0.8  # of the requests that name a study: this share names one that there is
+SECONDS = 120.0  # until an answer must have come; the machine may be busy
 SENSIBLE = 0.5  # and of these, this share of what they say is made to fit that study
 STUDIES = {
     "prices": {"space": {"price": {"type": "float", "low": 0.0, "high": 1.0}}, "grid": 8},
@@ -114,7 +115,13 @@ def _sent(operation, mode, count, known, session, seed, seen, failures):
         if sum(seen.values()) >= (count if mode is GenerationMode.POSITIVE else 2 * count):
             return
         known.at_home(case)
-        response = case.call(base_url=known.url, session=session, timeout=30)
+        try:
+            response = case.call(base_url=known.url, session=session, timeout=SECONDS)
+        except requests.RequestException as error:
+            failures.setdefault(
+                f"{operation.label}: {error!r}"[:200], (f"{error!r}"[:600], case.as_curl_command()[:600])
+            )
+            return
         seen[response.status_code] += 1
         try:
             case.validate_response(response, checks=CHECKS)

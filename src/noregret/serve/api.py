@@ -20,6 +20,7 @@ from .replies import answer, decision
 from .service import Service
 
 STUDY = "/v1/studies/{name}"
+PROPENSITIES = 10  # decisions of one request whose propensities are asked for, too
 ONE = STUDY + "/decisions/{id}"
 TOLD = {
     200: Answered("It is on record; also where it was before, and where it came late.", m.Answer),
@@ -39,6 +40,11 @@ async def ask(service: Service, heard: Heard) -> Response:
     """Ask for decisions."""
     desk, body = await heard.desk(service), heard.body
     _check_count("count", body.count or 1, service)
+    if body.propensity and (body.count or 1) > PROPENSITIES:  # each takes a replay, for which others would wait
+        raise InvalidInput(
+            f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
+            "takes a replay of the record. Ask for fewer at a time, or `GET .../explain/NUMBER` later."
+        )
     request = Request.of("decisions", heard.key, body)
     decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
     service.metrics.decided(desk, len(decided.trials), again=decided.again)
