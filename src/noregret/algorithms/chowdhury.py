@@ -63,7 +63,8 @@ def igp_ucb(
         horizon: T, the number of rounds; sets lambda = 1 + 2/T.
         width: "igp", the one above, unless given; or a tighter one that holds as surely, and for any lambda, which is
             then noise^2 unless given: "ay", "amm" or "dmm" (`noregret.widths.mixtures`), each within the one before.
-            "best" is the tightest: "dmm", but under fits or where f drifts "amm". Or a part, also one of your own,
+            "best" is the tightest: "dmm", but under fits or where f drifts "amm". "lr", for `reward=` on arms: by the
+            likelihood of the rewards (`noregret.widths.likelihoods`). Or a part, also one of your own,
             which needs no `norm_bound` and with which nothing else that is about the bounds may be given.
         information_gain: gamma of the width: "realised", 1/2 log det(I + K / lambda) of what was observed (valid and
             tight); "greedy", a bound on the maximum information gain (finite domains); "rate", its growth rate with

@@ -42,7 +42,7 @@ FIRST, GROWTH = 10, 0.15  # rewards until the first fit; from one fit to the nex
 REFRESH = 256  # rewards between two computations of everything from the sums
 SMOOTH = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6])  # standard deviations of g, as shares of `Rates.unit`
 OWN = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of h
-LIKELY_SMOOTH, LIKELY_OWN, SURE = 0.4, 0.1, 1.0  # medians of their log-normal priors, and the deviation of these
+LIKELY_SMOOTH, LIKELY_OWN, SURE = 0.4, 0.05, 1.0  # medians of their log-normal priors, and the deviation of these
 
 
 class Rates(Protocol):
