@@ -14,8 +14,10 @@ the true rates leave the certified bounds anywhere, in any round. Seeds from 100
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import time
+from pathlib import Path
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -98,12 +100,12 @@ def covered(what, seed, rounds):
     study = nr.Study(policy, seed=seed)
     for _ in range(rounds):
         trial = study.ask()
-        mean = rates[trial.arm]
-        told = {"clicks": lambda p: rng.random() < p, "counts": rng.poisson, "shares": lambda p: rng.beta(p, 1 - p)}
-        study.tell(trial, float(told[kind](mean)))
         lower, upper = study.bounds()
         if ((rates < lower - 1e-9) | (rates > upper + 1e-9)).any():
             return False
+        mean = rates[trial.arm]
+        told = {"clicks": lambda p: rng.random() < p, "counts": rng.poisson, "shares": lambda p: rng.beta(p, 1 - p)}
+        study.tell(trial, float(told[kind](mean)))
     return True
 
 
@@ -115,21 +117,37 @@ def interval(over, under):
 
 def mapped(jobs, function, tasks):
     if jobs == 1:
-        return [function(*task) for task in tqdm(tasks, leave=False)]
-    with loky.get_reusable_executor(jobs) as pool:
-        return list(tqdm(pool.map(function, *zip(*tasks, strict=True)), total=len(tasks), leave=False))
+        return [function(*task) for task in tasks]
+    return list(loky.get_reusable_executor(jobs).map(function, *zip(*tasks, strict=True)) if tasks else ())
+
+
+def known(path):
+    """What earlier calls have found, by its task."""
+    if path is None or not path.exists():
+        return {}
+    return {tuple(line[:-1]): line[-1] for line in map(json.loads, path.read_text().splitlines())}
 
 
 def regrets(args, form):
     seeds = range(FIRST_SEED, FIRST_SEED + args.seeds)
-    tasks = [(world, rule, seed, args.rounds) for world in WORLDS for rule in ("beta", *RULES) for seed in seeds]
-    found = np.reshape(mapped(args.jobs, regret, tasks), (len(WORLDS), 1 + len(RULES), len(seeds)))
-    rows = [
-        [f"{kind}, {low:g} to {high:g}", f"{each[0].mean():.0f}", *(interval(other, each[0]) for other in each[1:])]
-        for (kind, low, high), each in zip(WORLDS, found, strict=True)
-    ]
+    rates = WORLDS if args.rates == "all" else WORLDS[:2] if args.rates == "low" else WORLDS[2:]
+    rules = ["beta", *(args.rules or RULES)]
+    found = known(args.cache)
+    for seed in tqdm(seeds, leave=False):  # all rules of a world, so that a run that was stopped has pairs
+        keys = [(*world, rule, seed, args.rounds) for world in rates for rule in rules]
+        keys = [key for key in keys if key not in found]
+        for key, value in zip(keys, mapped(args.jobs, regret, [(k[:3], *k[3:]) for k in keys]), strict=True):
+            found[key] = value
+            if args.cache is not None:
+                with args.cache.open("a") as file:
+                    file.write(json.dumps([*key, value]) + "\n")
+    rows = []
+    for world in rates:
+        each = [np.array([found[(*world, rule, seed, args.rounds)] for seed in seeds]) for rule in rules]
+        name = f"{world[0]}, {100 * world[1]:g}% to {100 * world[2]:g}%"
+        rows.append([name, f"{each[0].mean():.0f}", *(interval(other, each[0]) for other in each[1:])])
     print(f"Regret over {args.rounds} rounds, {args.seeds} worlds, over that of independent beta distributions:\n")
-    print(tabulate(rows, ["rates", "beta", *RULES], tablefmt=form, disable_numparse=True), "\n")
+    print(tabulate(rows, ["rates", *rules], tablefmt=form, disable_numparse=True), "\n")
 
 
 def coverage(args, form):
@@ -164,6 +182,9 @@ def costs(args, form):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=32, help="worlds of each kind; 0 for none")
+    parser.add_argument("--rates", choices=["all", "low", "high"], default="all", help="which worlds")
+    parser.add_argument("--rules", nargs="*", choices=RULES, help="all unless given")
+    parser.add_argument("--cache", type=Path, help="a file of what was found, to go on from")
     parser.add_argument("--rounds", type=int, default=20_000, help="of a run")
     parser.add_argument("--runs", type=int, default=400, help="for coverage, of each kind; 0 for none")
     parser.add_argument("--cover", type=int, default=60, help="rounds of each of these")
