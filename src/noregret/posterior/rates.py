@@ -28,6 +28,7 @@ import math
 from typing import Any, NamedTuple, Protocol, cast, final
 
 import numpy as np
+from scipy.linalg.blas import daxpy
 from scipy.linalg.lapack import dpotrf
 
 from ..checks import Array, IndexArray, number
@@ -160,10 +161,11 @@ class RatePosterior(RevisablePosterior):
         self._data += (self._pull.item(arm) - moved) * phi
         direction = self._covariance.dot(phi)
         scale = gained / (1.0 + gained * float(phi.dot(direction)))
-        self._covariance -= np.outer(direction, scale * direction)
+        self._covariance -= (scale * direction)[:, None] * direction
         reach = self._features.dot(direction)
-        self._spread -= scale * reach * reach
         self._mean = self._features.dot(self._covariance.dot(self._data))
+        np.multiply(reach, reach, out=reach)
+        daxpy(reach, self._spread, a=-scale)  # spread -= scale * reach^2, in place
 
     def _weigh(self, arm: int) -> None:
         """What the sums of one arm say: see `_build`."""
