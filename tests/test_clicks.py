@@ -364,6 +364,13 @@ def test_the_learned_posterior_is_for_what_nothing_fixes():
     assert not learned(nr.gp_ucb(ARMS, KERNEL, noise=0.5))
 
 
+@pytest.mark.parametrize("scale", [2.0**-20, 2.0**14])  # powers of 4: nothing is rounded otherwise
+def test_the_scale_of_the_kernel_counts_for_nothing_where_scales_are_learned(scale):
+    """Not even for a warning, which would fail this test."""
+    told = arms_of(play(nr.gp_ts(ARMS, KERNEL, reward="bernoulli", v=0.6), 40))
+    assert arms_of(play(nr.gp_ts(ARMS, scale * KERNEL, reward="bernoulli", v=0.6), 40)) == told
+
+
 def test_failures_that_are_minimised_are_successes_that_are_maximised():
     for make in (lambda: nr.gp_ts(ARMS, KERNEL, reward="bernoulli", v=0.6),
                  lambda: nr.gp_ucb(ARMS, KERNEL, reward="bernoulli", width=ConstantWidth(value=1.0))):  # fmt: skip

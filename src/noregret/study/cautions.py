@@ -68,7 +68,8 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
     if isinstance(policy, Policy):
         rewards = np.array([trial.reward for trial in answered])
         said["multipliers"] = _multipliers(policy, answered, rewards, multipliers)
-        if policy.refit is None:  # a fit finds out about scales and noise by itself
+        # A fit finds out about scales and noise by itself, and so does a posterior of rates.
+        if policy.refit is None and policy.objective.learned(policy) is None:
             deviation = prior_std(policy.domain, policy.context, policy.kernel)
             said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
