@@ -187,7 +187,7 @@ def main():
     parser.add_argument("--cache", type=Path, help="a file of what was found, to go on from")
     parser.add_argument("--rounds", type=int, default=20_000, help="of a run")
     parser.add_argument("--runs", type=int, default=400, help="for coverage, of each kind; 0 for none")
-    parser.add_argument("--cover", type=int, default=60, help="rounds of each of these")
+    parser.add_argument("--cover", type=int, default=20, help="rounds of each of these")
     parser.add_argument("--long", type=int, default=100_000, help="decisions whose cost is measured; 0 for none")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--markdown", action="store_true")
