@@ -184,3 +184,21 @@ def test_notes_are_written_with_the_trials_or_not_at_all(kind, places):
     assert storage.notes(stored, "k:1") == {"k:1": "another"}
     assert several(other, [lambda turn: turn.noted("k:1")], keys=["k:1"], seconds=1.0) == [None]
     storage.close()
+
+
+def test_a_database_that_is_away_for_a_while(postgres):
+    with Client(SqlStorage(postgres.url())) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        first = asked(client)
+        postgres.stop()
+        try:
+            status, said = client.post(f"{AT}/decisions", {}, key="k")
+            assert (status, said["error"]["kind"]) == (503, "storage")
+            assert client.get("/readyz")[0] == 503
+            assert client.get("/healthz")[0] == 200
+        finally:
+            postgres.start()
+        assert client.get("/readyz")[0] == 200
+        status, said = client.post(f"{AT}/decisions", {}, key="k")
+        assert (status, said["decisions"][0]["number"]) == (201, 1)
+        assert told(client, first, 1.0)[0] == 200
