@@ -127,6 +127,23 @@ def test_a_busy_study_does_not_starve_another():
         assert places[0] <= 15  # after two turns of the other, of five calls each, and whoever is quicker to be heard
 
 
+def test_a_study_is_opened_once_for_all_who_ask_for_it():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(POLICY)})
+        desks, opened = client.service.desks, []
+        find = desks.storage.find
+        desks.storage.find = lambda name: opened.append(name) or find(name)
+
+        async def crowd():
+            return await asyncio.gather(*(desks.of("default", "shop") for _ in range(20)))
+
+        assert len(set(map(id, client.run(crowd())))) == 1
+        once = len(opened)
+        client.run(desks.of("default", "shop"))
+        assert len(opened) == once <= 4
+        assert desks._opening == {}
+
+
 def test_who_comes_when_too_many_wait_is_told_so():
     with Client(MemoryStorage(), settings=Settings(writers=1, waiting=3)) as client:
         client.put(AT, {"policy": plain(POLICY)})

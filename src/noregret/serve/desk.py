@@ -163,7 +163,7 @@ class Desks:
         self._clerks = ThreadPoolExecutor(CLERKS, "noregret-clerk")
         self._lock = threading.Lock()
         self._desks: OrderedDict[str, Desk] = OrderedDict()  # by name in the storage, longest unused first
-        self._opening: dict[str, threading.Lock] = {}
+        self._opening: dict[str, Future[Desk]] = {}
         self._ready = False  # whether the storage can keep notes by now
 
     async def of(self, tenant: str, name: str) -> Desk:
@@ -176,7 +176,14 @@ class Desks:
         desk = self._known(stored_as)
         if desk is None and stored_as in self._desks:
             desk = await self.quickly(self._still, stored_as)
-        return desk if desk is not None else await self.thread(self._found, tenant, name)
+        if desk is not None:
+            return desk
+        with self._lock:  # one thread opens it, however many ask meanwhile
+            opening = self._opening.get(stored_as)
+            if opening is None:
+                opening = self._opening[stored_as] = self._readers.submit(self._found, tenant, name, stored_as)
+        opening.add_done_callback(lambda _: self._opening.pop(stored_as, None))
+        return await asyncio.shield(asyncio.wrap_future(opening))
 
     async def thread(self, do: Callable[..., R], *args: Any) -> R:
         """What a function gives that may take its time, from a thread for looking."""
@@ -218,21 +225,11 @@ class Desks:
             self._desks.pop(stored_as, None)
             return None
 
-    def _found(self, tenant: str, name: str) -> Desk:
+    def _found(self, tenant: str, name: str, stored_as: str) -> Desk:
         """Open it."""
-        stored_as = stored_name(tenant, name)
-        with self._lock:
-            opening = self._opening.setdefault(stored_as, threading.Lock())
-        with opening:
-            desk = self._known(stored_as)
-            if desk is not None:
-                return desk
-            try:
-                if self.storage.find(stored_as) is None:
-                    raise missing(name)
-                return self._kept(stored_as, self._opened(tenant, name, stored_as))
-            finally:
-                self._opening.pop(stored_as, None)
+        if self.storage.find(stored_as) is None:
+            raise missing(name)
+        return self._kept(stored_as, self._opened(tenant, name, stored_as))
 
     def _opened(self, tenant: str, name: str, stored_as: str) -> Desk:
         if not self._ready:
