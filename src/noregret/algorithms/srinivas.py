@@ -36,7 +36,9 @@ from .common import (
     prior_std,
     ridge_of_noise,
 )
+from .randomised import randomised_bound, recommended_bound
 
+WIDTHS = ("recommended", "randomised", "theorem", "finite", "compact", "rkhs")
 SMALL_MARGIN = 0.05  # of the prior standard deviation, for the probability of improvement
 
 
@@ -66,12 +68,17 @@ def gp_ucb(
         kernel: prior covariance of the rewards, on (context, point) rows where there are contexts; the theorems assume
             k(x, x) <= 1.
         noise: standard deviation of the reward noise (Theorem 3: its largest absolute value), reward units.
-        width: "finite" for Theorem 1, beta_t = 2 log(|D| t^2 pi^2 / (6 delta)), the default on arms; "compact" for
-            Theorem 2, beta_t = 2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r sqrt(log(4 d a / delta))), the default
-            elsewhere; "rkhs" for Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta). Or a part, also one of your
-            own, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`; then nothing below that is about the
-            bounds may be given.
-        scale: multiplies beta_t; the paper's experiments divide it by 5.
+        width: what is played by. "recommended", unless given: beta_t = log(N / 2) + E_t on N arms, E_t exponential of
+            mean 2 and drawn in each round, which measures best (docs/recommended.md), and of which no regret bound is
+            proved; "randomised": beta_t = 2 log(N / 2) + E_t, of Takeno, Inatsu & Karasuyama 2023 (IRGP-UCB), whose
+            mean regret is bounded. The bounds of `study.bounds` are with both those of the theorem, which hold
+            whatever is played. "theorem": Theorem 1 on arms, else 2; "finite" for Theorem 1, beta_t = 2 log(|D| t^2
+            pi^2 / (6 delta)); "compact" for Theorem 2, beta_t = 2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r
+            sqrt(log(4 d a / delta))); "rkhs" for Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta). Or a part,
+            also one of your own, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`; then nothing below that
+            is about the bounds may be given.
+        scale: multiplies beta_t of the theorem; the paper's experiments divide it by 5. With it, or with `series`, the
+            theorem is what is played by unless `width` says otherwise.
         delta: failure probability of the confidence bounds.
         a: of Theorem 2, P(sup |df/dx_j| > L) <= a exp(-(L / b)^2); derived from the kernel unless given (how:
             `noregret.widths.slopes`).
@@ -113,8 +120,9 @@ def gp_ucb(
     flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
     check_gain(information_gain)
     confidence: Confidence
+    score: Score = UpperConfidenceBound()  # eq. 6
     chosen = chosen_width(
-        width, ["finite", "compact", "rkhs"], delta=delta, scale=scale != 1.0, a=a is not None, b=b is not None,
+        width, WIDTHS, delta=delta, scale=is_other(scale, 1.0), a=a is not None, b=b is not None,
         r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
         information_gain=is_other(information_gain, "greedy"),
     )  # fmt: skip
@@ -135,14 +143,28 @@ def gp_ucb(
                 "`norm_bound` belongs to Theorem 3: add width='rkhs' to use it, or leave it out; Theorems 1 and 2 are "
                 "for samples of the process and need none."
             )
+        if chosen is None:
+            chosen = "recommended" if series is None and not is_other(scale, 1.0) else "theorem"
+        theorem = None if chosen in ("recommended", "randomised", "theorem") else chosen
         confidence = bayes_width(
-            domain, context, kernel, width=chosen, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched,
+            domain, context, kernel, width=theorem, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched,
             series=series,
         )  # fmt: skip
-    return build(
-        "gp_ucb", domain, kernel, confidence, UpperConfidenceBound(),  # eq. 6
-        noise=noise, regularization=ridge, **slots,
-    )  # fmt: skip
+        if chosen in ("recommended", "randomised"):
+            _refuse_theorems(chosen, scale=is_other(scale, 1.0), series=series is not None)
+            by_chance = recommended_bound if chosen == "recommended" else randomised_bound
+            score = by_chance(domain, context, kernel, confidence, side=r)
+    return build("gp_ucb", domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)
+
+
+def _refuse_theorems(name: str, **given: bool) -> None:
+    """What shapes beta_t of a theorem, beside a width that is drawn."""
+    for argument, is_given in given.items():
+        if is_given:
+            raise InvalidInput(
+                f"`{argument}` shapes beta_t of Theorems 1 and 2, and width={name!r} draws its own: leave it out, or "
+                "say width='theorem'."
+            )
 
 
 def _norm_of_theorem_3(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:

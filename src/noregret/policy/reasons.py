@@ -48,6 +48,7 @@ class Reasons(NamedTuple):
         compared: what was compared, by the numbers that decide; None of a uniform round.
         shown: scores of what was compared, in reward units where a score is in such, `(n,)`.
         propensity: of the trial; None on continuous domains, but for uniform rounds on a box, and of initial designs.
+        width: what multiplied the standard deviation, where the score drew it; None elsewhere.
     """
 
     forced_by: str | None
@@ -55,6 +56,7 @@ class Reasons(NamedTuple):
     compared: Compared | None
     shown: Array
     propensity: Propensity | None
+    width: float | None = None
 
 
 class Inquiry(NamedTuple):
@@ -93,7 +95,8 @@ class Inquiry(NamedTuple):
             propensity = self._estimated(question, left)
         else:
             propensity = self._of_ties(compared) if self._is_finite() else None
-        return Reasons(forced_by, type(question.score).__name__, compared, self._shown(question, compared), propensity)
+        shown, width = self._shown(question, compared), question.score.drawn_width(question.round, self._randomness())
+        return Reasons(forced_by, type(question.score).__name__, compared, shown, propensity, width)
 
     def _randomness(self) -> Randomness:
         return Randomness(self.state._seed, self.trial.number)

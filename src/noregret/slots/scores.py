@@ -21,6 +21,7 @@ import numpy as np
 from ..checks import LARGEST_REWARD, Array, flag, number, one_of, settle
 from ..domain import Arms
 from ..errors import InvalidInput
+from ..randomness import Randomness
 from ..search.lattice import best_on_grid
 from ..serialize import described
 from .base import Combination, Part
@@ -55,6 +56,10 @@ class Score(Part):
     @abstractmethod
     def on_points(self, view: PointView) -> Surface:
         """What is maximised over a continuous domain."""
+
+    def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002 - mostly those of the bounds
+        """What multiplies the standard deviation in round t, where a score draws that; None elsewhere."""
+        return None
 
     def placed(self, point: Array, surface: Surface, view: PointView) -> Array:  # noqa: ARG002 - mostly that one
         """The point `(d,)` that is played where the search has found this one, a fresh array."""
@@ -106,6 +111,67 @@ class UpperConfidenceBound(PointwiseScore):
         if envelope.width is None:
             return None
         return np.ones_like(envelope.mean), np.full_like(envelope.std, envelope.width)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class RandomisedBound(Score):
+    """Optimism by chance: mu + zeta_t^{1/2} sigma, IRGP-UCB (Takeno, Inatsu & Karasuyama 2023).
+
+    zeta_t = shift + growth log t + E, with E exponential of mean 2, drawn afresh and independently in each round. Why
+    it suffices (their Lemma 4.1, in three lines): a normal f(x) is above mu + c sigma with probability at most
+    exp(-c^2 / 2) / 2, so that max_x f(x) over N points is above max_x mu + (2 log(N / (2 u)))^{1/2} sigma with
+    probability at most u. With u uniform, 2 log(N / (2 u)) = 2 log(N / 2) + E, and the mean of a maximum whose
+    u-quantiles all lie below those of another is no larger: E max f <= E max (mu + zeta^{1/2} sigma). The mean regret
+    follows, over f, noise and zeta together: at most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). With probability 1 - delta
+    nothing is said, and the width does not grow with t.
+
+    The bounds that a study shows remain those of the policy's `confidence`, which hold whatever is played.
+
+    Attributes:
+        shift: 2 log(N / 2) of N arms; of a box, what `noregret.algorithms.common` derives.
+        growth: 0 of arms; of a box of d dimensions 4 d, since the proof's grid of it becomes finer with t^2.
+    """
+
+    shift: float
+    growth: float = 0.0
+
+    def __post_init__(self) -> None:
+        why = "It is the least zeta in the first round, 2 log(N / 2) of N arms."
+        settle(
+            self,
+            shift=number("shift", self.shift, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why),
+            growth=number("growth", self.growth, low=0.0, high=LARGEST_REWARD, why="It multiplies log t."),
+        )
+
+    def drawn_width(self, t: int, randomness: Randomness) -> float:
+        """zeta_t^{1/2}; 0 where zeta_t is negative, which a single arm allows."""
+        zeta = self.shift + self.growth * math.log(t) - 2.0 * math.log(randomness.uniform)
+        return math.sqrt(max(zeta, 0.0))
+
+    def on_table(self, view: TableView) -> Array:
+        """Mu + zeta_t^{1/2} sigma of all arms."""
+        envelope = view.envelope()
+        return envelope.mean + self.drawn_width(view.round, view.randomness) * envelope.std
+
+    def on_points(self, view: PointView) -> Surface:
+        """Likewise, with gradients."""
+        return view.surface(_Widened(self.drawn_width(view.round, view.randomness)), None)
+
+
+@final
+class _Widened:
+    """Mu + width * sigma, for a width that is not the envelope's."""
+
+    def __init__(self, width: float) -> None:
+        self._width = width
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+        return envelope.mean + self._width * envelope.std
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
+        return np.ones_like(envelope.mean), np.full_like(envelope.std, self._width)
 
 
 @final

@@ -90,7 +90,7 @@ class _Moment:
         if not isinstance(inner, State):  # a script
             return Explanation(
                 **common, rule=None, forced_by=None, round=trial.number + 1, chosen=self._candidate(trial.point, None),
-                runner_up=None, compared=None, tied=None, width=None, valid_for="none", first_counted=0,
+                runner_up=None, compared=None, tied=None, width=None, drawn=None, valid_for="none", first_counted=0,
                 constraints=(), feasible=None, kernel=None, fitted=False, propensity=None,
             )  # fmt: skip
         return self._of(inner, common)
@@ -111,7 +111,7 @@ class _Moment:
             ),
             compared=None if finite is None else len(finite.points),
             tied=None if finite is None or finite.tied is None else len(finite.tied),
-            width=bounds.width, valid_for=inner.valid_for, first_counted=inner.first_counted,
+            width=bounds.width, drawn=reasons.width, valid_for=inner.valid_for, first_counted=inner.first_counted,
             constraints=self._constraints(), feasible=self._feasible(),
             kernel=inner.kernel, fitted=inner.kernel != inner.policy.kernel, propensity=reasons.propensity,
         )  # fmt: skip

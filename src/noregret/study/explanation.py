@@ -91,7 +91,8 @@ class Explanation:
             best so far, at least 2% of the diagonal away. None where there was no other.
         compared: how many points the score was compared at, those ruled out included; None on a continuous domain.
         tied: how many of them shared the draw among the best; None on a continuous domain.
-        width: what multiplied the standard deviation; None where the bounds are no such multiple.
+        width: what multiplied the standard deviation in the bounds; None where they are no such multiple.
+        drawn: what multiplied it in the score, where that was drawn for the round (`RandomisedBound`); None elsewhere.
         valid_for: what the bounds were proved for (see `study.bounds`), or "none".
         pending: numbers of the trials that waited for an answer.
         answered: how many trials had been answered.
@@ -119,6 +120,7 @@ class Explanation:
     compared: int | None
     tied: int | None
     width: float | None
+    drawn: float | None
     valid_for: str
     pending: tuple[int, ...]
     answered: int
@@ -235,6 +237,7 @@ class Explanation:
             ("context", seen),
             ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
+            ("score", "" if self.drawn is None else f"mean + {_figure(self.drawn)} std, a width drawn for this round"),
             ("known", f"{self.answered} answers{waiting}"),
             ("forgotten", f"trials before {self.first_counted}" if self.first_counted else ""),
             ("restarts", "; ".join(f"round {restart.round}: {restart.reason}" for restart in self.restarts)),
