@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Unpack
 
 from ..change import PowerLaw
@@ -41,7 +42,7 @@ def igp_ucb(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float | None = None,
+    noise: float | str | None = None,
     norm_bound: float | None = None,
     horizon: int | None = None,
     width: str | Confidence | None = None,
@@ -59,6 +60,9 @@ def igp_ucb(
     Args:
         domain, kernel, slots: see `gp_ucb`.
         noise: R, the sub-Gaussian constant of the noise (its standard deviation if it is Gaussian), reward units.
+            "unknown" where the noise is Gaussian of one standard deviation that nobody knows: it is bounded by what is
+            told (`noregret.widths.unknown_noise`), in all rounds at once, which takes half of delta. With "igp", "ay"
+            and "amm", a `norm_bound` and a `regularization` (or the theorem's).
         norm_bound: B, a bound on the norm of f - prior_mean in the kernel's RKHS, reward units.
         horizon: T, the number of rounds; sets lambda = 1 + 2/T.
         width: "igp", the one above, unless given; or a tighter one that holds as surely, and for any lambda, which is
@@ -78,7 +82,7 @@ def igp_ucb(
             nothing is proved of "igp"; the paper's experiments use noise^2. "whitehouse" is the lambda of Whitehouse,
             Ramdas & Wu 2023 for "ay", T^(d / (2 nu + 2 d)) of a Matern kernel.
     """
-    noise, ridge = checked_noise(noise), _ridge(regularization, horizon, width, noise, kernel, domain)
+    known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
     context = slots.get("context")
     check_model(domain, context, kernel)
     chosen = chosen_width(
@@ -87,13 +91,13 @@ def igp_ucb(
     )  # fmt: skip
     confidence = chosen if isinstance(chosen, Confidence) else _width(
         v, norm_bound, name=chosen, guess_norm=guess_norm, refit=slots.get("refit"), memory=slots.get("memory"),
-        noise=noise, delta=delta, ridge=ridge, parts=1,
+        noise=known, delta=delta, ridge=ridge, parts=1,
         gain=_gain(information_gain, chosen, domain, context, kernel),
     )  # fmt: skip
     score = UpperConfidenceBound()
     return build(
         "igp_ucb", domain, kernel, confidence, score,
-        noise=noise, regularization=ridge, **slots,
+        noise=math.sqrt(ridge) if known is None else known, regularization=ridge, **slots,
     )  # fmt: skip
 
 
@@ -102,7 +106,7 @@ def gp_ts(
     domain: Domain,
     kernel: Kernel,
     *,
-    noise: float | None = None,
+    noise: float | str | None = None,
     norm_bound: float | None = None,
     horizon: int | None = None,
     width: str | Confidence | None = None,
@@ -134,7 +138,7 @@ def gp_ts(
         grid: D_t of your own (footnote 7): points along each side of the box in the first round.
         growth: with `grid`, D_t has grid * t^growth points along each side.
     """
-    noise, ridge = checked_noise(noise), _ridge(regularization, horizon, width, noise, kernel, domain)
+    known, ridge = _noise_and_ridge(noise, regularization, horizon, width, kernel, domain)
     context = slots.get("context")
     check_model(domain, context, kernel)
     chosen = chosen_width(
@@ -144,7 +148,7 @@ def gp_ts(
     )  # fmt: skip
     confidence = chosen if isinstance(chosen, Confidence) else _width(
         v, norm_bound, name="amm" if chosen == "best" else chosen, guess_norm=guess_norm, refit=slots.get("refit"),
-        memory=slots.get("memory"), noise=noise, delta=delta, ridge=ridge,
+        memory=slots.get("memory"), noise=known, delta=delta, ridge=ridge,
         parts=2,  # ln(2 / delta)
         gain=_gain(information_gain, chosen, domain, context, kernel),
     )  # fmt: skip
@@ -152,7 +156,7 @@ def gp_ts(
     score = _decision_sets(lipschitz, grid, growth, bound, domain, kernel, context)
     return build(
         "gp_ts", domain, kernel, confidence, score,
-        noise=noise, regularization=ridge, **slots,
+        noise=math.sqrt(ridge) if known is None else known, regularization=ridge, **slots,
     )  # fmt: skip
 
 
@@ -196,13 +200,18 @@ def _width(
     guess_norm: bool,
     refit: Refit | None,
     memory: str | Memory | None,
-    noise: float,
+    noise: float | None,
     delta: float,
     ridge: float,
     parts: int,
     gain: Gain,
 ) -> Confidence:
     """beta_t or v_t of Theorem 2, a tighter width, or a v of the user's own."""
+    if noise is None and (v is not None or name == "dmm"):
+        raise InvalidInput(
+            "Noise that is not known is bounded for the widths 'igp', 'ay' and 'amm'; `v` needs no noise, and 'dmm' is "
+            "made of a set that it must be known for. Take one of the three, or give `noise`."
+        )
     if v is not None:
         if name is not None and name != "igp":
             raise InvalidInput(f"`v` replaces the width of the theorem, and width={name!r} names another: give one.")
@@ -223,8 +232,8 @@ def _width(
         )  # fmt: skip
     if name == "best":
         drifts = memory is not None and chosen_memory(memory).drift() is not None
-        name = "dmm" if refit is None and not drifts else "amm"
-    known: dict[str, Any] = {
+        name = "dmm" if refit is None and not drifts and noise is not None else "amm"
+    common: dict[str, Any] = {
         "norm_bound": bound,
         "noise": noise,
         "regularization": ridge,
@@ -232,8 +241,8 @@ def _width(
         "guessed": bool(guess_norm),
     }
     if name == "dmm":
-        return DualMixture(**known)
-    return (AnyRidge if name == "ay" else AnalyticMixture)(parts=parts, **known)
+        return DualMixture(**common)
+    return (AnyRidge if name == "ay" else AnalyticMixture)(parts=parts, **common)
 
 
 def _gain(gain: str | float, name: object, *model: Any) -> Gain:
@@ -244,6 +253,29 @@ def _gain(gain: str | float, name: object, *model: Any) -> Gain:
             "largest one: leave `information_gain` out, or take width='igp'."
         )
     return chosen_gain(gain, *model)
+
+
+def _noise_and_ridge(
+    noise: float | str,
+    regularization: float | str | None,
+    horizon: int | None,
+    width: object,
+    kernel: Kernel,
+    domain: Domain,
+) -> tuple[float | None, float]:
+    """R, None where it is not known, and lambda."""
+    if not isinstance(noise, str):
+        known = checked_noise(noise)
+        return known, _ridge(regularization, horizon, width, known, kernel, domain)
+    one_of("noise", noise, ["unknown"], why="Or give R itself, a number.")
+    if isinstance(width, Confidence):
+        raise InvalidInput("`width` is a part, which says how large the noise may be: give `noise` as a number.")
+    if regularization is None and isinstance(width, str) and width != "igp":
+        raise InvalidInput(
+            f"width={width!r} takes lambda = noise^2, and the noise is not known: give `regularization`, a guess of "
+            "the variance of the noise. The bounds hold whatever it is, and are the tighter the better the guess."
+        )
+    return None, _ridge(regularization, horizon, width, 0.0, kernel, domain)
 
 
 def _ridge(

@@ -16,27 +16,21 @@ from __future__ import annotations
 import math
 
 from ..domain import Domain, count_of_points, enclosing_box
-from ..kernels import Kernel
 from ..slots.envelope import CompactBayes, Confidence
 from ..slots.scores import RandomisedBound
-from .common import prior_std
 
 
-def randomised_bound(
-    domain: Domain, context: Domain | None, kernel: Kernel, confidence: Confidence, *, side: float | None
-) -> RandomisedBound:
+def randomised_bound(domain: Domain, confidence: Confidence, *, side: float | None) -> RandomisedBound:
     """IRGP-UCB (Takeno, Inatsu & Karasuyama 2023), with its bound on the mean regret.
 
     Args:
         domain: what may be played.
-        context: where contexts come from, or None.
-        kernel: of the policy.
         confidence: of `bayes_width`, of contexts and points together.
         side: r, where the user gave it.
     """
     size = count_of_points(domain)
     if size is not None:
-        return RandomisedBound(shift=2.0 * math.log(size / 2.0))  # their Theorem 4.1
+        return RandomisedBound(shift=2.0 * (math.log(size) - math.log(2.0)))  # their Theorem 4.1
     tail, d, r = _slopes(domain, confidence, side)
     # Their Theorem 4.2: E max_j sup |df / dx_j| <= b (sqrt(log(a d)) + sqrt(pi) / 2), so that on a grid of tau_t =
     # b d r t^2 (sqrt(log(a d)) + sqrt(pi) / 2) points a side E max f is within 1 / t^2 of that over the box; N = tau^d.
@@ -45,19 +39,17 @@ def randomised_bound(
     return RandomisedBound(shift=2.0 * d * max(points, 0.0) - 2.0 * math.log(2.0), growth=4.0 * d)
 
 
-def recommended_bound(
-    domain: Domain, context: Domain | None, kernel: Kernel, confidence: Confidence, *, side: float | None
-) -> RandomisedBound:
+def recommended_bound(domain: Domain, confidence: Confidence, *, side: float | None, spread: float) -> RandomisedBound:
     """Half the shift, log(N / 2); of a box with b d r / s points a side, whatever the round. Nothing is proved.
 
     Args:
-        domain, context, kernel, confidence, side: see `randomised_bound`.
+        domain, confidence, side: see `randomised_bound`.
+        spread: s, reward units.
     """
     size = count_of_points(domain)
     if size is not None:
-        return RandomisedBound(shift=math.log(size / 2.0))
+        return RandomisedBound(shift=math.log(size) - math.log(2.0))
     tail, d, r = _slopes(domain, confidence, side)
-    spread = prior_std(domain, context, kernel)
     points = math.log(tail.b) + math.log(d) + math.log(r) - math.log(spread)
     return RandomisedBound(shift=d * max(points, 0.0) - math.log(2.0))
 

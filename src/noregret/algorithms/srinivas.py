@@ -152,8 +152,12 @@ def gp_ucb(
         )  # fmt: skip
         if chosen in ("recommended", "randomised"):
             _refuse_theorems(chosen, scale=is_other(scale, 1.0), series=series is not None)
-            by_chance = recommended_bound if chosen == "recommended" else randomised_bound
-            score = by_chance(domain, context, kernel, confidence, side=r)
+            spread = prior_std(domain, context, kernel)
+            score = (
+                randomised_bound(domain, confidence, side=r)
+                if chosen == "randomised"
+                else recommended_bound(domain, confidence, side=r, spread=spread)
+            )
     return build("gp_ucb", domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)
 
 

@@ -247,7 +247,8 @@ class ArmPosterior(CountingPosterior):
         return self._log_ratio
 
     @final
-    def _scatter_within_arms(self) -> float:
+    @property
+    def scatter_within_arms(self) -> float:
         """Sum over arms of squared deviations of the targets from their average."""
         return float(np.maximum(self._scatter, 0.0).sum())
 

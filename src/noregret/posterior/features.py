@@ -108,14 +108,12 @@ class FeaturePosterior(ArmPosterior):
         return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
 
     def _diagonalised(self) -> Spectrum:
-        return spectrum_of_features(
-            self._features, self._left_out, self.plays, self._average, self._scatter_within_arms()
-        )
+        return spectrum_of_features(self._features, self._left_out, self.plays, self._average, self.scatter_within_arms)
 
     @property
     def quadratic_form(self) -> float:
         """y^T (K + lambda I)^{-1} y = |y - mu|^2 / lambda + |w|^2: a sum of squares, so nothing cancels."""
-        misfit = self._scatter_within_arms() + float(self.plays @ (self._average - self._mean) ** 2)
+        misfit = self.scatter_within_arms + float(self.plays @ (self._average - self._mean) ** 2)
         return misfit / self.regularization + float(self._weights @ self._weights)
 
     @property

@@ -166,7 +166,7 @@ class PlayedPosterior(ArmPosterior):
     def _diagonalised(self) -> Spectrum:
         columns, arms = self._kernel_columns.copy(), self._arms.copy()
         return spectrum_of_points(
-            columns[arms], self.plays[arms], self._average[arms], self._scatter_within_arms(),
+            columns[arms], self.plays[arms], self._average[arms], self.scatter_within_arms,
             covariance=lambda points: (columns if points is None else columns[points]).T,
             variance=lambda points: self.prior.variance if points is None else self.prior.variance[points],
         )  # fmt: skip
@@ -175,7 +175,7 @@ class PlayedPosterior(ArmPosterior):
     def quadratic_form(self) -> float:
         """y^T (K + lambda I)^{-1} y = scatter within arms / lambda + |F ybar|^2: a sum of squares."""
         half = self._root @ self._average[self._arms]
-        return self._scatter_within_arms() / self.regularization + float(half @ half)
+        return self.scatter_within_arms / self.regularization + float(half @ half)
 
     @property
     def mean_norm(self) -> float:

@@ -73,7 +73,8 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
             deviation = prior_std(policy.domain, policy.context, policy.kernel)
             said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)
-            said[NOISE] = _noise(policy, answered, rewards, len(trials))
+            if getattr(policy.confidence, "noise", 0.0) is not None:  # None: nobody has told it
+                said[NOISE] = _noise(policy, answered, rewards, len(trials))
     return {kind: sentence for kind, sentence in said.items() if sentence is not None}
 
 

@@ -42,7 +42,8 @@ from ..posterior.spectrum import Spectrum
 from ..serialize import described
 from ..slots.base import Combination
 from ..slots.envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta
-from .self_normalized import DoubledNorm, NormWidth, checked_bound
+from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
+from .unknown_noise import bounded_noise
 
 RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # alpha / alpha0; the first is AMM
 
@@ -52,7 +53,7 @@ def _settle(part: Any) -> None:
     settle(
         part,
         norm_bound=checked_bound(part.norm_bound),
-        noise=number("noise", part.noise, low=0.0, high=LARGEST_REWARD),
+        noise=noise_or_none(part.noise, guessed=part.guessed),
         delta=checked_delta(part.delta),
         guessed=flag("guessed", part.guessed),
         regularization=number(
@@ -62,7 +63,7 @@ def _settle(part: Any) -> None:
 
 
 def _suits(part: Any, policy: Combination) -> bool:
-    return bool(policy.regularization == part.regularization and policy.noise <= part.noise)
+    return bool(policy.regularization == part.regularization and (part.noise is None or policy.noise <= part.noise))
 
 
 class _MixtureWidth(NormWidth):
@@ -92,8 +93,8 @@ class _MixtureWidth(NormWidth):
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - by what was observed alone
         """The multiplier of the standard deviation."""
         bound = progress.norm(self.norm_bound) * (1.0 + progress.posterior.shortfall)
-        noise = progress.noise_factor * self.noise
-        spread = progress.posterior.log_determinant_ratio + 2.0 * math.log(self.parts / self.delta)
+        noise, delta = bounded_noise(self.noise, self.delta, progress)
+        spread = progress.posterior.log_determinant_ratio + 2.0 * math.log(self.parts / delta)
         return self._combined(bound, noise / math.sqrt(self.regularization) * math.sqrt(spread))
 
     @abstractmethod
@@ -117,7 +118,7 @@ class AnyRidge(_MixtureWidth):
     sketched: ClassVar[bool] = True
 
     norm_bound: float  # B
-    noise: float  # R
+    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
     regularization: float  # lambda
     parts: int = 1
     delta: float = 0.1
@@ -144,7 +145,7 @@ class AnalyticMixture(_MixtureWidth):
     """
 
     norm_bound: float  # B
-    noise: float  # R
+    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
     regularization: float  # lambda = alpha0
     parts: int = 1
     delta: float = 0.1
@@ -175,6 +176,7 @@ class DualMixture(Confidence):
     guessed: bool = False
 
     def __post_init__(self) -> None:
+        number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why="The set that it bounds is made of it.")
         _settle(self)
 
     def check(self, policy: Combination) -> None:

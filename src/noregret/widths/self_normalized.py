@@ -20,6 +20,7 @@ from ..serialize import described
 from ..slots.base import Combination
 from ..slots.envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched
 from .gains import Gain, RealisedGain, checked_gain
+from .unknown_noise import bounded_noise
 
 NO_GUESS_WITH_FITS = "A norm can be guessed for a kernel that is given, not for one that is refitted."
 
@@ -41,11 +42,21 @@ class OfNorm(Protocol):
 C = TypeVar("C", bound=OfNorm)
 
 
+def noise_or_none(value: object, *, guessed: bool) -> float | None:
+    """R, None where it is not known, or a clear error."""
+    if value is None and guessed:
+        raise InvalidInput(
+            "Neither norm nor noise is known: what contradicts a guess of the norm is more than the noise explains. "
+            "Give `noise`, or `norm_bound` without `guess_norm`."
+        )
+    return None if value is None else number("noise", value, low=0.0, high=LARGEST_REWARD)
+
+
 class NormWidth(Width):
     """A width for functions of bounded norm, which may be guessed. Concrete ones are dataclasses with these fields."""
 
     norm_bound: float
-    noise: float
+    noise: float | None
     guessed: bool
 
     @final
@@ -55,6 +66,11 @@ class NormWidth(Width):
         # What contradicts a guess depends on the kernel then, and a replay makes the last fit alone.
         if self.guessed and policy.refit is not None:
             raise InvalidInput(NO_GUESS_WITH_FITS)
+        if self.noise is None and (policy.refit is not None or policy.memory.drift() is not None):
+            raise InvalidInput(
+                "Noise that is not known is bounded by how far answers lie from what was predicted of one function by "
+                "one kernel, and here the kernel is refitted or f drifts. Give `noise`, or leave that part out."
+            )
 
     @final
     def guess(self) -> NormGuess | None:
@@ -73,12 +89,14 @@ class SelfNormalized(NormWidth):
     lambda >= 1: the paper takes lambda = 1 + 2/T. With a smaller lambda (its experiments use R^2) nothing is proved.
 
     Attributes:
+        noise: R; None where the noise is Gaussian of a standard deviation that nobody knows: it is bounded by what is
+            told (`noregret.widths.unknown_noise`), which takes half of delta.
         guessed: `norm_bound` is only the first guess, doubled whenever the data contradict it (`NormGuess`); nothing
             is proved before the guess has grown beyond the truth.
     """
 
     norm_bound: float  # B
-    noise: float  # R
+    noise: float | None  # R; None where it is not known
     gain: Gain = field(default_factory=RealisedGain)
     parts: int = 1
     delta: float = 0.1
@@ -87,7 +105,7 @@ class SelfNormalized(NormWidth):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "norm_bound", checked_bound(self.norm_bound))
-        object.__setattr__(self, "noise", number("noise", self.noise, low=0.0, high=LARGEST_REWARD))
+        object.__setattr__(self, "noise", noise_or_none(self.noise, guessed=self.guessed))
         settle(
             self,
             gain=checked_gain(self.gain),
@@ -104,7 +122,7 @@ class SelfNormalized(NormWidth):
 
     def suits(self, policy: Combination) -> bool:
         """Lambda >= 1, and noise no larger than R."""
-        return policy.regularization >= 1.0 and policy.noise <= self.noise
+        return policy.regularization >= 1.0 and (self.noise is None or policy.noise <= self.noise)
 
     @property
     def sub_gaussian(self) -> bool:
@@ -120,8 +138,8 @@ class SelfNormalized(NormWidth):
         """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
         bound = progress.norm(self.norm_bound)
         gamma = self.gain(t - 1, progress)
-        noise = progress.noise_factor * self.noise
-        return bound + noise * math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / self.delta)))
+        noise, delta = bounded_noise(self.noise, self.delta, progress)
+        return bound + noise * math.sqrt(2.0 * (gamma + 1.0 + math.log(self.parts / delta)))
 
 
 @final
@@ -243,7 +261,7 @@ class NormGuess(DoubledNorm[NormWidth]):
 
     def check(self, rounds: int, posterior: Posterior) -> None:
         """Double the guess while the posterior mean, after that many rounds, contradicts it."""
-        noise = self._confidence.noise / math.sqrt(posterior.regularization)
+        noise = (self._confidence.noise or 0.0) / math.sqrt(posterior.regularization)  # known, where norms are guessed
         spread = 2.0 * (posterior.information_gain + 1.0 + math.log(1.0 / self._confidence.delta))
         excess = posterior.mean_norm - noise * math.sqrt(spread)
         if excess > self.bound:
