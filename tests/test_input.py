@@ -32,6 +32,7 @@ from noregret.slots.scores import (
     PosteriorDeviation,
     PosteriorMean,
     ProbabilityOfImprovement,
+    RandomisedBound,
     ThompsonSample,
     UpperConfidenceBound,
 )
@@ -263,6 +264,7 @@ DESCRIBED = [
     PosteriorDeviation(),
     ExpectedImprovement(incumbent=S("mean"), margin=W(0)),
     ProbabilityOfImprovement(incumbent=S("reward"), margin=F(0)),
+    RandomisedBound(shift=W(3), growth=F(0)),
     ThompsonSample(grid=W(3), growth=W(0), per_norm=B(False)),
     nr.EveryRound(count=W(2), noise=(F(0.1), W(0)), prior_mean=W(1), regularization=F(0.1), confidence=W(2)),
     nr.OnAverage(kernel=KERNEL, step=F(0.1), most=W(9)),

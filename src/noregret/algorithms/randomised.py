@@ -19,6 +19,8 @@ from ..domain import Domain, count_of_points, enclosing_box
 from ..slots.envelope import CompactBayes, Confidence
 from ..slots.scores import RandomisedBound
 
+FEWEST = 10  # points a side of a box, however smooth a kernel may be, which a fit may learn to be rougher
+
 
 def randomised_bound(domain: Domain, confidence: Confidence, *, side: float | None) -> RandomisedBound:
     """IRGP-UCB (Takeno, Inatsu & Karasuyama 2023), with its bound on the mean regret.
@@ -40,7 +42,7 @@ def randomised_bound(domain: Domain, confidence: Confidence, *, side: float | No
 
 
 def recommended_bound(domain: Domain, confidence: Confidence, *, side: float | None, spread: float) -> RandomisedBound:
-    """Half the shift, log(N / 2); of a box with b d r / s points a side, whatever the round. Nothing is proved.
+    """Half the shift, log(N / 2); of a box with b d r / s points a side, ten at least. Nothing is proved.
 
     Args:
         domain, confidence, side: see `randomised_bound`.
@@ -51,7 +53,7 @@ def recommended_bound(domain: Domain, confidence: Confidence, *, side: float | N
         return RandomisedBound(shift=math.log(size) - math.log(2.0))
     tail, d, r = _slopes(domain, confidence, side)
     points = math.log(tail.b) + math.log(d) + math.log(r) - math.log(spread)
-    return RandomisedBound(shift=d * max(points, 0.0) - math.log(2.0))
+    return RandomisedBound(shift=d * max(points, math.log(FEWEST)) - math.log(2.0))
 
 
 def _slopes(domain: Domain, confidence: Confidence, side: float | None) -> tuple[CompactBayes, int, float]:

@@ -182,7 +182,8 @@ class Policy:
 
         Args:
             parts: by slot, any of the attributes above but `algorithm`; `memory`, `pending` and `switching` by name
-                too.
+                too. Bounds (`confidence`) without a score are what is then played by, also where a score drew its own
+                width.
         """
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))
@@ -190,6 +191,8 @@ class Policy:
             raise InvalidInput(
                 f"A policy has no slot {', '.join(map(repr, unknown))}; its slots are {', '.join(known)}."
             )
+        if "confidence" in parts and "score" not in parts and self.score.widens:
+            parts["score"] = UpperConfidenceBound()
         return replace(self, **chosen(parts))
 
     def detecting_changes(

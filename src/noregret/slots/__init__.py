@@ -24,7 +24,7 @@ docs/extending.md; kernels derive from `noregret.kernels.Stationary` or `PointKe
 | | | | `hallucinates`, `pending_of` |
 | | `Books` | - | `hear`, `asked`, `forget_before`, `copy`, `prices` |
 | `score` | `PointwiseScore` | `__call__` | `partials`, `incumbent_in`, `in_rewards`, `placed` |
-| | `Score` | `on_table`, `on_points` | `draws`, `drawn_width`, `in_rewards`, `placed` |
+| | `Score` | `on_table`, `on_points` | `draws`, `widens`, `drawn_width`, `in_rewards`, `placed` |
 
 Every part may have `check(policy)`, which refuses policies that it does not suit, and calls `super().check(policy)`.
 The others are what these methods are given or return: `Seen` (an answer, shown to a watch), `Prediction` (what was

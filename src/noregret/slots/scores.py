@@ -40,6 +40,7 @@ class Score(Part):
     in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
     logarithm: ClassVar[bool] = False  # whether it is the logarithm of an expectation, to which others may be added
     draws: ClassVar[bool] = False  # whether it asks a view for draws of f (`draw`, `path`)
+    widens: ClassVar[bool] = False  # whether it has a width of its own, in place of the bounds' (`drawn_width`)
 
     def check(self, policy: Combination) -> None:
         """Draws want bounds that are a multiple of the standard deviation."""
@@ -136,6 +137,8 @@ class RandomisedBound(Score):
 
     shift: float
     growth: float = 0.0
+
+    widens: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         why = "It is the least zeta in the first round, 2 log(N / 2) of N arms."
