@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -86,7 +85,6 @@ def learning_of(rule, task):
     return policy if rule == "auto" else policy.using(explore=nr.InitialDesign(10))
 
 
-@lru_cache(1)
 def values_of(task, seed):
     """The best value, and the function."""
     if task is GAP:
@@ -99,9 +97,13 @@ def values_of(task, seed):
     return f(fine).max(), f
 
 
-def play(task, rule, seed):
-    """Cumulative regret, and how far what is recommended is from the best."""
-    best, f = values_of(task, seed)
+def played(task, rules, seed):
+    """Of each rule cumulative regret, and how far what is recommended is from the best, `(rules, 2)`."""
+    world = values_of(task, seed)
+    return [play(task, rule, seed, *world) for rule in rules]
+
+
+def play(task, rule, seed, best, f):
     policy = learning_of(rule, task) if rule in LEARNING else policy_of(rule, task)
     study, regret = nr.Study(policy, seed=seed), 0.0
     noise = task.noise * np.random.default_rng([seed, 1]).standard_normal(task.rounds)
@@ -125,15 +127,14 @@ def interval(over, under):
 
 def mapped(jobs, tasks):
     if jobs == 1:
-        return [play(*task) for task in tqdm(tasks, leave=False)]
+        return [played(*task) for task in tqdm(tasks, leave=False)]
     with loky.get_reusable_executor(jobs) as pool:
-        return list(tqdm(pool.map(play, *zip(*tasks, strict=True)), total=len(tasks), leave=False))
+        return list(tqdm(pool.map(played, *zip(*tasks, strict=True)), total=len(tasks), leave=False))
 
 
 def table(task, rules, runs, args, form):
     seeds = range(args.first, args.first + runs)
-    found = mapped(args.jobs, [(task, rule, seed) for seed in seeds for rule in rules])
-    found = np.reshape(found, (runs, len(rules), 2)).swapaxes(0, 1)
+    found = np.swapaxes(mapped(args.jobs, [(task, rules, seed) for seed in seeds]), 0, 1)
     rows = []
     for rule, (regret, gap) in zip(rules, np.moveaxis(found, 2, 1), strict=True):
         stuck = gap > STUCK

@@ -52,7 +52,7 @@ def test_the_uniform_number_of_a_trial_stands_apart_from_its_generator():
 
 
 def test_shifts_as_printed():
-    """Takeno, Inatsu & Karasuyama 2023: 2 log(N / 2), and 2 d log(b d r t^2 (sqrt(log a d) + sqrt(pi) / 2)) - 2 log 2."""
+    """Takeno, Inatsu & Karasuyama 2023: 2 log(N / 2); 2 d log(b d r t^2 (sqrt(log a d) + sqrt(pi) / 2)) - 2 log 2."""
     drawn = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="randomised")
     assert drawn.score.shift == pytest.approx(2 * math.log(40 / 2))
     assert drawn.score.growth == 0.0
@@ -60,7 +60,9 @@ def test_shifts_as_printed():
     a, b, r, d = 3.0, 5.0, 1.5, 2
     boxed = nr.gp_ucb(BOX, KERNEL, noise=0.1, width="randomised", a=a, b=b, r=r).score
     t = 9
-    wanted = 2 * d * math.log(b * d * r * t**2 * (math.sqrt(math.log(a * d)) + math.sqrt(math.pi) / 2)) - 2 * math.log(2)
+    wanted = 2 * d * math.log(b * d * r * t**2 * (math.sqrt(math.log(a * d)) + math.sqrt(math.pi) / 2)) - 2 * math.log(
+        2
+    )
     assert boxed.shift + boxed.growth * math.log(t) == pytest.approx(wanted)
     assert nr.gp_ucb(BOX, 4.0 * KERNEL, noise=0.1, a=a, b=0.1, r=r).score.shift == pytest.approx(math.log(100 / 2))
     half = nr.gp_ucb(BOX, 4.0 * KERNEL, noise=0.1, a=a, b=b, r=r).score

@@ -207,11 +207,7 @@ def _width(
     gain: Gain,
 ) -> Confidence:
     """beta_t or v_t of Theorem 2, a tighter width, or a v of the user's own."""
-    if noise is None and (v is not None or name == "dmm"):
-        raise InvalidInput(
-            "Noise that is not known is bounded for the widths 'igp', 'ay' and 'amm'; `v` needs no noise, and 'dmm' is "
-            "made of a set that it must be known for. Take one of the three, or give `noise`."
-        )
+    _check_unknown(noise, name, v)
     if v is not None:
         if name is not None and name != "igp":
             raise InvalidInput(f"`v` replaces the width of the theorem, and width={name!r} names another: give one.")
@@ -245,6 +241,15 @@ def _width(
     return (AnyRidge if name == "ay" else AnalyticMixture)(parts=parts, **common)
 
 
+def _check_unknown(noise: float | None, name: str | None, v: object) -> None:
+    """Which widths go with noise that nobody knows."""
+    if noise is None and (v is not None or name in ("dmm", "lr")):
+        raise InvalidInput(
+            "Noise that is not known is bounded for the widths 'igp', 'ay' and 'amm'; `v` needs none, and 'dmm' and "
+            "'lr' are made of sets that it must be known for. Take one of the three, or give `noise`."
+        )
+
+
 def _gain(gain: str | float, name: object, *model: Any) -> Gain:
     """The information gain of the theorem's width; the others are made of what was observed."""
     if isinstance(name, str) and name != "igp" and is_other(gain, "realised"):
@@ -256,7 +261,7 @@ def _gain(gain: str | float, name: object, *model: Any) -> Gain:
 
 
 def _noise_and_ridge(
-    noise: float | str,
+    noise: float | str | None,
     regularization: float | str | None,
     horizon: int | None,
     width: object,

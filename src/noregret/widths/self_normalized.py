@@ -66,11 +66,14 @@ class NormWidth(Width):
         # What contradicts a guess depends on the kernel then, and a replay makes the last fit alone.
         if self.guessed and policy.refit is not None:
             raise InvalidInput(NO_GUESS_WITH_FITS)
-        if self.noise is None and (policy.refit is not None or policy.memory.drift() is not None):
-            raise InvalidInput(
-                "Noise that is not known is bounded by how far answers lie from what was predicted of one function by "
-                "one kernel, and here the kernel is refitted or f drifts. Give `noise`, or leave that part out."
-            )
+        if self.noise is None:
+            sketched = getattr(policy, "sketch", None) is not None
+            if sketched or policy.refit is not None or policy.memory.drift() is not None:
+                raise InvalidInput(
+                    "Noise that is not known is bounded by how far answers lie from what was predicted of one function "
+                    "by one kernel, and here the kernel is refitted, f drifts, or a sketch stands for the data. Give "
+                    "`noise`, or leave that part out."
+                )
 
     @final
     def guess(self) -> NormGuess | None:
