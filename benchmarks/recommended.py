@@ -35,7 +35,7 @@ STUCK = 0.1  # reward units; functions vary by 1
 FIXED = "two deviations"
 DRAWN = "recommended"
 RULES = (FIXED, "theorem", "theorem / 5", "randomised", DRAWN, "Thompson", "EI")
-LEARNING = ("auto", "auto, EI alone")
+LEARNING = ("auto", "auto, drawn")
 
 
 def grid(side: int, dimension: int):
@@ -81,8 +81,9 @@ def policy_of(rule, task):
 
 
 def learning_of(rule, task):
+    """As it is, with EI, or with the width that is drawn."""
     policy = nr.auto(task.domain)
-    return policy if rule == "auto" else policy.using(explore=nr.InitialDesign(10))
+    return policy if rule == "auto" else policy.using(score=nr.gp_ucb(task.domain, task.kernel, noise=1.0).score)
 
 
 def values_of(task, seed):

@@ -18,6 +18,7 @@ from noregret.slots.scores import (
     PosteriorDeviation,
     PosteriorMean,
     ProbabilityOfImprovement,
+    RandomisedBound,
     ThompsonSample,
 )
 from noregret.testing.driver import Driver
@@ -153,6 +154,7 @@ FILLINGS = [
     _using("score", "`PosteriorDeviation`", PosteriorDeviation()),
     _using("score", "`ExpectedImprovement`", ExpectedImprovement()),
     _using("score", "`ProbabilityOfImprovement`", ProbabilityOfImprovement()),
+    _using("score", "`RandomisedBound`", RandomisedBound(shift=3.0)),
     _using("score", "`ThompsonSample`", ThompsonSample()),
     _using("score", "`ThompsonSample` on a grid", ThompsonSample(grid=3)),
     *[Filling("domain", name, lambda policy, other: policy) for name in DOMAINS if name != "arms"],
@@ -216,7 +218,13 @@ REASONS = [
     ),
     Reason(
         ("`EveryRound(rule='probability')`",),
-        ("`PosteriorMean`", "`PosteriorDeviation`", "`ProbabilityOfImprovement`", "`ThompsonSample`"),
+        (
+            "`PosteriorMean`",
+            "`PosteriorDeviation`",
+            "`ProbabilityOfImprovement`",
+            "`RandomisedBound`",
+            "`ThompsonSample`",
+        ),
         "is no logarithm",
         "log(EI x probability) = log EI + log probability (Schonlau et al. 1998): the score must be a logarithm of "
         "an expectation.",
