@@ -65,8 +65,8 @@ def test_shifts_as_printed():
     )
     assert boxed.shift + boxed.growth * math.log(t) == pytest.approx(wanted)
     assert nr.gp_ucb(BOX, 4.0 * KERNEL, noise=0.1, a=a, b=0.1, r=r).score.shift == pytest.approx(math.log(100 / 2))
-    half = nr.gp_ucb(BOX, 4.0 * KERNEL, noise=0.1, a=a, b=b, r=r).score
-    assert half.shift == pytest.approx(d * math.log(b * d * r / 2.0) - math.log(2))
+    half = nr.gp_ucb(BOX, 4.0 * KERNEL, noise=0.1, a=a, b=8.0, r=r).score
+    assert half.shift == pytest.approx(d * math.log(8.0 * d * r / 2.0) - math.log(2))
     assert half.growth == 0.0
     # Contexts are known before a round, and do not count as arms.
     kernel = nr.Matern(2.5, [0.5, 0.2])
