@@ -36,8 +36,9 @@ def watched(
     watch = _WATCHES.get(server_state)
     if watch is None:
         watch = _WATCHES[server_state] = _Watch(server_state, seconds, most)
-    watch.begin()
-    return H11Protocol(config, server_state, app_state, _loop)
+    made = H11Protocol(config, server_state, app_state, _loop)
+    watch.begin(made)
+    return made
 
 
 class _Watch:
@@ -47,10 +48,12 @@ class _Watch:
         self._connections: set[Any] = state.connections
         self._seconds, self._most = seconds, most
         self._silent: dict[Any, tuple[Any, float]] = {}  # of connections: the last request, and since when
+        self._born: weakref.WeakKeyDictionary[Any, float] = weakref.WeakKeyDictionary()
         self._task: asyncio.Task[None] | None = None
 
-    def begin(self) -> None:
+    def begin(self, made: Any) -> None:
         """Look from now on, for as long as there are any; at once when the one that comes now is there."""
+        self._born[made] = time.monotonic()
         loop = asyncio.get_running_loop()
         if self._task is None or self._task.done():
             self._task = loop.create_task(self._look())
@@ -65,6 +68,7 @@ class _Watch:
         silent = sorted((each for each in there if each in self._silent), key=lambda each: self._silent[each][1])
         for each in silent[: max(0, len(there) - self._most)]:
             each.transport.abort()
+            self._connections.discard(each)  # as it will do itself in a moment; till then it takes up nobody's place
 
     async def _look(self) -> None:
         while True:
@@ -83,7 +87,8 @@ class _Watch:
         for each in self._connections:
             if each.cycle is None or each.cycle.response_complete or each.transport.is_closing():
                 known = before.get(each)
-                self._silent[each] = known if known and known[0] is each.cycle else (each.cycle, now)
+                since = self._born.get(each, now) if each.cycle is None else now
+                self._silent[each] = known if known and known[0] is each.cycle else (each.cycle, since)
 
 
 _WATCHES: weakref.WeakKeyDictionary[ServerState, _Watch] = weakref.WeakKeyDictionary()
