@@ -24,6 +24,7 @@ from noregret.slots.envelope import (
     ScheduledWidth,
 )
 from noregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
+from noregret.slots.lengthscales import RegretBalancing
 from noregret.slots.memory import Forever
 from noregret.slots.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
 from noregret.slots.penalties import ExponentialPenalty, PowerPenalty
@@ -271,6 +272,8 @@ DESCRIBED = [
     nr.Safe(start=np.array([[0.5]], dtype=np.float32), delta=F(0.1), certificate=S("bounds")),
     nr.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),
     nr.Lazy(factor=F(1.2)),
+    nr.LengthscaleBank(factors=(F(0.5), W(2)), weight=F(3.0), around=nr.Refit(every=4)),
+    RegretBalancing(factors=(F(0.5), F(0.2)), norm_bound=W(1), noise=F(0.1), growth=F(0.2), delta=F(0.2)),
     nr.Refit(every=W(5), prior=S("none"), restarts=W(1), outputs=S("own"), standardize=B(True)),
     nr.admmbo(nr.Box(0, 1), constraints=W(1), rho=F(1), price=W(5), first=(W(3), W(4)), more=[W(1), W(1)], start=W(2)),
     nr.bandit_oco(nr.Box(0, 1), step=F(0.1), spread=F(0.1), damping=W(0), constraints=W(1), start=np.array([0.5])),

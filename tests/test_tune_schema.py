@@ -76,6 +76,7 @@ def test_reasons_are_given_for_what_exists():
 TABLES = [
     *schema.KERNELS.items(),
     *(named for _, parts in schema.PARTS.values() for named in parts.items()),
+    *schema.REFITS.items(),
     *{"v": schema.POWER_LAW, "refit": schema.REFIT, "search": schema.SEARCH}.items(),
 ]
 
@@ -159,7 +160,7 @@ def test_there_are_blocks_of_each_kind():
 def test_every_algorithm_is_made_from_a_file(folder, name):
     needs = {"eta": 1.0, "window": 3.0, "horizon": 50}
     more = [f"{entry} = {needs[entry]}" for entry in schema.ALGORITHMS[name].needed if entry in needs]
-    more += ["norm_bound = 1.0"] * (name in ("igp_ucb", "gp_ts"))
+    more += ["norm_bound = 1.0"] * (name in ("igp_ucb", "gp_ts", "lb_gp_ucb"))
     text = POLICY.replace("gp_ucb", name)
     policy = policy_of(folder, *more, policy="".join(text.splitlines(True)[:3]) if name == "auto" else text)
     assert policy.algorithm == name
@@ -363,3 +364,10 @@ def test_a_study_of_an_older_file_goes_on(folder):
     space = nr.Space(x=nr.Float(0.0, 1.0), kind=nr.Choice("a", "b", "c"), y=nr.Int(1, 9))
     more = {"scale": 0.2, "prior_mean": 0.5, "refit": nr.Refit(every=5), "pending": nr.Ignored(failed="worst")}
     assert old == nr.gp_ucb(space, nr.Matern(), noise=0.1, **more)
+
+
+def test_a_file_may_have_a_bank_of_lengthscales(folder):
+    line = 'refit = { type = "lengthscale_bank", factors = [0.5, 1, 2], around = { every = 5 } }'
+    bank = nr.LengthscaleBank(factors=(0.5, 1.0, 2.0), around=nr.Refit(every=5))
+    assert policy_of(folder, line).refit == bank
+    assert "Did you mean 'factors'?" in refused(folder, 'refit = { type = "lengthscale_bank", factor = [0.5] }')

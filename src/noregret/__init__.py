@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         greedy_variance,
         igp_ucb,
         kernel_ucb,
+        lb_gp_ucb,
         probability_of_improvement,
     )
     from .algorithms.auto import auto
@@ -83,6 +84,7 @@ if TYPE_CHECKING:
     from .slots.adaptive import DriftBank, EDetector
     from .slots.constraints import EveryRound, OnAverage
     from .slots.explore import CoordinateSearch, InitialDesign, InTurn
+    from .slots.lengthscales import LengthscaleBank
     from .slots.memory import Discount, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
     from .slots.penalties import ExponentialPenalty, PenaltyFunction, PowerPenalty
     from .slots.pending import Censored, Hallucinated, Ignored, NearestMeans
@@ -127,6 +129,7 @@ _HOME = {
         "greedy_variance",
         "igp_ucb",
         "kernel_ucb",
+        "lb_gp_ucb",
         "probability_of_improvement",
     ],
     "baselines": ["admmbo", "bandit_oco"],
@@ -187,6 +190,7 @@ _HOME = {
     "slots.rewards": ["Bernoulli", "Bounded", "Poisson"],
     "slots.pending": ["Censored", "Hallucinated", "Ignored", "NearestMeans"],
     "slots.silence": ["Imputed", "LateOrNever"],
+    "slots.lengthscales": ["LengthscaleBank"],
     "slots.refit": ["Refit"],
     "slots.safe": ["Safe"],
     "slots.sketch": ["Sketch"],
@@ -247,6 +251,7 @@ __all__ = [
     "Kernel",
     "LateOrNever",
     "Lazy",
+    "LengthscaleBank",
     "Linear",
     "Matern",
     "MissingData",
@@ -326,6 +331,7 @@ __all__ = [
     "information_gain_rate",
     "kernel_for",
     "kernel_ucb",
+    "lb_gp_ucb",
     "least_slack",
     "log_marginal_likelihood",
     "maximize",

@@ -12,6 +12,7 @@ import noregret as nr
 from noregret.policy.policy import Policy
 from noregret.slots.envelope import CompactBayes, ConstantWidth, DriftBayes, FiniteBayes, PointwiseBayes, ScheduledWidth
 from noregret.slots.explore import UncertaintySampling, UniformExploration
+from noregret.slots.lengthscales import RegretBalancing
 from noregret.slots.objective import AdditivePenalty, MultiplicativePenalty
 from noregret.slots.scores import (
     ExpectedImprovement,
@@ -160,6 +161,10 @@ FILLINGS = [
     *[Filling("domain", name, lambda policy, other: policy) for name in DOMAINS if name != "arms"],
     _using("refit", "`Refit`", nr.Refit(every=5, restarts=0)),
     _using("refit", "`Refit(outputs='own')`", OWN),
+    _using("refit", "`LengthscaleBank`", nr.LengthscaleBank(factors=(0.5, 1.0))),
+    _using("refit", "`LengthscaleBank` around fits",
+           nr.LengthscaleBank(factors=(1.0, 3.0), weight=None, around=nr.Refit(every=5, restarts=0))),
+    _using("refit", "`RegretBalancing`", RegretBalancing(factors=(1.0, 0.4), norm_bound=1.0, noise=NOISE)),
     _using("constraints", "`EveryRound`", nr.EveryRound(noise=NOISE)),
     Filling("constraints", "`EveryRound(rule='probability')`", _by_log_probability),
     _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
@@ -194,13 +199,14 @@ class Reason(NamedTuple):
     reason: str
 
 
+LEARNED = ("`Refit", "`LengthscaleBank`", "`RegretBalancing`")
 REASONS = [
     Reason(
         ("`Discount`", "`DriftBank`", "`AllOf`"),
-        ("`Refit",),
+        LEARNED,
         "would be taken for noise",
-        "A fit takes all answers for those of one function, and under a drift f is another one in each round: what "
-        "has drifted would be taken for noise. Windows are the drift that fits go with.",
+        "What learns a kernel takes all answers for those of one function, and under a drift f is another one in each "
+        "round: what has drifted would be taken for noise. Windows are the drift that this goes with.",
     ),
     Reason(
         ("`DriftBank`",),
@@ -252,7 +258,7 @@ REASONS = [
     ),
     Reason(
         ("`Safe`",),
-        ("`Refit",),
+        LEARNED,
         "certifies by a kernel that is given",
         "Certificates are probabilities under the kernel that is given; under one that was learned nothing.",
     ),
@@ -265,7 +271,7 @@ REASONS = [
     ),
     Reason(
         ("`SelfNormalized`, norm guessed", "`AnalyticMixture`, norm guessed"),
-        ("`Refit",),
+        LEARNED,
         "A norm can be guessed",
         "What contradicts a guessed norm hangs on the kernel, and so on which fits came before: a record that is "
         "replayed makes the last fit alone.",
@@ -287,7 +293,7 @@ REASONS = [
     ),
     Reason(
         ("`DualMixture`",),
-        ("`Refit",),
+        LEARNED,
         "nobody knows the norm",
         "It bounds functions of a norm of at most B in the RKHS of the kernel that is given; in that of a kernel that "
         "was learned nobody knows the norm.",
@@ -309,7 +315,7 @@ REASONS = [
             "arms under contexts of a box",
             "box",
             "space",
-            "`Refit",
+            *LEARNED,
             "`EveryRound",
             "`OnAverage`",
             "`Safe`",
@@ -353,7 +359,7 @@ REASONS = [
     ),
     Reason(
         ("`Lazy`",),
-        ("`Refit",),
+        LEARNED,
         "changes it between them",
         "How much plays can teach is known under one kernel, and a fit changes it between them.",
     ),

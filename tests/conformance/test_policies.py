@@ -41,6 +41,7 @@ POLICIES = {
     "greedy_variance": functools.partial(make, nr.greedy_variance),
     "igp_ucb": functools.partial(make, nr.igp_ucb, norm_bound=1.0),
     "kernel_ucb": functools.partial(make, nr.kernel_ucb, eta=0.5),
+    "lb_gp_ucb": functools.partial(make, nr.lb_gp_ucb, norm_bound=1.0, factors=(1.0, 0.5), growth=0.3),
     "probability_of_improvement": functools.partial(make, nr.probability_of_improvement),
 }
 TRACED = POLICIES | {

@@ -8,6 +8,7 @@ from .common import Slots as Slots
 from .shi import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from .srinivas import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
 from .verma import asy_ts, gp_bts, gp_bucb, gp_ts_sdf, gp_ucb_sdf
+from .ziomek import lb_gp_ucb
 
 __all__ = [
     "asy_ts",
@@ -25,5 +26,6 @@ __all__ = [
     "greedy_variance",
     "igp_ucb",
     "kernel_ucb",
+    "lb_gp_ucb",
     "probability_of_improvement",
 ]

@@ -14,7 +14,7 @@ from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence, ScheduledWidth
 from ..slots.memory import Memory
 from ..slots.named import chosen_memory
-from ..slots.refit import Refit
+from ..slots.refit import Learning
 from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..widths.gains import Gain
 from ..widths.likelihoods import LikelihoodRatio
@@ -198,7 +198,7 @@ def _width(
     *,
     name: str | None,
     guess_norm: bool,
-    refit: Refit | None,
+    refit: Learning | None,
     memory: str | Memory | None,
     noise: float | None,
     delta: float,

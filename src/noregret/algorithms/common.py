@@ -25,7 +25,7 @@ from ..slots.memory import Memory
 from ..slots.named import chosen
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Pending
-from ..slots.refit import Refit
+from ..slots.refit import Learning
 from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import Score
 from ..slots.switching import Switching
@@ -48,7 +48,7 @@ class FreeSlots(TypedDict, total=False):
     explore: Explore | None
     pending: str | Pending | None
     search: PointSearch | None
-    refit: Refit | None
+    refit: Learning | None
     switching: str | Switching | None
 
 
@@ -68,7 +68,8 @@ class Slots(FreeSlots, total=False):
         pending: what unanswered trials count as: "ignore" (unless given), "hallucinate", "auto", which hallucinates
             until silence is seen to mean no (`nr.LateOrNever()`), or a part.
         search: how a continuous domain is searched.
-        refit: learn the kernel from the record, on a schedule; then nothing is proved.
+        refit: learn the kernel from the record, by fits on a schedule (`nr.Refit(...)`) or as an average over
+            lengthscales (`nr.LengthscaleBank()`); then nothing is proved.
         switching: how long a choice is played: one round unless given; "lazy", as long as no standard deviation may
             have shrunk by a tenth (`nr.Lazy()`), which makes few decisions and loses next to nothing; or a part.
         constraints: what must hold, each constraint with a posterior of its own: `nr.EveryRound(count=1)`,
@@ -266,7 +267,7 @@ def chosen_series(series: object) -> Series | None:
     )
 
 
-def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
+def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Learning | None) -> float:
     """B, or the first guess of it."""
     if flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.") and refit is not None:
         raise InvalidInput(NO_GUESS_WITH_FITS)

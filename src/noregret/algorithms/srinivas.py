@@ -10,7 +10,7 @@ from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence
-from ..slots.refit import Refit
+from ..slots.refit import Learning
 from ..slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,
@@ -102,7 +102,8 @@ def gp_ucb(
             - explore: which rounds are forced: none, or a part of `noregret.slots.explore`.
             - pending: what unanswered trials count as: "ignore", "hallucinate", or a part.
             - search: how a continuous domain is searched, `nr.PointSearch(...)`.
-            - refit: learn the kernel from the record, on a schedule, `nr.Refit(...)`; then nothing is proved.
+            - refit: learn the kernel from the record, by fits on a schedule, `nr.Refit(...)`, or as an average over
+              lengthscales, `nr.LengthscaleBank()`; then nothing is proved.
             - constraints: what must hold, each with a posterior of its own: `nr.EveryRound(count=1)`,
               `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
             - reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts) or
@@ -171,7 +172,7 @@ def _refuse_theorems(name: str, **given: bool) -> None:
             )
 
 
-def _norm_of_theorem_3(norm_bound: float | None, *, guess_norm: bool, refit: Refit | None) -> float:
+def _norm_of_theorem_3(norm_bound: float | None, *, guess_norm: bool, refit: Learning | None) -> float:
     """B of Theorem 3, or the first guess of it."""
     if norm_bound is None and not guess_norm:
         raise InvalidInput(

@@ -174,6 +174,11 @@ class ScriptedState:
         """None."""
         return []
 
+    @property
+    def lengthscales(self) -> None:
+        """None."""
+        return None
+
     def answered_means(self, trials: list[Trial]) -> Array:
         """What is known of the expected rewards at answered trials: the average told there, `(n,)`."""
         return averages(trials, [np.array([trial.reward or 0.0]) for trial in trials])[:, 0]

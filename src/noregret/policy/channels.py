@@ -21,7 +21,7 @@ from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.memory import Model
 from ..theory.information import GreedyDesign
 from .engines import Engine, Limit, Limits, table
-from .fits import Fits
+from .learning import learner_of
 from .ledger import AskedSince, Ledger
 from .policy import Policy
 from .waiting import noise_of_silence
@@ -44,7 +44,7 @@ class Channel:
     def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince, *, seed: int, index: int) -> None:
         self.policy, self._index = policy, index
         self.ledger = Ledger(policy, engine, asked_since, of_reward=False)
-        self.fits = None if policy.refit is None else Fits(policy, policy.refit, seed=seed)
+        self.fits = learner_of(policy, seed=seed)
         if self.fits is not None:
             self.fits.planned()  # each is made when it is due, in a replay too
         self._guess = policy.confidence.guess()
@@ -93,7 +93,7 @@ class Channel:
 
 def _model(channel: Channel, engine: Engine[Any]) -> Model:
     kernel, ledger = channel.ledger.in_use, channel.ledger
-    noise = channel.policy.noise**2 if channel.policy.refit is None else max(ledger.ridge, noise_of_silence(ledger))
+    noise = channel.policy.noise**2 if channel.policy.fitting is None else max(ledger.ridge, noise_of_silence(ledger))
     return Model(
         noise, lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel)
     )

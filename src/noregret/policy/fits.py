@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import final
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Self, final
 
 import numpy as np
 
@@ -13,9 +15,44 @@ from .engines import row_of
 from .ledger import Ledger
 from .policy import Policy
 
+Spread = Callable[[], float | None]
+
+
+class Learner(ABC):
+    """What the slot `refit` does in a run."""
+
+    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial]) -> None:  # noqa: B027
+        """What a replay will bring: see `Fits`."""
+
+    def planned(self) -> None:  # noqa: B027 - most plan nothing
+        """What was planned for has come in."""
+
+    def ask(self, trial: Trial, spread: Spread, ledger: Ledger) -> None:  # noqa: B027 - most do not mind
+        """A trial was asked for; `spread` gives half the width of the bounds there, None if it was forced."""
+
+    def norm(self) -> float | None:
+        """The bound on the norm under the kernel in use, where it is another than was told."""
+        return None
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Nothing that was seen counts any more."""
+
+    @abstractmethod
+    def forget_before(self, first: int, ledger: Ledger) -> None:
+        """Trials before this one are about to count no more."""
+
+    @abstractmethod
+    def settle(self, ledger: Ledger) -> bool:
+        """Do what is due; whether the kernel in use is another one now."""
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """One that goes on by itself."""
+
 
 @final
-class Fits:
+class Fits(Learner):
     """The fits of a run, for a policy that learns its kernel.
 
     Attributes:
@@ -56,8 +93,13 @@ class Fits:
         """Trials before this one are about to count no more."""
         self._left += sum(number < first and self._sees(number, ledger) for number in ledger.entries)
 
-    def settle(self, ledger: Ledger) -> None:
+    def settle(self, ledger: Ledger) -> bool:
         """Make the fit that is due, if one is, and begin anew with it."""
+        before = ledger.belief
+        self._settle(ledger)
+        return ledger.belief is not before
+
+    def _settle(self, ledger: Ledger) -> None:
         refit, policy = self._refit, self._policy
         seen = [entry.trial for number, entry in ledger.entries.items() if self._sees(number, ledger)]
         if refit.outputs == "own":

@@ -53,11 +53,12 @@ class Ledger:
         self.waits = policy.pending.waits()
         self._charged = Charged(policy.sides) if policy.objective.constraints else None
         self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
-        self._drift = policy.memory.drift()
+        self._drift, self._learning = policy.memory.drift(), policy.refit
         rates = policy.objective.learned(policy)
         self.known = None if rates is None else KnownRates(rates, policy.prior_mean)
         self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
         self.kernel = policy.kernel  # of what is learned, where it is not fitted
+        self.added = 0  # kernels to compare that came in the run
         self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
         self.fresh: list[Trial] = []  # those of them that have not been taken in
         self.gone: dict[int, Trial] = {}  # abandoned instead: they count as nothing until an answer comes after all
@@ -82,8 +83,9 @@ class Ledger:
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
+        self.bank = None if self._learning is None else self._learning.bank(kernel, len(self.policy.sides), self.added)
         self.belief: Belief[Any] = self.engine.fresh(
-            kernel, regularization, apart=apart, drift=self._drift, known=self.known
+            kernel, regularization, apart=apart, drift=self._drift, known=self.known, bank=self.bank
         )
         self.belief.advance(self.engine.now)
         if self._pending.moves and self.waits is None:  # what stands in may look at the answers: these first

@@ -22,7 +22,7 @@ from ..slots.memory import Forever, Memory, RestartOnChange
 from ..slots.named import chosen
 from ..slots.objective import Objective, RewardAlone
 from ..slots.pending import Hallucinated, Ignored, Pending
-from ..slots.refit import Refit
+from ..slots.refit import Learning, Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
 from ..slots.switching import Switching
@@ -55,7 +55,7 @@ class Policy:
         confidence: which bounds hold for f.
         score: what makes a point attractive.
         search: how a continuous domain is searched for the best score; arms are searched whole.
-        refit: when the kernel is learned from the record; None for a kernel that is given.
+        refit: how the kernel is learned from the record; None for a kernel that is given.
         constraints: in which sense constraints must hold that have posteriors of their own; None for none.
         sketch: how the posterior of a box, a space or of continuous contexts is approximated; None for the exact one.
         switching: how long a choice is played before the next one; None for one round.
@@ -75,7 +75,7 @@ class Policy:
     confidence: Confidence
     score: Score
     search: PointSearch = field(default_factory=PointSearch)
-    refit: Refit | None = None
+    refit: Learning | None = None
     constraints: Constraints | None = None
     sketch: Sketch | None = None
     switching: Switching | None = None
@@ -102,7 +102,7 @@ class Policy:
         ridge = number("regularization", self.regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True, why=why)
         object.__setattr__(self, "regularization", ridge)
         if self.refit is not None:
-            self.kernel.rescaled(1.0 / sides(self.domain, self.context))  # does the kernel have what a fit needs?
+            self.refit.check(self)
         if self.constraints is not None:
             self.constraints.check(self)
             for j in range(self.constraints.count):
@@ -128,11 +128,14 @@ class Policy:
         )
 
     @staticmethod
-    def _refit_of(world: Constraints, refit: Refit) -> Refit:
+    def _refit_of(world: Constraints, refit: Learning) -> Learning:
         """Of a constraint: a noise that is given is the reward's, unless that of the constraints is given too."""
-        given = refit.noise == "given" and world.noise is None
-        warp = "signed-log" if world.by_sign and refit.standardize and refit.warp != "none" else "none"
-        return replace(refit, warp=warp, noise="unknown" if given else refit.noise)
+        return refit.of_constraint(warp="signed-log" if world.by_sign else "none", given=world.noise is not None)
+
+    @property
+    def fitting(self) -> Refit | None:
+        """The fits of kernel, noise and units, if there are any."""
+        return None if self.refit is None else self.refit.fitting
 
     @property
     def valid_for(self) -> str:

@@ -24,13 +24,15 @@ from ..record import Event, Trial
 from ..slots.borders import Mask
 from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.explore import Explore, Situation, checked_places
+from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence, Prediction, Restart, Seen, Watch, World
 from ..slots.objective import Change
 from ..theory.information import GreedyDesign
 from .availability import Available, places_left
 from .channels import Channels
 from .engines import Decision, Engine, Question, make_engine, table
-from .fits import Fits
+from .fits import Learner
+from .learning import learner_of, lengthscales_of
 from .ledger import Ledger
 from .policy import Policy
 from .recent import Recent
@@ -60,7 +62,7 @@ class State:
         self._added: list[int] = []  # trials told without having been asked for, in ascending order
         self._uniform: list[int] = []  # forced uniform rounds that count
         self._restarts: list[Restart] = []
-        self._fits = None if policy.refit is None else Fits(policy, policy.refit, seed=seed)
+        self._fits = learner_of(policy, seed=seed)
         # Asked of the policy once: a round takes some tens of microseconds, and each question is a part of one.
         self._forgets, self._drifts = not policy.memory.keeps_all, policy.memory.drift() is not None
         self._weighs, self._explores = policy.objective.revises, policy.explore.ever
@@ -83,7 +85,9 @@ class State:
         self._guess = policy.confidence.guess()
         self._charges = policy.objective.begin()
         self._ledger.multipliers = self._charges.values
-        self._watch = policy.memory.watch(self._world(learned=policy.refit is None))
+        if self._fits is not None:
+            self._fits.settle(self._ledger)
+        self._watch = policy.memory.watch(self._world(learned=policy.fitting is None))
         self._joins = self._watch is not None and self._watch.joins
         turned = self._watch is not None and not self._watch.predicts and self._ledger.waits is not None
         self._turns = Turns() if turned else None  # where silence is an answer too
@@ -92,7 +96,7 @@ class State:
     def _world(self, *, learned: bool) -> World:
         policy, engine, ledger = self.policy, self._engine, self._ledger
         kernel, ridge, scaled = ledger.in_use, ledger.ridge, ledger.units.scaled
-        noise = policy.noise**2 if policy.refit is None else max(ridge, noise_of_silence(ledger))
+        noise = policy.noise**2 if policy.fitting is None else max(ridge, noise_of_silence(ledger))
         return World(
             policy.domain, policy.context, kernel, ridge, engine.cell,
             lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
@@ -147,6 +151,8 @@ class State:
         self._last = trial.point
         if self._switching is not None:
             self._beyond += trial.repeats - 1
+        if self._fits is not None:
+            self._fits.ask(trial, partial(self._spread_at, trial), self._ledger)
         if trial.explored:
             self._uniform.append(trial.number)
         if self._recent is not None:
@@ -186,11 +192,9 @@ class State:
         if self._fits is not None:
             self._fit(self._fits)
 
-    def _fit(self, fits: Fits) -> None:
+    def _fit(self, fits: Learner) -> None:
         """The fit that is due, if one is."""
-        before = self._ledger.belief
-        fits.settle(self._ledger)
-        if self._watch is not None and self._ledger.belief is not before:
+        if fits.settle(self._ledger) and self._watch is not None:
             self._watch.refitted(self._world(learned=True))
 
     def _take_limits(self) -> None:
@@ -429,7 +433,7 @@ class State:
         belief = self._ledger.belief
         progress = Progress(
             belief.asked,
-            None if self._guess is None else self._guess.bound,
+            self._norm(),
             self._greedy_design,
             self._charges.noise_factor,
             None if self._recent is None else partial(self._recent_deviations, self._recent, now),
@@ -443,6 +447,19 @@ class State:
     def round(self) -> int:
         """T = 1, 2, ... since the last restart: every play asked for counts, answered or not."""
         return self._rounds - self._since + 1 + self._beyond
+
+    def _norm(self) -> float | None:
+        """A bound on the norm that is not the one that was told."""
+        return self._guess.bound if self._guess is not None else None if self._fits is None else self._fits.norm()
+
+    def _spread_at(self, trial: Trial) -> float | None:
+        """Half the width of the bounds of f where this round asks; None where it was forced."""
+        history, randomness = self._rounds - self._first_counted(), Randomness(self._seed, self._rounds)
+        if self._explores and self.policy.explore.forcing(len(self._uniform), history, randomness) is not None:
+            return None
+        cell, ledger = np.array([self._engine.here(trial)]), self._ledger
+        at = self.bounds()(*ledger.units.rewards(*ledger.belief.predict(cell)), cell)
+        return 0.5 * float(at.upper[0] - at.lower[0])
 
     @property
     def valid_for(self) -> str:
@@ -599,5 +616,10 @@ class State:
 
     @property
     def kernel(self) -> Kernel:
-        """The kernel in use: the policy's, or the last one fitted (then on standardised rewards)."""
+        """The kernel in use: the policy's, or the last one fitted (then on standardised rewards), or the likeliest."""
         return self._ledger.in_use
+
+    @property
+    def lengthscales(self) -> Lengthscales | None:
+        """What is believed of the lengthscales; None where one kernel counts."""
+        return lengthscales_of(self._ledger, self._fits)

@@ -9,6 +9,7 @@ from ..domain import Arms
 from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
 from .at_points import AtPoints, Gradients
+from .averaged import Averaged, AveragedArms, AveragedPoints, Bank
 from .bank import BankPosterior
 from .belief import Belief, PointBelief, Several, TableBelief
 from .drifting import DriftingPosterior
@@ -28,6 +29,10 @@ from .standing import Standing
 __all__ = [
     "ArmPosterior",
     "AtPoints",
+    "Averaged",
+    "AveragedArms",
+    "AveragedPoints",
+    "Bank",
     "BankPosterior",
     "Belief",
     "DriftingPosterior",

@@ -21,7 +21,7 @@ import numpy as np
 from ..checks import Array
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
-from .paths import Path, SpannedPath, drawn_path
+from .averaged import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
 from .protocol import CountingPosterior, Posterior, RevisablePosterior
 from .rates import RatePosterior
 from .retraced import Chain, Retraced
@@ -29,7 +29,9 @@ from .retraced import Chain, Retraced
 P = TypeVar("P", bound=Posterior)
 
 
-def _of_questions(posterior: P) -> P:
+def _of_questions(posterior: P, answered: P) -> P:
+    if isinstance(posterior, Averaged) and isinstance(answered, Averaged):
+        return cast(P, posterior.following(answered))
     return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced | RatePosterior) else posterior.copy()
 
 
@@ -57,7 +59,7 @@ class Belief(ABC, Generic[P]):
 
     def __init__(self, posterior: P, *, apart: bool = False) -> None:
         self.answered = posterior
-        self.asked = _of_questions(posterior) if apart else posterior
+        self.asked = _of_questions(posterior, posterior) if apart else posterior
         self.apart = apart
 
     @final
@@ -138,8 +140,12 @@ class Belief(ABC, Generic[P]):
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         other.answered = self.answered.copy()
-        other.asked = self.asked.copy() if self.apart else other.answered
+        other.asked = self._asked_beside(other.answered) if self.apart else other.answered
         return other
+
+    def _asked_beside(self, answered: P) -> P:
+        known = self.asked
+        return _of_questions(known, answered) if isinstance(known, Averaged) else known.copy()
 
     def advance(self, round_: int) -> None:
         """What is asked from now on is asked in this round."""
@@ -161,7 +167,7 @@ class Belief(ABC, Generic[P]):
 
 
 @final
-class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior]):
+class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | AveragedArms]):
     """Over finitely many cells, given by index."""
 
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
@@ -198,7 +204,7 @@ class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior]):
 
 
 @final
-class PointBelief(Belief[AtPoints]):
+class PointBelief(Belief[AtPoints | AveragedPoints]):
     """Over rows of coordinates."""
 
     def put_all(self, rows: Array, values: Sequence[float | None]) -> None:
@@ -246,14 +252,14 @@ class PointBelief(Belief[AtPoints]):
     def path(self, rng: np.random.Generator, *, width: float) -> Drawn:
         """A function drawn from GP(mu, width^2 cov)."""
         spread = self.spread
-        return Drawn(drawn_path(spread, rng).widened(width), None if spread is self.answered else self.answered)
+        return Drawn(path_of(spread, rng, width), None if spread is self.answered else self.answered)
 
 
 @final
 class Drawn:
     """A path, to which the mean is still to be added where it is a draw of f - mu."""
 
-    def __init__(self, path: Path | SpannedPath, mean: AtPoints | None) -> None:
+    def __init__(self, path: AnyPath, mean: AtPoints | AveragedPoints | None) -> None:
         self._path, self._mean = path, mean
 
     def __call__(self, rows: Array) -> Array:

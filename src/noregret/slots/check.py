@@ -15,7 +15,7 @@ from .explore import Explore
 from .memory import Memory
 from .objective import Objective
 from .pending import Pending
-from .refit import Refit
+from .refit import Learning
 from .scores import Score
 from .switching import Switching
 
@@ -30,7 +30,7 @@ SLOTS: dict[str, tuple[type, str]] = {
     ),
     "score": (Score, "a part of `noregret.slots.scores`"),
     "search": (PointSearch, "made by `nr.PointSearch(...)`"),
-    "refit": (Refit, "made by `nr.Refit(...)`, or None"),
+    "refit": (Learning, "made by `nr.Refit(...)` or `nr.LengthscaleBank(...)`, or None"),
     "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
     "switching": (Switching, "made by `nr.Lazy(...)`, or None"),
 }

@@ -172,9 +172,9 @@ class Memory(Part):
             )
         if policy.refit is not None:
             raise InvalidInput(
-                f"A fit takes all answers for those of one function, and under `{name}` f is another one in each "
-                "round: what has drifted would be taken for noise. Leave `refit` out, or take `SlidingWindow`, under "
-                "which fits see the answers of the window."
+                f"What learns the kernel takes all answers for those of one function, and under `{name}` f is another "
+                "one in each round: what has drifted would be taken for noise. Leave `refit` out, or take "
+                "`SlidingWindow`, under which fits see the answers of the window."
             )
 
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most never cut by the round

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple, final
 
@@ -13,18 +14,45 @@ import numpy as np
 
 from ..blas import with_one_thread
 from ..checks import Array, flag, integer, number, one_of, settle
+from ..domain import sides
 from ..errors import InvalidInput, NoRegretWarning
 from ..fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..kernels import Kernel
+from ..posterior import Bank
 from ..posterior.protocol import LEAST_REGULARIZATION
 from ..serialize import described
 from ..warping import AnyWarp, half_rank, signed_log
+from .base import Combination
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
     "none": lambda rewards: None,  # noqa: ARG005 - whatever they are
     "half-rank": half_rank,
     "signed-log": signed_log,
 }
+
+
+class Learning(ABC):
+    """How the kernel is learned from the record: the slot `refit`. Not for parts of one's own."""
+
+    @property
+    @abstractmethod
+    def fitting(self) -> Refit | None:
+        """The fits there are: kernel, noise and units are what the last one found; None where they stay as given."""
+
+    @abstractmethod
+    def check(self, policy: Combination) -> None:
+        """Refuse policies in which this makes no sense."""
+
+    @abstractmethod
+    def bank(self, kernel: Kernel, columns: int, more: int) -> Bank | None:
+        """The kernels to compare where this one is in use, on so many columns; None for this one alone.
+
+        `more` is how many were added in the run.
+        """
+
+    @abstractmethod
+    def of_constraint(self, *, warp: str, given: bool) -> Learning:
+        """For a constraint: fits warp by this, and of a noise that is not `given` for it they know nothing."""
 
 
 class Refitted(NamedTuple):
@@ -39,7 +67,7 @@ class Refitted(NamedTuple):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class Refit:
+class Refit(Learning):
     """Fit the kernel, the noise and a constant mean anew after every so many answers, from the policy's own kernel.
 
     A fit sees the first k * `every` answers, standardised, and points in shares of the domain's sides: a pure
@@ -93,6 +121,23 @@ class Refit:
                 f"Warped rewards are standardised: warp={self.warp!r} does not go with standardize=False. Leave one "
                 "out."
             )
+
+    @property
+    def fitting(self) -> Refit:
+        """Itself."""
+        return self
+
+    def check(self, policy: Combination) -> None:
+        """A kernel that has what a fit needs."""
+        policy.kernel.rescaled(1.0 / sides(policy.domain, policy.context))
+
+    def bank(self, kernel: Kernel, columns: int, more: int) -> None:
+        """The last fit alone."""
+
+    def of_constraint(self, *, warp: str, given: bool) -> Refit:
+        """Rewards that are warped are those of the constraint by their signs."""
+        named = warp if self.standardize and self.warp != "none" else "none"
+        return replace(self, warp=named, noise="unknown" if self.noise == "given" and not given else self.noise)
 
     def fits(self, answers: int) -> int:
         """How many fits are due once so many answers count."""

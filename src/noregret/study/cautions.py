@@ -69,7 +69,7 @@ def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multiplie
         rewards = np.array([trial.reward for trial in answered])
         said["multipliers"] = _multipliers(policy, answered, rewards, multipliers)
         # A fit finds out about scales and noise by itself, and so does a posterior of rates.
-        if policy.refit is None and policy.objective.learned(policy) is None:
+        if policy.fitting is None and policy.objective.learned(policy) is None:
             deviation = prior_std(policy.domain, policy.context, policy.kernel)
             said["rewards"] = _rewards(policy, rewards, deviation)
             said["regularization"] = _regularization(policy, deviation)

@@ -50,6 +50,14 @@ def explanation(
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 
+def _lengthscales(state: State) -> dict[str, Any]:
+    known = state.lengthscales
+    if known is None:
+        return {"lengthscales": (), "turn": None}
+    weighed = tuple(zip(known.factors, map(float, known.weights), strict=True))
+    return {"lengthscales": weighed, "turn": None if known.leader is None else known.factors[known.leader]}
+
+
 class _Moment:
     """A study when a trial was about to be asked for.
 
@@ -91,7 +99,7 @@ class _Moment:
             return Explanation(
                 **common, rule=None, forced_by=None, round=trial.number + 1, chosen=self._candidate(trial.point, None),
                 runner_up=None, compared=None, tied=None, width=None, drawn=None, valid_for="none", first_counted=0,
-                constraints=(), feasible=None, kernel=None, fitted=False, propensity=None,
+                constraints=(), feasible=None, kernel=None, fitted=False, lengthscales=(), turn=None, propensity=None,
             )  # fmt: skip
         return self._of(inner, common)
 
@@ -114,6 +122,7 @@ class _Moment:
             width=bounds.width, drawn=reasons.width, valid_for=inner.valid_for, first_counted=inner.first_counted,
             constraints=self._constraints(), feasible=self._feasible(),
             kernel=inner.kernel, fitted=inner.kernel != inner.policy.kernel, propensity=reasons.propensity,
+            **_lengthscales(inner),
         )  # fmt: skip
 
     def _is_repeated(self) -> bool:

@@ -103,6 +103,9 @@ class Explanation:
         feasible: what was known of the point satisfying all constraints (`study.feasible`), or None.
         kernel: in force: the policy's, or the one fitted last (then of standardised rewards); None without a posterior.
         fitted: whether it is not the policy's own.
+        lengthscales: factors of the lengthscales that were compared, each with its weight (`study.lengthscales`); empty
+            where one kernel counts.
+        turn: which of them decided the round alone, as a factor; None where all did by their weights.
         propensity: how probable the choice was, given what had happened before; None where that is not known: on
             continuous domains (but for uniform rounds on a box) and of points that were drawn for the whole study.
         repeated: whether the policy decides the same again. False where `ask(among=..., exclude=...)` had left only
@@ -131,6 +134,8 @@ class Explanation:
     feasible: float | None
     kernel: Kernel | None
     fitted: bool
+    lengthscales: tuple[tuple[float, float], ...]
+    turn: float | None
     propensity: Propensity | None
     repeated: bool
 
@@ -177,6 +182,7 @@ class Explanation:
             "restarts": [restart._asdict() for restart in self.restarts], "multipliers": list(self.multipliers),
             "constraints": [vars(each).copy() for each in self.constraints], "feasible": self.feasible,
             "kernel": None if self.kernel is None else to_plain(self.kernel), "fitted": self.fitted,
+            "lengthscales": [list(each) for each in self.lengthscales], "turn": self.turn,
             "propensity": None if self.propensity is None else self.propensity._asdict(), "repeated": self.repeated,
         }  # fmt: skip
 
@@ -246,8 +252,13 @@ class Explanation:
             ("constraints", "; ".join(map(str, self.constraints))),
             ("feasible", "" if self.feasible is None else _figure(self.feasible)),
             ("kernel", repr(self.kernel) + ", fitted" if self.fitted else ""),
+            ("lengthscales", self._compared()),
             ("propensity", _probable(self.propensity)),
         ]  # fmt: skip
+
+    def _compared(self) -> str:
+        known = ", ".join(f"x {factor:.3g}: {weight:.3f}" for factor, weight in self.lengthscales)
+        return known if self.turn is None else f"{known}; the turn of x {self.turn:.3g}"
 
 
 def _probable(propensity: Propensity | None) -> str:

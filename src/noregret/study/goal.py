@@ -24,6 +24,7 @@ from ..policy.state import State
 from ..record import Event, Trial
 from ..slots.borders import Mask
 from ..slots.envelope import Bounds, Envelope
+from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence, Restart
 
 Goal = Literal["maximize", "minimize"]
@@ -153,6 +154,11 @@ class Turned:
     def norm_bounds(self) -> list[tuple[int, float]]:
         """Guesses of the norm bound; the norm of -f is that of f."""
         return self._state.norm_bounds
+
+    @property
+    def lengthscales(self) -> Lengthscales | None:
+        """What is believed of the lengthscales."""
+        return self._state.lengthscales
 
     @property
     def restarts(self) -> list[Restart]:

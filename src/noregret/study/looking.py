@@ -14,6 +14,7 @@ from ..checks import Array, integer
 from ..policy.availability import Some, available
 from ..policy.state import State
 from ..slots.envelope import Envelope
+from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence, Restart
 from ..trial import Trial
 from . import export
@@ -215,6 +216,15 @@ class Looking(ABC):
         """
         with self._kept.lock:
             return self._look().norm_bounds
+
+    @property
+    def lengthscales(self) -> Lengthscales | None:
+        """Candidates for the lengthscales and their weights, by what they have predicted; None where one kernel counts.
+
+        Of policies made with `refit=nr.LengthscaleBank(...)`, and of `nr.lb_gp_ucb`.
+        """
+        with self._kept.lock:
+            return self._look().lengthscales
 
     def explain(
         self, trial: Trial | int, *, among: Some | None = None, exclude: Some | None = None, draws: int = DRAWS

@@ -11,7 +11,7 @@ from ..domain import Domain
 from ..errors import InvalidInput
 from ..policy.engines import Engine
 from ..policy.ledger import Ledger
-from ..posterior import Belief
+from ..posterior import Averaged, Belief
 from ..randomness import Randomness
 from ..record import Trial
 from ..slots.envelope import Bounds, Envelope
@@ -197,7 +197,11 @@ def _counts(trial: Trial, ledger: Ledger, study: Study) -> bool:
 
 def _check_predictions(study: Study, ledger: Ledger, engine: Engine[Any]) -> None:
     """A posterior that learns the same afresh predicts the same."""
-    fresh = engine.fresh(ledger.in_use, ledger.ridge, apart=ledger.belief.apart, drift=None, known=ledger.known)
+    fresh = engine.fresh(
+        ledger.in_use, ledger.ridge, apart=ledger.belief.apart, drift=None, known=ledger.known, bank=ledger.bank
+    )
+    if isinstance(fresh.answered, Averaged):
+        fresh.answered.leader = ledger.belief.answered.leader
     entries = list(ledger.entries.values())
     engine.put(fresh, [engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
     cells = np.array([engine.cell(trial) for trial in study.trials])

@@ -45,9 +45,10 @@ from ..slots.explore import (
     UncertaintySampling,
     UniformExploration,
 )
+from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
-from ..slots.refit import Refit
+from ..slots.refit import Learning, Refit
 from ..slots.silence import Imputed, LateOrNever
 from ..slots.together import AllOf
 from ..widths.series import EvenSeries, PowerSeries, Series
@@ -127,6 +128,10 @@ ALGORITHMS = {
     "greedy_variance": _algorithm(algorithms.greedy_variance, slots=_FREE, **_WIDTH),
     "igp_ucb": _algorithm(algorithms.igp_ucb, slots=_FREE, **_CHOWDHURY),
     "kernel_ucb": _algorithm(algorithms.kernel_ucb, "eta", slots=_FREE, eta=float, horizon=int),
+    "lb_gp_ucb": _algorithm(
+        algorithms.lb_gp_ucb, "norm_bound", slots=("memory", "explore", "pending", "search"), norm_bound=float,
+        factors=list[float], growth=float, **_WIDTH,
+    ),
     "probability_of_improvement": _algorithm(algorithms.probability_of_improvement, slots=_FREE, **_IMPROVEMENT),
 }  # fmt: skip
 
@@ -192,6 +197,9 @@ REFIT = Section(Refit, {}, {
     "every": int, "growth": float, "prior": str, "restarts": int, "outputs": str, "standardize": bool, "warp": str,
     "noise": str,
 })  # fmt: skip
+REFITS = {
+    "lengthscale_bank": Section(LengthscaleBank, {}, {"factors": list[float], "weight": float, "around": Inner})
+}  # of a [refit] with a `type`; without one it is a `REFIT`
 SEARCH = Section(PointSearch, {}, {
     "candidates": int, "around": int, "mutations": int, "incumbents": int, "apart": float, "starts": int,
     "evaluations": int,
@@ -262,6 +270,10 @@ def _plain(described: Section) -> Reader:
     return lambda table, place: described.make(**read(described, table, place))
 
 
+def _refit(table: Mapping[str, Any], place: Place) -> Any:
+    return _typed(Learning, REFITS, table, place) if "type" in table else _plain(REFIT)(table, place)
+
+
 def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], place: Place) -> Any:
     """What a table with a `type` describes."""
     entries = dict(value)
@@ -322,7 +334,8 @@ READERS: dict[str, Reader] = {
     "right": _kernel,
     **{slot: _part(slot) for slot in PARTS},
     "pending": _pending,
-    "refit": _plain(REFIT),
+    "refit": _refit,
+    "around": _plain(REFIT),
     "search": _plain(SEARCH),
     "v": _plain(POWER_LAW),
     "threshold": _plain(POWER_LAW),

@@ -13,6 +13,8 @@ from ...errors import InvalidInput
 from ...kernels import Kernel
 from ...posterior import (
     ArmPosterior,
+    AveragedArms,
+    Bank,
     BankPosterior,
     DriftingPosterior,
     Known,
@@ -42,7 +44,7 @@ from .base import (
     table,
 )
 
-OnArms = ArmPosterior | Retraced | RatePosterior
+OnArms = ArmPosterior | AveragedArms | Retraced | RatePosterior
 
 
 @final
@@ -53,24 +55,35 @@ class ArmEngine(Engine[TableBelief]):
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
-        self._empty: dict[tuple[Kernel, float, Drift, Known | None], OnArms] = {}
+        self._empty: dict[tuple[Kernel, float, Drift, Known | None, Bank | None], OnArms] = {}
         self._failed: set[int] = set()
         self._rows: dict[bytes, int] = {}  # of contexts that were looked up: each is several times in a round
 
     def fresh(
-        self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift, known: Known | None = None
+        self,
+        kernel: Kernel,
+        regularization: float,
+        *,
+        apart: bool,
+        drift: Drift,
+        known: Known | None = None,
+        bank: Bank | None = None,
     ) -> TableBelief:
         """A belief over the table; what a kernel makes of it is worked out once."""
-        key = (kernel, regularization, drift, known)
+        key = (kernel, regularization, drift, known, bank)
         if key not in self._empty:
             if len(self._empty) >= self.channels:  # of the last kernels alone: fits make many
                 self._empty = {}
             self._empty[key] = self._made(*key)
         return TableBelief(self._empty[key].copy(), apart=apart)
 
-    def _made(self, kernel: Kernel, regularization: float, drift: Drift, known: Known | None) -> OnArms:
+    def _made(
+        self, kernel: Kernel, regularization: float, drift: Drift, known: Known | None, bank: Bank | None
+    ) -> OnArms:
         if known is not None:
             return RatePosterior(kernel, self._table.points, known, regularization=regularization)
+        if bank is not None:
+            return AveragedArms(bank, [posterior_on_arms(self._table, each, regularization) for each in bank.kernels])
         if drift is None:
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):

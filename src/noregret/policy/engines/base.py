@@ -17,7 +17,7 @@ from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Domain
 from ...errors import InvalidInput, NoRegretError
 from ...kernels import Kernel
-from ...posterior import Belief, Known
+from ...posterior import Bank, Belief, Known
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, tied
@@ -174,7 +174,14 @@ class Engine(ABC, Generic[B]):
 
     @abstractmethod
     def fresh(
-        self, kernel: Kernel, regularization: float, *, apart: bool, drift: Drift, known: Known | None = None
+        self,
+        kernel: Kernel,
+        regularization: float,
+        *,
+        apart: bool,
+        drift: Drift,
+        known: Known | None = None,
+        bank: Bank | None = None,
     ) -> B:
         """A belief that has learned nothing (see `Belief` for `apart`).
 
@@ -184,6 +191,7 @@ class Engine(ABC, Generic[B]):
             apart: whether questions may enter without a value.
             drift: the share of f that is new in each round.
             known: what is known of rewards beyond their size, where that makes another posterior.
+            bank: kernels of which all are kept, averaged; None for the one.
         """
 
     @abstractmethod

@@ -14,7 +14,18 @@ from ...checks import Array, IndexArray, frozen
 from ...domain import Arms, Box, Domain, Space, enclosing_box
 from ...errors import InvalidInput
 from ...kernels import Kernel, Matern
-from ...posterior import AtPoints, Known, PointBelief, PointPosterior, Several, Standing, Terms, posterior_at_points
+from ...posterior import (
+    AtPoints,
+    AveragedPoints,
+    Bank,
+    Known,
+    PointBelief,
+    PointPosterior,
+    Several,
+    Standing,
+    Terms,
+    posterior_at_points,
+)
 from ...randomness import Randomness
 from ...record import Trial
 from ...search.arms import best_arm, checked_scores
@@ -68,6 +79,7 @@ class PointEngine(Engine[PointBelief]):
         self._seed, self._terms = seed, None if sketch is None else sketch(seed)
         self._failed: dict[bytes, Array] = {}
         self._standing: dict[PointPosterior, Standing] = {}  # of the posteriors in use
+        self._kernels = 1  # of each channel, the most that there are
         self._candidates: Array | None = None
         self.found: Found | None = None  # how the last search ended
 
@@ -79,9 +91,13 @@ class PointEngine(Engine[PointBelief]):
         apart: bool,
         drift: Drift,
         known: Known | None = None,  # noqa: ARG002 - of tables alone
+        bank: Bank | None = None,
     ) -> PointBelief:
         """A belief over (context, point)."""
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
+        if bank is not None:
+            each = [posterior_at_points(one, columns, regularization, terms=self._terms) for one in bank.kernels]
+            return PointBelief(AveragedPoints(bank, each), apart=apart)
         if isinstance(drift, tuple):
             raise InvalidInput("Several rates of drift are compared on finitely many arms: elsewhere take `Discount`.")
         if drift is not None:
@@ -293,13 +309,16 @@ class PointEngine(Engine[PointBelief]):
             self._candidates = self.search.standing(domain, self._seed)
         return self._candidates
 
-    def standing(self, posterior: AtPoints, points: Array) -> tuple[Array, Array]:
+    def standing(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
         """Mean and std at the arms or the standing candidates, fresh arrays, kept up to date from round to round."""
+        if isinstance(posterior, AveragedPoints):
+            self._kernels = len(posterior.each)
+            return posterior.mixed(lambda each: self.standing(each, points), points)
         if not isinstance(posterior, PointPosterior):  # a round costs no more where they are made afresh
             return posterior.predict(self.rows(None, points))
         if posterior not in self._standing:
-            if len(self._standing) > 2 * self.channels - 1:  # those of posteriors that a fit or a restart has replaced
-                self._standing = {}
+            if len(self._standing) > 2 * self.channels * self._kernels - 1:
+                self._standing = {}  # those of posteriors that a fit or a restart has replaced too
             self._standing[posterior] = Standing(posterior, points)
         return self._standing[posterior].predict()
 
