@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, final
+from typing import Any, Generic, NamedTuple, Protocol, Self, TypeVar, cast, final
 
 import numpy as np
 import numpy.typing as npt
@@ -79,7 +79,7 @@ class Averaged(Posterior, Generic[P]):
 
     @property
     def count(self) -> int:  # type: ignore[override]  # that of all of them
-        """Observations taken in."""
+        """Observations."""
         return self.each[0].count
 
     @final
@@ -179,8 +179,7 @@ class Averaged(Posterior, Generic[P]):
         """Mean and standard deviation of the mixture, each `(n,)`, from what gives those of one posterior."""
         which, shares = self._believed()
         if len(which) == 1 and self._followed is None:
-            mean, std = moments(self.each[int(which[0])])
-            return mean, std
+            return cast(tuple[Array, Array], moments(self.each[int(which[0])]))
         means, stds = (np.stack(each) for each in zip(*(moments(self.each[int(j)]) for j in which), strict=True))
         mean, apart = self._apart(which, shares, means, points)
         return mean, np.sqrt(shares @ (stds**2 + apart**2))
