@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -176,6 +177,13 @@ class Environment:
         """Which stationary period a round (counted from 0) is in."""
         return bisect_right(self.change_points, round_)
 
+    @cached_property
+    def _fixed(self) -> tuple[list[float], float] | None:
+        """The expected reward of each arm, and the largest, where these are the same in every round."""
+        if not isinstance(self.domain, Arms) or not self.still or self._limits is not None or callable(self._best):
+            return None
+        return self._reward.of_arms(0, 0, None).tolist(), self._best_of(0, 0, None)
+
     @property
     def still(self) -> bool:
         """Whether every round is like the first: no contexts, no changes, no drift."""
@@ -183,6 +191,8 @@ class Environment:
 
     def expected(self, trial: Trial) -> tuple[float, float]:
         """The trial's expected reward, and the largest one possible in its round under its context."""
+        if trial.arm is not None and (fixed := self._fixed) is not None:
+            return fixed[0][trial.arm], fixed[1]
         period, age = self._when(trial.number)
         value = float(self._reward.of_trial(period, age, trial.arm, trial.point, trial.context))
         if not callable(self._best):

@@ -54,6 +54,7 @@ class Ledger:
         self._charged = Charged(policy.sides) if policy.objective.constraints else None
         self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
         self._drift, self._learning = policy.memory.drift(), policy.refit
+        self._direct = self._plain and self._charged is None and self.waits is None and not self._pending.moves
         rates = policy.objective.learned(policy)
         self.known = None if rates is None else KnownRates(rates, policy.prior_mean)
         self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
@@ -176,6 +177,9 @@ class Ledger:
 
     def take(self, trials: list[Trial]) -> None:
         """Outcomes of trials that count, by number, and what was asked for since they were last taken in."""
+        if self._direct and len(trials) == 1 and trials[0].reward is not None:
+            self._take_one(trials[0], trials[0].reward)
+            return
         least = self.least
         for trial in trials:
             if trial.reward is not None and (self.least is None or trial.reward < self.least):
@@ -193,6 +197,16 @@ class Ledger:
             if trial.reward is None and self._of_reward:
                 self._set_aside(trial)
         self._follow(lowered=least != self.least)
+
+    def _take_one(self, trial: Trial, reward: float) -> None:
+        """The path of most rounds: an answer counts as itself, and nothing else hangs on it."""
+        if self.least is None or reward < self.least:
+            self.least = reward
+        target = self._target(trial)
+        if target is not None:
+            self.engine.put(self.belief, [self.engine.entry(trial)], [target])
+            self.entries[trial.number] = Entry(trial, target)
+            self._hear([trial])
 
     def _follow(self, *, lowered: bool) -> None:
         """What unanswered trials count as by now."""

@@ -91,6 +91,8 @@ class State:
         self._joins = self._watch is not None and self._watch.joins
         turned = self._watch is not None and not self._watch.predicts and self._ledger.waits is not None
         self._turns = Turns() if turned else None  # where silence is an answer too
+        # Whether every outcome counts and nothing else is ever due: most policies, whose rounds are quick.
+        self._simple = self._quiet and not self._drifts and self._guess is None
         self._limited: list[Trial] = []  # whose constraint values came by themselves since the last decision
 
     def _world(self, *, learned: bool) -> World:
@@ -169,7 +171,10 @@ class State:
             waiting, self._waiting = self._waiting, []
             if len(waiting) > 1:
                 waiting.sort(key=_number)
-            self._take_stock(waiting)
+            if not self._simple:
+                self._take_stock(waiting)
+            elif waiting or self._ledger.fresh:
+                self._ledger.take(waiting)
 
     def _take_stock(self, waiting: list[Trial]) -> None:
         if self._forgets and (due := self.policy.memory.cut(self._since, self._rounds)) is not None:

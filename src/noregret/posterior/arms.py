@@ -192,7 +192,7 @@ class ArmPosterior(CountingPosterior):
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
-        if self._updates >= max(RECOMPUTE_EVERY, 2 * self.rank):
+        if self._updates >= RECOMPUTE_EVERY and self._updates >= 2 * self.rank:
             self._updates = 0
             self._mean, self._variance = self._recompute()
 

@@ -75,11 +75,11 @@ class FeaturePosterior(ArmPosterior):
 
     def _add_outer(self, factor: float, z: Array) -> None:
         # In place: the root is column-major, so BLAS writes into it.
-        if self.rank:
+        if len(z):
             dger(factor, self._direction, z, a=self._root, overwrite_a=1)
 
     def _move_mean(self, step: float) -> None:
-        if self.rank:
+        if len(self._direction):
             daxpy(self._direction, self._weights, a=step)
 
     def _refactor(self) -> float:

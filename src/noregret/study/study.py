@@ -356,18 +356,13 @@ class Study(Looking):
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         domain, contexts = self.policy.domain, self.policy.context
+        point, arm, explored, repeats = decision
+        named = None if context is None or contexts is None else settings_at(contexts, context)
+        # By place: names take half a microsecond more, in every round.
         return Trial(
-            number=len(self._record),
-            point=decision.point,
-            arm=decision.arm,
-            settings=settings_at(domain, decision.point),
-            context=context,
-            asked_order=order,
-            asked_at=now,
-            explored=decision.explored,
-            context_settings=None if context is None or contexts is None else settings_at(contexts, context),
-            repeats=decision.repeats,
-        )
+            len(self._record), point, arm, settings_at(domain, point), order, now, context, explored, "pending",
+            None, None, None, None, None, named, None, None, None, (), repeats,
+        )  # fmt: skip
 
     def _look_for_wrong_scales(self) -> None:
         with self._kept.lock:

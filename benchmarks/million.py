@@ -1,0 +1,170 @@
+"""A million rounds on 1,000 arms: few decisions (`switching="lazy"`, C = 1.1) and one in each round, both exact.
+
+Rewards are a sample of a squared exponential kernel (lengthscale .05) with noise of .1; the bounds are those of
+`igp_ucb(width="amm")`. Printed: the regret of few decisions over that of one in each round, on paired seeds that nothing
+was tuned on, with a bootstrap interval; processor seconds of whole simulations, record included, and memory, each in
+a process of its own; where the time of a round goes; and the posterior after some rounds against a dense solve of all
+rewards one by one.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import noregret as nr
+from noregret.environments import Environment, gp_sample
+from noregret.policy.state import State
+from noregret.record import Record
+from noregret.trial import Trial
+
+ARMS, KERNEL, NOISE, BOUND = nr.Arms.grid(0, 1, 1000), nr.SquaredExponential(0.05), 0.1, 2.0
+POLICY = nr.igp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=BOUND, width="amm", regularization=NOISE**2)
+LAZY = POLICY.using(switching=nr.Lazy(factor=1.1))
+
+
+def world(seed):
+    return Environment(gp_sample(KERNEL, ARMS, seed=seed), domain=ARMS, noise=NOISE)
+
+
+def alone(rounds, lazy):
+    """A simulation in this process: what it took."""
+    env = world(3)
+    nr.simulate(LAZY if lazy else POLICY, env, 100)  # imports, tables
+    before, memory = time.process_time(), peak()
+    run = nr.simulate(LAZY if lazy else POLICY, env, rounds)
+    seconds = time.process_time() - before
+    decisions = rounds if run.entries is None else len(run.entries)
+    return {"seconds": seconds, "memory": peak(), "more": peak() - memory, "decisions": decisions,
+            "regret": float(run.total_regret)}  # fmt: skip
+
+
+def peak():
+    """The largest memory so far, MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def in_a_process(rounds, lazy):
+    command = [sys.executable, __file__, "--alone", str(rounds), *["--lazy"] * lazy]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def regrets(rounds, seeds):
+    """Regret of one decision in each round, and of few with C = 1.1 and C = 1.4, `(seeds, 3)`."""
+    found = []
+    for seed in seeds:
+        env = world(seed)
+        runs = [
+            nr.simulate(POLICY, env, rounds, seed=seed, switching=how) for how in (None, "lazy", nr.Lazy(factor=1.4))
+        ]
+        found.append([float(run.total_regret) for run in runs])
+    return np.array(found)
+
+
+def ratio(one, other):
+    """Of the means, with a 95% interval of 10,000 bootstrap samples of the seeds."""
+    drawn = np.random.default_rng(0).integers(len(one), size=(10_000, len(one)))
+    low, high = np.quantile(one[drawn].mean(axis=1) / other[drawn].mean(axis=1), [0.025, 0.975])
+    return f"{one.mean() / other.mean():.4f} [{low:.4f}, {high:.4f}]"
+
+
+def error(rounds):
+    """The largest difference of mean and variance from a dense solve of all rewards."""
+    env, study, rows, targets = world(3), nr.Study(LAZY), [], []
+    rng = np.random.default_rng(0)
+    while len(targets) < rounds:
+        trial = study.ask()
+        count = min(trial.repeats, rounds - len(targets))
+        rewards = env.values[trial.arm] + NOISE * rng.standard_normal(count)
+        study.tell(trial, rewards)
+        rows += [trial.arm] * count
+        targets += list(rewards)
+    K = KERNEL(ARMS.points[rows], ARMS.points[rows]) + NOISE**2 * np.eye(rounds)
+    cross = KERNEL(ARMS.points, ARMS.points[rows])
+    solved = np.linalg.solve(K, np.column_stack([targets, cross.T]))
+    mean, std = study.predict(ARMS.points)
+    variance = 1.0 - np.einsum("ij,ji->i", cross, solved[:, 1:])
+    return max(np.abs(mean - cross @ solved[:, 0]).max(), np.abs(std**2 - variance).max())
+
+
+def shares(rounds):
+    """Microseconds of a round: of all, of a state that is asked and told without record, of the posterior alone."""
+    env, run = world(3), nr.simulate(POLICY, world(3), rounds)
+    before = time.process_time()
+    nr.simulate(POLICY, env, rounds)
+    whole = time.process_time() - before
+    study = nr.Study(POLICY)
+    before = time.process_time()
+    for reward in run.rewards.tolist():
+        study.tell(study.ask(), reward)
+    studied = time.process_time() - before
+    state, record, order = State(POLICY, seed=0), Record(), 0
+    before = time.process_time()
+    for number, reward in enumerate(run.rewards.tolist()):
+        decision = state.decide()
+        trial = Trial(number, decision.point, decision.arm, None, order + 1, 0.0)
+        state.receive((record.take(trial),))
+        state.receive((record.take(trial.answered(reward=reward, order=order + 2, time=0.0)),))
+        order += 2
+    decided = time.process_time() - before
+    posterior = State(POLICY, seed=0)._ledger.belief.answered
+    before = time.process_time()
+    for arm, reward in zip(run.arms.tolist(), run.rewards.tolist(), strict=True):
+        posterior.append(arm, reward)
+        posterior.predict()
+    learned = time.process_time() - before
+    return [1e6 * seconds / rounds for seconds in (whole, studied, decided, learned)]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=32)
+    parser.add_argument("--first", type=int, default=1000, help="the first seed; those below 1,000 were played with")
+    parser.add_argument("--rounds", type=int, default=10_000, help="of the comparison of regrets")
+    parser.add_argument("--long", type=int, default=1_000_000, help="rounds of the long runs")
+    parser.add_argument("--exact", type=int, default=1_000_000, help="rounds of the long run that decides in each")
+    parser.add_argument("--dense", type=int, default=2000, help="rounds after which the posterior is compared")
+    parser.add_argument("--alone", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--lazy", action="store_true", help=argparse.SUPPRESS)
+    given = parser.parse_args()
+    if given.alone is not None:
+        print(json.dumps(alone(given.alone, given.lazy)))
+        return
+    print(f"{'rounds':>9}  decisions  CPU s  us/round  peak MB  of the run MB  regret")
+    for rounds, lazy in (
+        (given.long // 10, True),
+        (given.long, True),
+        (given.exact // 10, False),
+        (given.exact, False),
+    ):
+        one = in_a_process(rounds, lazy)
+        print(
+            f"{rounds:>9}  {one['decisions']:>9}  {one['seconds']:>5.2f}  {1e6 * one['seconds'] / rounds:>8.2f}  "
+            f"{one['memory']:>7.1f}  {one['more']:>13.1f}  {one['regret']:.1f}",
+            flush=True,
+        )
+    whole, studied, decided, learned = shares(max(min(given.exact // 50, 20_000), 10))
+    print(
+        f"us a round, one decision in each: simulated {whole:.1f}, study {studied:.1f}, state and record {decided:.1f}, "
+        f"posterior and its predictions {learned:.1f}"
+    )
+    found = regrets(given.rounds, range(given.first, given.first + given.seeds))
+    print(
+        f"regret at T = {given.rounds}, {given.seeds} paired seeds from {given.first}: {found[:, 0].mean():.2f} one by one"
+    )
+    print(f"  C = 1.1 over one by one: {ratio(found[:, 1], found[:, 0])}")
+    print(f"  C = 1.4 over one by one: {ratio(found[:, 2], found[:, 0])}")
+    print(f"largest error of the posterior after {given.dense} rounds against a dense solve: {error(given.dense):.1e}")
+
+
+if __name__ == "__main__":
+    main()
