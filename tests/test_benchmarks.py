@@ -16,6 +16,7 @@ SMALL = {
     "replay.py": ["--studies", "2", "--workers", "2"],
     "service.py": ["--count", "6", "--clients", "2"],
     "storage.py": ["--count", "8", "--long", "150", "--box", "0", "--crowd", "16", "--repeats", "1"],
+    "dashboard.py": ["--trials", "60", "--repeats", "1"],
     "explain.py": ["--trials", "60", "--rounds", "8"],
     "coverage.py": ["--runs", "2", "--rounds", "5", "--jobs", "1"],
     "recommended.py": ["--runs", "2", "--others", "1", "--boxes", "1", "--auto", "1", "--rounds", "4"],

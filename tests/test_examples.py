@@ -31,6 +31,18 @@ def test_pricing_notices_both_changes(tmp_path, monkeypatch, capsys):
     assert picture.read_bytes().startswith(PNG)
 
 
+def test_three_studies_to_look_at_in_a_browser(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["dashboard.py", "--days", "2"])
+    runpy.run_path(str(EXAMPLES / "dashboard.py"), run_name="__main__")
+    assert capsys.readouterr().out == "Look at it: noregret serve --storage sqlite:///dashboard.db\n"
+    counts = {
+        name: len(nr.Study.open(storage="sqlite:///dashboard.db", name=name).trials)
+        for name in ("shop", "oven", "router")
+    }
+    assert counts == {"shop": 24, "oven": 4, "router": 12}
+
+
 def test_a_shop_in_which_everything_happens_at_once(tmp_path, monkeypatch, capsys):
     picture = tmp_path / "everything.png"
     monkeypatch.setattr(sys, "argv", ["everything.py", "--days", "24", "--seeds", "1", "--out", str(picture)])

@@ -20,7 +20,7 @@ from .rendering import caller_of, page
 from .views.beliefs import beliefs
 from .views.changes import budgets, changes
 from .views.progress import progress
-from .views.standing import described, order_of, standing, why_no_best
+from .views.standing import described, order_of, standing
 from .views.trials import listed, one, reasons
 from .views.waits import waits
 from .views.worth import worth
@@ -84,7 +84,7 @@ async def study(request: Request) -> Response:
     def see(given: Study) -> dict[str, Any]:
         return {
             "at": standing(given, now=time.time()), "facts": described(given), "picture": progress(given),
-            "limited": given.policy.constraint_count > 0, "why_no_best": why_no_best(given),
+            "limited": given.policy.constraint_count > 0,
         }  # fmt: skip
 
     return page(request, "study.html", name=_name(request), query=_again(query), **await _look(request, see))
@@ -98,7 +98,7 @@ async def head(request: Request) -> Response:
     def see(given: Study) -> dict[str, Any] | None:
         if known == str(order_of(given)):
             return None
-        return {"at": standing(given, now=time.time()), "why_no_best": why_no_best(given)}
+        return {"at": standing(given, now=time.time())}
 
     found = await _look(request, see)
     if found is None:

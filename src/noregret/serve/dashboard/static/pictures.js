@@ -368,5 +368,5 @@
   };
   document.addEventListener("theme-changed", function () { document.querySelectorAll("[data-drawn]").forEach(draw); });
   window.noregretPictures(document);
-  window.performance.mark("noregret-first-picture");
+  window.requestAnimationFrame(function () { window.performance.mark("noregret-first-picture"); });
 })();

@@ -46,7 +46,8 @@ def _sentence(study: Study, cuts: int) -> str:
         return f"{policy.algorithm} keeps no memory that could be cut."
     if cuts:
         last = study.restarts[-1]
-        return f"The policy has started anew {many(cuts, 'time')}; only trials from {last} on count now."
+        often = "once" if cuts == 1 else many(cuts, "time")
+        return f"The policy has started anew {often}; only trials from {last} on count now."
     if policy.memory.drift() is not None:
         return "The world is taken to drift all the time: old answers count less and less, and nothing is cut."
     first = policy.memory.first_counted(0, len(study.trials))

@@ -51,7 +51,7 @@ def progress(study: Study, *, columns: int = COLUMNS) -> Picture:
     word = told_word(study)
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
     places = np.array([trial.number for trial in answered], dtype=np.float64) + 1.0
-    outside = np.array([trial.feasible is False for trial in answered])
+    outside = np.array([trial.constraints is not None and not trial.feasible for trial in answered])
     window = max(SHORTEST, len(answered) // WINDOWS)
     mean = running_mean(rewards, window)
     best = best_so_far(study, rewards, outside)

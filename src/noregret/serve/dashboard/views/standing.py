@@ -41,11 +41,13 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
     last_asked = trials[-1].asked_at if trials else None
     last = max((time for time in (last_told, last_asked) if time is not None), default=None)
     state, why = _state(trials, states, last, now)
+    best, why_no_best = _best(study)
     return {
         "goal": study.goal, "word": told_word(study), "algorithm": study.policy.algorithm, "order": order,
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
         "failed": states["failed"], "abandoned": states["abandoned"], "last_told_at": last_told,
-        "last_asked_at": last_asked, "last_at": last, "state": state, "state_why": why, "best": _best(study),
+        "last_asked_at": last_asked, "last_at": last, "state": state, "state_why": why, "best": best,
+        "why_no_best": why_no_best,
     }  # fmt: skip
 
 
@@ -66,12 +68,12 @@ def _state(
     return "running", "something has happened within the day"
 
 
-def _best(study: Study) -> dict[str, Any] | None:
-    """The best trial and what is believed there; None where there is none."""
+def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
+    """The best trial and what is believed there; None where there is none, and why."""
     try:
         best = study.best()
-    except TrialError:
-        return None
+    except TrialError as error:
+        return None, str(error)
     found: dict[str, Any] = {
         "number": best.number, "where": where(best), "reward": short(best.reward),
         "context": None if best.context is None else short_context(best), "mean": None, "lower": None, "upper": None,
@@ -80,16 +82,7 @@ def _best(study: Study) -> dict[str, Any] | None:
         mean, _ = study.predict(best.point[None], context=best.context)
         lower, upper = study.bounds(best.point[None], context=best.context)
         found |= {"mean": short(float(mean[0])), "lower": short(float(lower[0])), "upper": short(float(upper[0]))}
-    return found
-
-
-def why_no_best(study: Study) -> str:
-    """Why there is no best trial, in a sentence; empty where there is one."""
-    try:
-        study.best()
-    except TrialError as error:
-        return str(error)
-    return ""
+    return found, ""
 
 
 def short_context(trial: Trial) -> str:

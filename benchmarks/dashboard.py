@@ -1,0 +1,139 @@
+"""How soon a study's page shows its first picture in a real browser, and what it weighs.
+
+    python benchmarks/dashboard.py
+
+A study of many trials in an SQLite file, `noregret serve` in a process of its own, and Chromium without a window. The
+server opens a study when it is first asked for; then the page is loaded afresh several times. Given are the time from
+the request to the frame in which the first picture is drawn (median and longest), to that in which every part of the
+page is there, and the processor time of the server for all of it. The page of an empty study is what any page takes.
+Where there is no browser, the server's part alone is measured.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+import numpy as np
+
+import noregret as nr
+from noregret.serve.dashboard.files import bytes_of_scripts
+
+AT_ONCE = 5000  # trials of one transaction while the study is made
+FIRST = "performance.getEntriesByName('noregret-first-picture').map(each => each.startTime)[0]"
+ALL_THERE = """() => !document.body.innerText.includes('looking ...') && !document.querySelector('.htmx-request')
+  && [...document.querySelectorAll('[data-picture]')].every(each => each.hasAttribute('data-drawn'))"""
+
+
+def make(url, name, count):
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
+    study, rng = nr.Study(policy, storage=url, name=name), np.random.default_rng(0)
+    study.quiet = True
+    for start in range(0, count, AT_ONCE):
+        trials = study.ask(count=min(AT_ONCE, count - start))
+        told = np.sin(6.0 * np.array([trial.point[0] for trial in trials])) + rng.normal(0.0, 0.1, len(trials))
+        study.tell_many(list(zip(trials, told.tolist(), strict=True)))
+    study.close()
+
+
+@contextlib.contextmanager
+def served(url):
+    """Its process and its address."""
+    command = [sys.executable, "-m", "noregret", "serve", "--storage", url, "--port", "0", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    lines = []
+    while not lines or lines[-1] not in ("}\n", ""):
+        lines.append(process.stdout.readline())
+    try:
+        yield process, json.loads("".join(lines))["dashboard"].rstrip("/")
+    finally:
+        process.terminate()
+        process.wait()
+
+
+def processor(process):
+    """Seconds that a process has used so far."""
+    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def fetch(address):
+    """Seconds and bytes."""
+    begin = time.perf_counter()
+    with urllib.request.urlopen(address) as answer:
+        body = answer.read()
+    return time.perf_counter() - begin, len(body)
+
+
+def load(browser, address):
+    """Seconds to the first picture (None where there is none) and to all, and what went wrong."""
+    page, wrong, base = browser.new_page(viewport={"width": 1200, "height": 900}), [], address.split("/studies")[0]
+    page.on("console", lambda said: wrong.append(said.text) if said.type == "error" else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda asked: None if asked.url.startswith(base) else wrong.append(asked.url))
+    page.goto(address)
+    while not page.evaluate(ALL_THERE):
+        page.wait_for_timeout(20)
+    whole, first = page.evaluate("performance.now()"), page.evaluate(FIRST)
+    drawn = page.locator("[data-drawn]").count()
+    page.close()
+    return (first / 1e3 if drawn else None), whole / 1e3, wrong
+
+
+def measure(name, address, process, browser, repeats):
+    opening, _ = fetch(address)
+    alone, weight = fetch(address)
+    print(f"{name}: opened in {opening:.2f} s, then the page in {alone:.3f} s, {weight / 1024:.0f} KB")
+    if browser is None:
+        return None
+    before, found = processor(process), [load(browser, address) for _ in range(repeats)]
+    used = (processor(process) - before) / repeats
+    firsts = [first for first, _, _ in found if first is not None]
+    wholes, wrong = [whole for _, whole, _ in found], [text for _, _, texts in found for text in texts]
+    shown = f"first picture {statistics.median(firsts):.2f} s (longest {max(firsts):.2f}), " if firsts else ""
+    print(
+        f"  {shown}everything {statistics.median(wholes):.2f} s, {used:.2f} s of the server's processor; "
+        f"{len(wrong)} errors and foreign requests{': ' if wrong else ''}{', '.join(wrong)}"
+    )
+    return statistics.median(firsts or wholes)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, nargs="+", default=[10_000, 50_000])
+    parser.add_argument("--repeats", type=int, default=5)
+    given = parser.parse_args()
+    print(f"scripts of a page: {bytes_of_scripts() / 1024:.0f} KB in all")
+    executable = shutil.which("chromium") or shutil.which("google-chrome")
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        url = f"sqlite:///{folder}/studies.db"
+        for count in (0, *given.trials):
+            make(url, f"of-{count}", count)
+        process, base = stack.enter_context(served(url))
+        browser = None
+        if executable is None:
+            print("No browser was found (on Debian and Ubuntu `apt-get install chromium`): the server's part alone.")
+        else:
+            from playwright.sync_api import sync_playwright
+
+            playwright = stack.enter_context(sync_playwright())
+            browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
+        nothing = measure("no trial", f"{base}/studies/of-0", process, browser, given.repeats)
+        for count in given.trials:
+            took = measure(f"{count:,} trials", f"{base}/studies/of-{count}", process, browser, given.repeats)
+            if took is not None and nothing:
+                print(f"  {took / nothing:.1f} times the page of an empty study")
+        if browser is not None:
+            browser.close()
+
+
+if __name__ == "__main__":
+    main()
