@@ -79,6 +79,7 @@ PRINTED = {
     "replay.py": "no number given twice",
     "service.py": "beyond the empty endpoint and the commit",
     "storage.py": "times Optuna's throughput",
+    "dashboard.py": "KB in all",
     "explain.py": "0 explanations wrong",
     "coverage.py": "regret at most",
     "recommended.py": "of the regret of two deviations",
