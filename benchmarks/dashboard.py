@@ -5,8 +5,8 @@
 A study of many trials in an SQLite file, `noregret serve` in a process of its own, and Chromium without a window. The
 server opens a study when it is first asked for; then the page is loaded afresh several times. Given are the time from
 the request to the frame in which the first picture is drawn (median and longest), to that in which every part of the
-page is there, and the processor time of the server for all of it. The page of an empty study is what any page takes.
-Where there is no browser, the server's part alone is measured.
+page is there, and the processor time for all of it: on a busy machine the others are longer. The page of an empty
+study is what any page takes. Where there is no browser, the server's part alone is measured.
 """
 
 import argparse
@@ -59,10 +59,19 @@ def served(url):
         process.wait()
 
 
-def processor(process):
-    """Seconds that a process has used so far."""
-    fields = Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+def processors(server):
+    """Seconds of processor that the server has used so far, and the browser, which is all else that this has begun."""
+    used, parents = {}, {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended
+            fields = path.read_text().rpartition(")")[2].split()
+            number = int(path.parent.name)
+            used[number], parents[number] = sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK"), int(fields[1])
+    mine = {os.getpid()}
+    while more := {number for number, parent in parents.items() if parent in mine} - mine:
+        mine |= more
+    theirs = mine - {os.getpid(), server.pid}
+    return np.array([used[server.pid], sum(used[number] for number in theirs)])
 
 
 def fetch(address):
@@ -94,15 +103,13 @@ def measure(name, address, process, browser, repeats):
     print(f"{name}: opened in {opening:.2f} s, then the page in {alone:.3f} s, {weight / 1024:.0f} KB")
     if browser is None:
         return None
-    before, found = processor(process), [load(browser, address) for _ in range(repeats)]
-    used = (processor(process) - before) / repeats
+    before, found = processors(process), [load(browser, address) for _ in range(repeats)]
+    served, drew = (processors(process) - before) / repeats
     firsts = [first for first, _, _ in found if first is not None]
     wholes, wrong = [whole for _, whole, _ in found], [text for _, _, texts in found for text in texts]
     shown = f"first picture {statistics.median(firsts):.2f} s (longest {max(firsts):.2f}), " if firsts else ""
-    print(
-        f"  {shown}everything {statistics.median(wholes):.2f} s, {used:.2f} s of the server's processor; "
-        f"{len(wrong)} errors and foreign requests{': ' if wrong else ''}{', '.join(wrong)}"
-    )
+    print(f"  {shown}everything {statistics.median(wholes):.2f} s; {len(wrong)} errors and foreign requests", *wrong)
+    print(f"  processor time of the server {served:.2f} s, of the browser {drew:.2f} s")
     return statistics.median(firsts or wholes)
 
 
