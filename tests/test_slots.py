@@ -30,16 +30,18 @@ GIVEN = {
     "search": nr.PointSearch(candidates=64),
     "refit": nr.Refit(every=7),
     "constraints": nr.EveryRound(confidence=2.0),
+    "switching": nr.Lazy(1.2),
 }
 FILLED = {
-    "gp_ucb_cpd": {"memory", "explore"},
-    "gp_ucb_sdf": {"pending"},
-    "gp_ts_sdf": {"pending"},
+    "lb_gp_ucb": {"refit", "constraints", "switching"},
+    "gp_ucb_cpd": {"memory", "explore", "switching"},
+    "gp_ucb_sdf": {"pending", "switching"},
+    "gp_ts_sdf": {"pending", "switching"},
     "gp_bucb": {"pending"},
     "gp_bts": {"pending"},
     "asy_ts": {"pending"},
-    "gp_ucb_noiseless_constraints": {"refit", "constraints"},
-    "gp_ucb_noisy_constraints": {"refit", "constraints"},
+    "gp_ucb_noiseless_constraints": {"refit", "constraints", "switching"},
+    "gp_ucb_noisy_constraints": {"refit", "constraints", "switching"},
 }
 NO_WIDTH = {"kernel_ucb"}  # eta is its width
 
@@ -130,7 +132,8 @@ class Waning(Width):
 
 def with_width(name, width, **more):
     """A policy of this algorithm with this width, without the arguments that name another."""
-    needed = {k: v for k, v in POLICIES[name].keywords.items() if k not in ("norm_bound", "beta")}
+    void = () if name == "lb_gp_ucb" else ("norm_bound", "beta")  # there it balances regrets whatever the width
+    needed = {k: v for k, v in POLICIES[name].keywords.items() if k not in void}
     return getattr(nr, name)(ARMS, KERNEL, noise=0.1, width=width, **{**needed, **more})
 
 
@@ -218,6 +221,7 @@ PARTS = {
     "search": nr.PointSearch(starts=2),
     "refit": nr.Refit(every=5),
     "constraints": nr.OnAverage(),
+    "switching": nr.Lazy(1.5),
 }
 
 

@@ -104,6 +104,8 @@ def gp_ucb(
             - search: how a continuous domain is searched, `nr.PointSearch(...)`.
             - refit: learn the kernel from the record, by fits on a schedule, `nr.Refit(...)`, or as an average over
               lengthscales, `nr.LengthscaleBank()`; then nothing is proved.
+            - switching: how long a choice is played: one round unless given; "lazy", `nr.Lazy()`, as long as little can
+              be learned by it.
             - constraints: what must hold, each with a posterior of its own: `nr.EveryRound(count=1)`,
               `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
             - reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts) or

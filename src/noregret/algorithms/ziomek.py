@@ -21,6 +21,7 @@ CANDIDATES = 5  # lengthscales, unless told (section 5: "at least 5 candidates a
 @algorithm(
     refit="with its candidates for the lengthscale",
     constraints="with none: the bound on its regret is for the reward alone",
+    switching="each trial is one play, of the candidate whose turn it is",
 )
 def lb_gp_ucb(
     domain: Domain,
@@ -61,7 +62,7 @@ def lb_gp_ucb(
             tighter than the paper's. Or a part, which is then not made of B_j.
         delta: failure probability: half for the widths, half for the eliminations.
         regularization: lambda; `noise**2` unless given.
-        slots: see `gp_ucb`; but `refit` and `constraints`.
+        slots: see `gp_ucb`; but `refit`, `constraints` and `switching`.
 
     Raises:
         InvalidInput: for values that make no sense, and for a kernel without lengthscales or whose rate of information

@@ -64,6 +64,7 @@ LEFT_OUT = {
     "context": "contexts are for programs that ask and tell by themselves",
     "constraints": "[objective] says what must be satisfied, as in constraints = ['latency <= 50']",
     "reward": "clicks and counts come one by one, to programs that ask and tell by themselves",
+    "switching": "each trial of a file is evaluated once; runs of equal plays are for programs that ask and tell",
     "change_points": "of a real objective nobody knows them",
 }
 _CONSTRAINED = (
