@@ -51,7 +51,7 @@ SMALL = {
     "attack_sequences.py": ["--sequences", "2"],
     "attack_fuzz.py": ["--calls", "150"],
     "attack_service.py": ["--requests", "90", "--slow", "4"],
-    "attack_schema.py": ["--requests", "60"],
+    "attack_schema.py": ["--requests", "110"],
     "attack_hostile.py": ["--texts", "20", "--rows", "20"],
     "optuna_sampler.py": ["--trials", "30", "--asks", "3"],
     "sketch.py": [

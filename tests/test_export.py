@@ -189,3 +189,17 @@ def test_what_is_not_installed_is_said(missing, call, tmp_path):
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
     assert "pip install 'noregret[export]'" in done.stdout
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_trials_may_have_been_told_different_numbers_of_constraints(kind, tmp_path):
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.2), noise=0.1))  # heeds none, and keeps all
+    study.quiet = True
+    for g in (None, [0.5], [-1.0, 2.0, 3.0], None):
+        study.tell(study.ask(), 0.25, constraints=g)
+    file = study.export(tmp_path / f"trials{kind}")
+    again = nr.Study(study.policy)
+    again.quiet = True
+    again.add_from(file)
+    told = [None if trial.constraints is None else trial.constraints.tolist() for trial in again.trials]
+    assert told == [None, [0.5], [-1.0, 2.0, 3.0], None]

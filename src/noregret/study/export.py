@@ -71,7 +71,8 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Row]:
 
 def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
     named = _names(policy.domain)
-    limits = record["constraints"] or [None] * constraints
+    told = record["constraints"] or []  # where the policy heeds none, trials may have different numbers of them
+    limits = [*told, *[None] * (constraints - len(told))]
     row = {name: record[name] for name in ("number", "state", "reward", "reason")}
     if named is None:
         row |= {f"point.{i}": value for i, value in enumerate(record["point"])}
@@ -270,12 +271,13 @@ class _Reader:
         policy = self._policy
         limits = [self.number(name) for name in self._several("constraints")]
         known = [value for value in limits if value is not None]
+        fewer = policy.constraint_count == 0 and limits[: len(known)] == known
         reward, plays = float(self.number("reward") or 0.0), self.number("plays") or 1.0
         return Told(
             self._at("parameters", policy.domain) if _space(policy.domain) else self._at("point", policy.domain),
             reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
             None if policy.context is None else self._at("context", policy.context),
-            known if known and len(known) == len(limits) else None,
+            known if known and (len(known) == len(limits) or fewer) else None,
         )
 
     def number(self, column: str) -> float | None:
