@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
@@ -26,6 +27,8 @@ from .views.waits import waits
 from .views.worth import worth
 
 R = TypeVar("R")
+EXPLAINING = 2  # replays at once: of the threads that look some are left for those who look at less
+
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
@@ -165,8 +168,11 @@ async def trial(request: Request) -> Response:
 @shown
 async def why(request: Request) -> Response:
     """Why it was chosen; that takes as long as playing the record again up to there."""
-    number = request.path_params["number"]
-    found = await _look(request, lambda given: reasons(given.explain(number)))
+    number, state = request.path_params["number"], request.app.state
+    if not hasattr(state, "explaining"):
+        state.explaining = asyncio.Semaphore(EXPLAINING)
+    async with state.explaining:
+        found = await _look(request, lambda given: reasons(given.explain(number)))
     return page(request, "why.html", **found)
 
 

@@ -103,20 +103,20 @@ def _arms(arms: Arms, at: Place, pair: tuple[Axis, Axis]) -> tuple[list[Any], li
     points = arms.points[agrees(arms, arms.points, at.point, pair)]
     xs, columns = _places(arms, points, across)
     ys, rows = _places(arms, points, up)
-    crowded = len(xs) > MOST_ARM_SIDE or len(ys) > MOST_ARM_SIDE
-    if min(len(xs), len(ys)) < 2 or crowded or len(points) < FEWEST_SHARE * len(xs) * len(ys):
+    if min(len(xs), len(ys)) < 2 or len(points) < FEWEST_SHARE * len(xs) * len(ys):
         return None
     return xs, ys, points, (rows, columns)
 
 
 def _places(arms: Arms, points: Array, along: Axis) -> tuple[list[Any], Any]:
-    """The values along an axis, and which of them each point has."""
+    """The values along an axis, none where they are too many, and which of them each point has."""
     encoded = points[:, along.columns]
     if isinstance(along.parameter, Choice):
         return list(along.parameter.options), encoded.argmax(axis=1)
-    present, where = np.unique(np.round(encoded[:, 0], 12), return_inverse=True)
-    first = [points[int(np.flatnonzero(where == i)[0])] for i in range(len(present))]
-    return [value_at(arms, point, along) for point in first], where
+    present, first, where = np.unique(np.round(encoded[:, 0], 12), return_index=True, return_inverse=True)
+    if len(present) > MOST_ARM_SIDE:
+        return [], where
+    return [value_at(arms, points[i], along) for i in first.tolist()], where
 
 
 def _nearest(values: list[Any], value: Any, along: Axis) -> float | None:
@@ -138,16 +138,16 @@ def _cell_of(domain: Any, point: Array, pair: tuple[Axis, Axis], xs: list[Any], 
 def _chosen(study: Study, pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any]) -> list[list[float]]:
     """Where trials were, the latest ones, each place once."""
     domain = study.policy.domain
-    found: dict[tuple[float, ...], None] = {}
-    for trial in reversed(study.trials[-10 * MOST_DOTS :]):
-        if not _counts(domain, trial.point, pair):
-            continue
-        cell = _cell_of(domain, trial.point, pair, xs, ys)
-        if cell is not None:
-            found[tuple(cell)] = None
-        if len(found) >= MOST_DOTS:
-            break
-    return [list(cell) for cell in found]
+    recent = study.trials[-10 * MOST_DOTS :]
+    if not len(recent):
+        return []
+    points, last = np.unique(np.array([trial.point for trial in recent])[::-1], axis=0, return_index=True)
+    cells = [
+        _cell_of(domain, point, pair, xs, ys)
+        for point in points[np.argsort(last)][:MOST_DOTS]
+        if _counts(domain, point, pair)
+    ]
+    return [cell for cell in cells if cell is not None]
 
 
 def _counts(domain: Any, point: Array, pair: tuple[Axis, Axis]) -> bool:

@@ -143,7 +143,8 @@ def _standing(study: Study, answered: Sequence[Trial], most: int) -> tuple[list[
 
 def _averaged(study: Study, choice: Trial, answered: Sequence[Trial], name: str) -> Rival | None:
     """By the rewards told at this very point."""
-    there = [trial.reward for trial in answered if np.array_equal(trial.point, choice.point)]
+    point = choice.point.tobytes()
+    there = [trial.reward for trial in answered if trial.point.tobytes() == point]
     told = np.array(there, dtype=np.float64)
     if not len(told):
         return None
