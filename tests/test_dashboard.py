@@ -11,12 +11,13 @@ from noregret.errors import InvalidInput
 from noregret.operate.overview import overview
 from noregret.serve.dashboard.views.beliefs import beliefs
 from noregret.serve.dashboard.views.changes import budgets, changes
-from noregret.serve.dashboard.views.pictures import running_mean, short, spread_evenly, thinned
+from noregret.serve.dashboard.views.pictures import in_words, running_mean, short, spread_evenly, thinned
 from noregret.serve.dashboard.views.progress import progress
 from noregret.serve.dashboard.views.standing import described, order_of, standing
 from noregret.serve.dashboard.views.trials import PER_PAGE, listed, one, reasons
-from noregret.serve.dashboard.views.waits import in_words, waits
+from noregret.serve.dashboard.views.waits import waits
 from noregret.serve.dashboard.views.worth import account, worth
+from noregret.serve.waiting import Rule
 
 from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
 
@@ -64,6 +65,14 @@ def test_a_study_without_trials_and_one_of_failures_say_so(made):
 def test_a_study_is_quiet_after_a_day(made):
     assert standing(made["of_arms"], now=NOW)["state"] == "running"
     assert standing(made["of_arms"], now=NOW + 90_000.0)["state"] == "quiet"
+
+
+def test_how_long_answers_are_waited_for_is_said_in_words():
+    rule = Rule(deadline=7200.0, on_deadline="reward", default_reward=0.0)
+    study = nr.Study(arms(), about={"who": "we", **rule.fact})
+    facts = dict(described(study))
+    assert facts["answers"] == "are waited for 2 h, then 0 is told instead"
+    assert facts["who"] == "we"
 
 
 # -- pieces --------------------------------------------------------------------------------------------------------

@@ -16,8 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from ..caller import Caller
 from ..caller import caller_of as of_scope
 from . import files
-from .views.pictures import many, short
-from .views.waits import in_words
+from .views.pictures import in_words, many, short
 
 
 @cache

@@ -42,6 +42,14 @@ def many(count: int, what: str) -> str:
     return f"{count:,} {what}{'s' * (count != 1)}"
 
 
+def in_words(seconds: float) -> str:
+    """A duration: 0.2 s, 3 min, 5 h, 12 days."""
+    for size, name, most in ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0)):
+        if seconds < most * size:
+            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
+    return f"{seconds / 86_400.0:,.0f} days"
+
+
 def numbers(values: npt.ArrayLike) -> list[float | None]:
     """As JSON has them, in the digits that a screen can show; None for what is not finite."""
     array = np.asarray(values, dtype=np.float64)

@@ -12,7 +12,8 @@ from ....policy.policy import Policy
 from ....record import Record, Trial
 from ....study.study import Study
 from ....trial import TrialState
-from .pictures import many, short
+from ...waiting import FACT, Rule
+from .pictures import in_words, many, short
 from .progress import told_word
 
 RECENT = 20  # answers that say how it goes at present
@@ -105,4 +106,18 @@ def described(study: Study) -> list[tuple[str, str]]:
         facts.append(("contexts", contexts if len(contexts) <= LONGEST else contexts[: LONGEST - 3] + "..."))
     if study.policy.constraint_count:
         facts.append(("constraints", str(study.policy.constraint_count)))
-    return facts + [(name, value) for name, value in study.about.items()]
+    return facts + [
+        ("answers", _rule(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
+        for name, value in study.about.items()
+    ]
+
+
+def _rule(rule: Rule) -> str:
+    """How long an answer is waited for, and what its absence means."""
+    instead = "nothing" if rule.default_reward is None else short(rule.default_reward)
+    what = {
+        "abandon": "then the trial is given up", "fail": "then it is told to have failed",
+        "reward": f"then {instead} is told instead", "censor": f"and until they come they count as {instead}",
+        "silence": f"and as time goes by silence comes to count as {instead}",
+    }[rule.on_deadline]  # fmt: skip
+    return "are waited for " + ("for ever" if rule.deadline is None else in_words(rule.deadline)) + f", {what}"

@@ -10,7 +10,7 @@ import numpy as np
 from ....operate.words import where
 from ....record import Trial
 from ....study.study import Study
-from .pictures import Picture, axis, dots, empty, many, short, table, thinned
+from .pictures import Picture, axis, dots, empty, in_words, many, short, table, thinned
 from .standing import short_context
 
 LISTED = 50
@@ -84,14 +84,6 @@ def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set
         return waiting + typical + " None came after a further question."
     dropped = f", and {len(too_late):,} of them too late to count" if too_late else ""
     return f"{waiting}{typical} {many(len(late), 'answer')} came after further questions{dropped}."
-
-
-def in_words(seconds: float) -> str:
-    """A duration: 0.2 s, 3 min, 5 h, 12 days."""
-    for size, name, most in ((1.0, "s", 120.0), (60.0, "min", 120.0), (3600.0, "h", 72.0)):
-        if seconds < most * size:
-            return f"{seconds / size:.2g} {name}" if seconds < 10 * size else f"{seconds / size:.0f} {name}"
-    return f"{seconds / 86_400.0:,.0f} days"
 
 
 def _picture(came: list[Trial], seconds: Any) -> Picture:
