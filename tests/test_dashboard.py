@@ -259,6 +259,16 @@ def test_a_map_is_the_posterior_at_its_cells(made):
     assert len(found["dots"]) == len({trial.point.tobytes() for trial in study.trials})
 
 
+def test_the_better_the_brighter(made):
+    assert beliefs(made["of_a_box"])["map"]["better"] == "high"
+    limits = lambda trial: [trial.point[0] - 0.5]  # noqa: E731
+    policy = nr.gp_ucb(nr.Box([0, 0], [1, 1]), KERNEL, noise=0.1, constraints=nr.EveryRound(count=1))
+    study = play(nr.Study(policy), 6, hill, constraints=limits)
+    found = beliefs(study, {"channel": "1"})["map"]
+    assert found["better"] == "low"
+    assert "lowest at" in found["summary"]
+
+
 def test_arms_on_a_grid_have_a_map_and_those_without_an_order_a_rank(made):
     grid = beliefs(made["of_a_grid"])
     assert grid["map"]["y"]["names"] == ["a", "b"]

@@ -70,7 +70,11 @@ def beliefs(study: Study, query: Mapping[str, str] | None = None) -> dict[str, A
     if isinstance(policy.domain, Arms) and not any(len(each["layers"][0]["x"]) > 2 for each in slices):
         slices = [_ranked(study, look, band, channel)]  # arms without an order: by what is believed of them
     pair = _pair(query, lines, slices)
-    drawn = None if pair is None else belief_map(study, at, pair, look, name=_name(study, channel))
+    drawn = (
+        None
+        if pair is None
+        else belief_map(study, at, pair, look, name=_name(study, channel), low=study.goal == "minimize" or channel > 0)
+    )
     return {
         "slices": slices, "map": drawn, "fields": at.fields, "context_fields": at.context_fields,
         "channels": _channels(study, channel), "axes": _axes_listed(lines, pair) if drawn is not None else [],
@@ -162,6 +166,10 @@ def _curve(
         f"along {label}; {extreme} at {short(values[top])}, bounds {short(float(seen.lower[top]))} to "
         f"{short(float(seen.upper[top]))}."
     )
+    if not np.ptp(seen.mean):
+        summary = (
+            f"The {name} is believed to be {short(float(seen.mean[0]))} all along {label}: nothing tells it apart."
+        )
     series = [
         line(band, seen.lower, "main", style="hidden"), line(band, seen.upper, "main", style="hidden"),
         line(f"{name}, believed", seen.mean, "main"),

@@ -30,7 +30,7 @@ def dear(study: Study) -> bool:
 
 
 def belief_map(
-    study: Study, at: Place, pair: tuple[Axis, Axis], look: Callable[[Array], Any], *, name: str
+    study: Study, at: Place, pair: tuple[Axis, Axis], look: Callable[[Array], Any], *, name: str, low: bool
 ) -> Picture | None:
     """A map of the mean; None where the arms are on no grid.
 
@@ -40,6 +40,7 @@ def belief_map(
         pair: its axes.
         look: gives mean and bounds at points.
         name: of what is drawn.
+        low: whether less of it is better.
     """
     across, up = pair
     domain = study.policy.domain
@@ -51,14 +52,14 @@ def belief_map(
     shape = (len(ys), len(xs))
     mean, half = np.full(shape, np.nan), np.full(shape, np.nan)
     mean[cells], half[cells] = seen.mean, (seen.upper - seen.lower) / 2.0
-    better = np.nanargmax if study.goal == "maximize" else np.nanargmin
+    better = np.nanargmin if low else np.nanargmax
     row, column = (int(i) for i in np.unravel_index(int(better(mean)), shape))
     return {
-        "kind": "map", "better": "high" if study.goal == "maximize" else "low",
+        "kind": "map", "better": "low" if low else "high",
         "title": f"{across.name} and {up.name}", "name": name,
         "summary": (
             f"The {name} over {across.name} and {up.name}: from {short(float(np.nanmin(mean)))} to "
-            f"{short(float(np.nanmax(mean)))}, {'highest' if study.goal == 'maximize' else 'lowest'} at "
+            f"{short(float(np.nanmax(mean)))}, {'lowest' if low else 'highest'} at "
             f"{across.name} {short(xs[column])} and {up.name} {short(ys[row])}."
         ),
         "x": _side(across, xs), "y": _side(up, ys), "mean": [numbers(each) for each in mean],
