@@ -7,7 +7,9 @@ from benchmarks.service_parts import kills
 from benchmarks.service_parts.servers import Connection, Server
 
 import noregret as nr
+from noregret.client import Client
 from noregret.serve.running import listening
+from noregret.serve.testing import Serving
 
 from .service import AT, POLICY, plain
 
@@ -34,6 +36,18 @@ def test_no_part_of_an_answer_is_held_back():
         taken, _ = listener.accept()
         with taken:
             assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+
+
+def test_a_stream_of_events_does_not_keep_a_service_from_ending():
+    with Serving() as service:
+        Client(service.url).create("shop", POLICY)
+        listening_to = socket.create_connection(("127.0.0.1", int(service.url.rpartition(":")[2])))
+        asked = f"GET {AT}/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+        listening_to.sendall(asked.encode())
+        assert b"200 OK" in listening_to.recv(4096)
+    with listening_to:
+        while listening_to.recv(4096):
+            pass
 
 
 @pytest.mark.slow

@@ -1,0 +1,1 @@
+"""What `benchmarks/service.py` is made of: servers and a client, and kills."""

@@ -14,6 +14,7 @@ from ..storage import MemoryStorage, Storage
 from .app import create_app
 
 LONGEST_START = 30.0  # seconds
+LEAVING_SECONDS = 2  # likewise, for what is being answered: a stream of events has no end of its own
 
 
 @final
@@ -45,7 +46,7 @@ class Serving:
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-        server = uvicorn.Server(uvicorn.Config(self._app, log_level="error"))
+        server = uvicorn.Server(uvicorn.Config(self._app, log_level="error", timeout_graceful_shutdown=LEAVING_SECONDS))
 
         def run() -> None:
             with listening:
