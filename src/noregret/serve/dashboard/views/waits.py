@@ -13,7 +13,7 @@ from ....study.study import Study
 from .pictures import Picture, axis, dots, empty, in_words, many, short, table, thinned
 from .standing import short_context
 
-LISTED = 50
+LISTED = 12  # trials of a table; the list of trials has all of them
 COLUMNS = 400
 ALIKE = 1.2  # longest over shortest wait: below, there is nothing to see
 TITLE = "How long answers took"
