@@ -65,7 +65,7 @@ def empty(count):
 
 
 def commit(path, count):
-    """Milliseconds of processor and wall for the rows of a decision: a trial, its study's counter, a note."""
+    """Milliseconds of processor, and the median of wall, for the rows of a decision: a trial, a counter, a note."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("PRAGMA synchronous = FULL")
@@ -73,15 +73,17 @@ def commit(path, count):
     connection.execute("INSERT INTO studies VALUES (1, 0)")
     connection.execute("CREATE TABLE trials (number INTEGER PRIMARY KEY, text TEXT)")
     connection.execute("CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT)")
-    cpu, wall = time.process_time(), time.perf_counter()
+    cpu, waits = time.process_time(), []
     for number in range(count):
+        at = time.perf_counter()
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("SELECT events FROM studies WHERE id = 1").fetchone()
         connection.execute("INSERT INTO trials VALUES (?, ?)", (number, "x" * 200))
         connection.execute("INSERT INTO notes VALUES (?, ?)", (f"key:{number:064}", "x" * 80))
         connection.execute("UPDATE studies SET events = ?", (number,))
         connection.execute("COMMIT")
-    each = 1e3 * (time.process_time() - cpu) / count, 1e3 * (time.perf_counter() - wall) / count
+        waits.append(time.perf_counter() - at)
+    each = 1e3 * (time.process_time() - cpu) / count, 1e3 * float(np.median(waits))
     connection.close()
     return each
 
