@@ -4,7 +4,7 @@
     python benchmarks/service.py --kills 100
 
 Everything is on this machine: server processes of `noregret serve`, with its gate; a client that writes HTTP by hand;
-databases on this disk, PostgreSQL from a wheel (extra `test`). 100 arms, `gp_ucb`. Processor times are those of the
+databases on this disk, PostgreSQL from a wheel (extra `test`). 100 arms, Theorem 1. Processor times are those of the
 server process, compared with those of a server whose one endpoint answers {}, and with what Python's sqlite3 needs for
 a commit of the same rows. Percentiles of the time until an answer are of one process on SQLite. With `--kills` servers
 are killed (SIGKILL) while four threads ask and tell, with keys, and go on until each request is answered; then the
@@ -33,7 +33,7 @@ from benchmarks.service_parts import kills
 from benchmarks.service_parts.servers import Connection, Server
 from tests.postgres import Server as Postgres
 
-POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
+POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1, width="theorem")
 STUDY = "/v1/studies/shop"
 WARM = 20
 
