@@ -416,3 +416,32 @@ def test_likelihood_ratios_are_described():
     for wrong in (lambda: nr.Bernoulli(ceiling=0.6), lambda: nr.Bounded(low=1, high=1), lambda: nr.Poisson(ceiling=0)):
         with pytest.raises(nr.InvalidInput):
             wrong()
+
+
+@pytest.mark.parametrize(
+    ("reward", "prior_mean"),
+    [
+        ("bernoulli", -1.0),
+        ("bernoulli", 2.0),
+        (nr.Bernoulli(ceiling=0.05), 0.5),
+        ("poisson", -0.1),
+        (nr.Bounded(low=1.0, high=2.0), 0.0),
+    ],
+)
+def test_likelihood_ratios_want_a_prior_mean_that_there_can_be(reward, prior_mean):
+    """A ball about what cannot be left bounds beside the truth, which were called proved."""
+    arms, kernel = nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.2)
+    with pytest.raises(nr.InvalidInput, match=r"no expected reward lies there.* Give a typical reward"):
+        nr.igp_ucb(arms, kernel, reward=reward, norm_bound=1.0, prior_mean=prior_mean, width="lr")
+
+
+def test_likelihood_ratios_take_the_prior_mean_of_losses():
+    arms, kernel = nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.2)
+    policy = nr.igp_ucb(arms, kernel, reward="bernoulli", norm_bound=1.0, prior_mean=0.1, width="lr")
+    study = nr.Study(policy, seed=0, goal="minimize")
+    for loss in (0, 1, 0):
+        study.tell(study.ask(), loss)
+    lower, upper = study.bounds()
+    assert (lower >= 0.0).all()
+    assert (lower < upper).all()
+    assert (upper <= 1.0).all()

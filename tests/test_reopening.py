@@ -1,5 +1,8 @@
 """A long record is replayed faster than it came about, and to the last bit as if it had come about again."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -87,3 +90,51 @@ def test_a_study_on_a_box_opens_again_as_it_was(hallucinates, tmp_path):
     np.testing.assert_array_equal(seen.envelope(probes).mean, live.envelope(probes).mean)
     np.testing.assert_array_equal(seen.envelope(probes).std, live.envelope(probes).std)
     np.testing.assert_array_equal(seen.decide().point, live.decide().point)
+
+
+def in_a_new_process(program, *arguments):
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_a_study_with_any_part_is_opened_by_a_process_that_has_used_none(tmp_path):
+    """`Safe` was known only where somebody had said `nr.Safe` before, so neither `Study.open` nor the command line."""
+    arms, storage = nr.Arms.grid(0, 1, 9), f"sqlite:///{tmp_path / 'safe.db'}"
+    policy = nr.igp_ucb(arms, KERNEL, noise=0.1, norm_bound=2.0, constraints=nr.Safe(start=arms.points[:1]))
+    with nr.Study(policy, seed=0, storage=storage, name="safe") as study:
+        study.tell(study.ask(), 0.5, constraints=[-1.0])
+        following = study.ask().point.tolist()
+        study.abandon(1)
+    opened = (
+        "import sys, noregret as nr; print(nr.Study.open(storage=sys.argv[1], name='safe').trials[1].point.tolist())"
+    )
+    assert in_a_new_process(opened, storage).strip() == str(following)
+
+
+EVERY_PART = """
+import importlib, pkgutil
+import noregret
+from noregret import serialize
+try:
+    serialize._decoder("nothing of that name")
+except noregret.InvalidInput:
+    known = set(serialize._DECODERS)
+for module in pkgutil.walk_packages(noregret.__path__, "noregret."):
+    if module.name.split(".")[1] not in ("__main__", "integrations", "papers", "serve", "testing"):
+        importlib.import_module(module.name)
+print(sorted(set(serialize._DECODERS) - known))
+"""
+
+
+def test_every_described_part_is_found_by_its_name():
+    assert in_a_new_process(EVERY_PART).strip() == "[]"
+
+
+def test_what_a_study_was_made_with_is_said_by_the_names_of_the_parts(tmp_path):
+    """As after an upgrade that has changed a default."""
+    arms, storage = nr.Arms.grid(0, 1, 9), f"sqlite:///{tmp_path / 'old.db'}"
+    nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1, width="theorem"), storage=storage, name="old").close()
+    said = r"another score \(UpperConfidenceBound then, RandomisedBound now\).*its changelog says which default"
+    with pytest.raises(nr.InvalidInput, match=said):
+        nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1), storage=storage, name="old")

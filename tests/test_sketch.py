@@ -171,3 +171,8 @@ def test_thompson_draws_in_the_span_of_a_kernel_of_finite_rank():
     again = run(nr.gp_ts(ARMS, RANK_3, noise=NOISE, norm_bound=1.0, context=BOX), 30)
     assert arms(study) == arms(again)
     assert len(set(arms(study))) > 1
+
+
+def test_a_sketch_as_an_argument_says_where_it_belongs():
+    with pytest.raises(nr.InvalidInput, match=r"`policy\.using\(sketch=\.\.\.\)`"):
+        nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, 0.2), noise=0.1, sketch=nr.Sketch())

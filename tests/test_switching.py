@@ -480,3 +480,15 @@ def test_a_world_in_which_rounds_differ_is_refused():
         nr.simulate(
             nr.baselines.uniform(ARMS) if hasattr(nr.baselines, "uniform") else object(), ENV, 10, switching="lazy"
         )
+
+
+def test_no_rewards_at_all_are_refused_and_one_play_is_no_plays():
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 4), nr.Matern(2.5, 0.2), noise=1.0, switching="lazy"), seed=0)
+    trial = study.ask()
+    while trial.repeats == 1:
+        study.tell(trial, 0.0)
+        trial = study.ask()
+    with pytest.raises(nr.InvalidInput, match="an empty list: usually none has come yet"):
+        study.tell(trial, [])
+    assert f"{trial.repeats} plays," in repr(trial)
+    assert "1 play," in repr(study.tell(trial, 0.5))

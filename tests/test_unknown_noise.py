@@ -1,5 +1,6 @@
 """Noise that nobody knows: its bound as printed, in all rounds, whatever is played; and what it is part of."""
 
+import functools
 import math
 
 import numpy as np
@@ -156,3 +157,13 @@ def test_it_repeats_and_goes_through_json(make):
 def test_what_does_not_go_with_it_is_refused(told, why):
     with pytest.raises(nr.InvalidInput, match=why):
         nr.igp_ucb(ARMS, KERNEL, **{"noise": "unknown", "norm_bound": 2.0} | told)
+
+
+@pytest.mark.parametrize(
+    "algorithm", [nr.gp_ucb, nr.expected_improvement, nr.gp_bucb, functools.partial(nr.lb_gp_ucb, norm_bound=1.0)]
+)
+def test_policies_that_cannot_bound_the_noise_say_which_can(algorithm):
+    with pytest.raises(nr.InvalidInput, match=r"for the widths of `igp_ucb` and `gp_ts` alone.*nr\.auto"):
+        algorithm(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.2), noise="unknown")
+    with pytest.raises(nr.InvalidInput, match="leave it out where it is not known"):
+        nr.auto(nr.Arms.grid(0, 1, 5), noise="unknown")

@@ -190,7 +190,7 @@ def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
     if not isinstance(name, str):
         raise InvalidInput(f"The type in a description is {shown(name)}: it must be the name of a class.")
     if name not in _DECODERS:
-        for module in ("algorithms", "baselines"):  # parts are loaded when they are first used
+        for module in ("algorithms", "baselines", "slots.safe"):  # parts are loaded when they are first used
             import_module(f"{__package__}.{module}")
     if name not in _DECODERS:
         raise InvalidInput(

@@ -95,7 +95,7 @@ def auto(
     check_domain("domain", domain)
     if context is not None:
         check_domain("context", context)
-    why = "It is a standard deviation."
+    why = "It is a standard deviation; leave it out where it is not known, and it is learned."
     told = 0.0 if noise is None else number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
     parallel = integer(
         "parallel", parallel, low=1, high=MOST_ROUNDS, why="It is how many trials are evaluated at a time."

@@ -83,6 +83,9 @@ class Slots(FreeSlots, total=False):
     reward: str | KnownReward | None
 
 
+LATER = ("confidence", "objective", "score", "sketch")  # slots that `Policy.using` fills, and no argument
+
+
 def algorithm(**fills: str) -> Callable[[F], F]:
     """Decorator of an algorithm: keywords are checked before anything else, and its signature shows the slots it takes.
 
@@ -139,6 +142,11 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
             f"`{algorithm}` fills the slot `{keyword}` itself: {fills[keyword]}. Leave it out; for another part there "
             f"make the policy first and say `policy.using({keyword}=...)`."
         )
+    if keyword in LATER:
+        return InvalidInput(
+            f"`{keyword}` is no argument of `{algorithm}`: it is a slot of the policy, which is filled when that is "
+            f"there. Say `policy.using({keyword}=...)`."
+        )
     from difflib import get_close_matches  # only for who has misspelt something
 
     close = get_close_matches(keyword, known, n=1)
@@ -176,6 +184,12 @@ def chosen_width(width: object, names: Iterable[str], *, delta: float, **others:
 
 def checked_noise(noise: object) -> float:
     """The noise, or a clear error."""
+    if isinstance(noise, str) and noise == "unknown":
+        raise InvalidInput(
+            'Noise that nobody knows, noise="unknown", is bounded for the widths of `igp_ucb` and `gp_ts` alone. Take '
+            "one of them, or have the noise learned, with nothing proved: `refit=nr.Refit(every=10)` beside a first "
+            "guess of `noise`, or `nr.auto(domain)`."
+        )
     why = "It is a standard deviation (or sub-Gaussian constant), in the units of the reward."
     return number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
 

@@ -333,8 +333,9 @@ def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, 
     if differing:
         raise InvalidInput(
             f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
-            "made with: put the old values back to continue it, or choose another name for a new study. (From Python, "
-            f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
+            "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
+            "program was changed; where noregret was upgraded, its changelog says which default was another one. (From "
+            f"Python, `Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
         )
 
 
@@ -373,7 +374,12 @@ def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> li
         if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
             found += _differing(before, after, f"{inside}{name}.")
         else:
-            values = [json.dumps(value) for value in (before, after)]
+            values = [_shortly(value) for value in (before, after)]
             short = all(len(value) <= SHORT for value in values)
             found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
     return found
+
+
+def _shortly(value: Any) -> str:
+    """A part by the name of its class, which is what differs where two parts stand in one place."""
+    return str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)

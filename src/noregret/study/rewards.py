@@ -94,7 +94,12 @@ def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
         mean = check(reward.mean)
         return Gathered(mean, None if reward.count == 1 else Plays(reward.count, reward.scatter))
     values = finite_array("rewards", reward)
-    if values.ndim != 1 or not len(values):
+    if values.shape == (0,):
+        raise InvalidInput(
+            "The rewards of a trial are an empty list: usually none has come yet. Tell them when they are there, at "
+            "least one; a trial that will have none is told by `study.fail(trial, reason)`."
+        )
+    if values.ndim != 1:
         raise InvalidInput(
             f"The rewards of a trial have shape {values.shape}: they are one number for each play, `(n,)`, or "
             "`nr.Rewards(count=n, sum=s, squares=q)`."

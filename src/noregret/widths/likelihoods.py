@@ -85,11 +85,22 @@ class LikelihoodRatio(Confidence):
     def check(self, policy: Combination) -> None:
         """Rewards of known likelihood on finitely many arms."""
         super().check(policy)
-        if policy.objective.learned(policy) is None:
+        reward = policy.objective.learned(policy)
+        if reward is None:
             raise InvalidInput(
                 'Likelihood ratios are for clicks, counts and bounded rewards (`reward="bernoulli"`, "poisson" or '
                 '"bounded") on finitely many arms and contexts, of one function, without `refit`, drift, or '
                 "constraints of their own posteriors. Say what the rewards are, or take another width."
+            )
+        (low, width), top = reward.span, reward.top
+        high = math.inf if reward.counts else low + width
+        high = high if top is None else min(high, top)
+        center = -policy.prior_mean if reward.losses else policy.prior_mean
+        if not low <= center <= high:  # a ball about what cannot be has bounds beside all that can
+            raise InvalidInput(
+                f"`prior_mean` is {center:g}, and no expected reward lies there: of {reward} they are in [{low:g}, "
+                f"{high:g}]. Usually it was left at 0, or is in other units than the rewards. Give a typical reward: "
+                "`norm_bound` says how far from it f may be."
             )
 
     @property
