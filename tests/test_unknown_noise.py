@@ -11,6 +11,7 @@ import noregret as nr
 from noregret.environments import rkhs_function
 from noregret.posterior import PointPosterior, posterior_on_arms
 from noregret.slots.envelope import Progress
+from noregret.slots.objective import MultiplicativePenalty
 from noregret.slots.refit import Refit
 from noregret.widths.gains import RealisedGain
 from noregret.widths.mixtures import AnalyticMixture, AnyRidge
@@ -167,3 +168,33 @@ def test_policies_that_cannot_bound_the_noise_say_which_can(algorithm):
         algorithm(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.2), noise="unknown")
     with pytest.raises(nr.InvalidInput, match="leave it out where it is not known"):
         nr.auto(nr.Arms.grid(0, 1, 5), noise="unknown")
+
+
+@pytest.mark.parametrize("width", ["igp", "ay", "amm"])
+def test_it_is_for_gaussian_rewards_of_a_function_that_was_there_before(width):
+    """Clicks are not Gaussian; and an f that is chosen after the noise, by multipliers that weigh anew, may hide it."""
+    known, unknown = (
+        nr.igp_ucb(ARMS, KERNEL, noise=noise, norm_bound=2.0, width=width, regularization=1.5)
+        for noise in (1.0, "unknown")
+    )
+    for reward in (nr.Bernoulli(), nr.Poisson(), nr.Bounded()):
+        with pytest.raises(nr.InvalidInput, match="Gaussian rewards"):
+            unknown.using(objective=reward)
+    once, again = (MultiplicativePenalty(epoch=5, epochs=epochs) for epochs in (1, 3))
+    assert known.using(objective=once).valid_for == unknown.using(objective=once).valid_for == "f"
+    assert known.using(objective=again).valid_for == ("none" if width == "amm" else "f")
+    assert unknown.using(objective=again).valid_for == "none"
+
+
+def test_a_function_chosen_after_the_noise_hides_it():
+    """Why: where f is less by what the noise seems to show, little of the noise is left to see."""
+    arms, kernel, lam = nr.Arms.grid(0, 1, 80), nr.Matern(0.5, 0.02), 0.1
+    K, noise = kernel(arms.points, arms.points), np.random.default_rng(2).normal(size=80)
+    hiding = -K @ np.linalg.solve(K + lam * np.eye(80), noise)
+    bounds = []
+    for f in (np.zeros(80), hiding):
+        posterior = posterior_on_arms(arms, kernel, lam)
+        for arm in range(80):
+            posterior.append(arm, float(f[arm] + noise[arm]))
+        bounds.append(noise_bound(posterior, DELTA))
+    assert bounds[1] < 0.5 < 1.0 < bounds[0]

@@ -209,6 +209,13 @@ REASONS = [
         "round: what has drifted would be taken for noise. Windows are the drift that this goes with.",
     ),
     Reason(
+        ("`RegretBalancing`",),
+        ("arms under", "box under"),
+        "who had the better contexts",
+        "It compares what candidates earned on average in different rounds, and under contexts the best that can be "
+        "earned differs from round to round: who had the better contexts would refute the others.",
+    ),
+    Reason(
         ("`DriftBank`",),
         ("arms under contexts of a box", "box", "space"),
         "finitely many arms",

@@ -32,9 +32,9 @@ def randomised_bound(domain: Domain, confidence: Confidence, *, side: float | No
     """
     size = count_of_points(domain)
     if size is not None:
-        return RandomisedBound(shift=2.0 * (math.log(size) - math.log(2.0)))  # their Theorem 4.1
+        return RandomisedBound(shift=2.0 * (math.log(size) - math.log(2.0)))  # of finite domains
     tail, d, r = _slopes(domain, confidence, side)
-    # Their Theorem 4.2: E max_j sup |df / dx_j| <= b (sqrt(log(a d)) + sqrt(pi) / 2), so that on a grid of tau_t =
+    # Of continuous ones: E max_j sup |df / dx_j| <= b (sqrt(log(a d)) + sqrt(pi) / 2), so that on a grid of tau_t =
     # b d r t^2 (sqrt(log(a d)) + sqrt(pi) / 2) points a side E max f is within 1 / t^2 of that over the box; N = tau^d.
     steepest = math.sqrt(max(tail.log_a + math.log(d), 0.0)) + math.sqrt(math.pi) / 2.0
     points = math.log(tail.b) + math.log(d) + math.log(r) + math.log(steepest)

@@ -45,9 +45,9 @@ def lb_gp_ucb(
 
     Their Theorem 4.1: if ||f||_k <= B_j under some candidate (and so under all shorter ones), the regret is with
     probability 1 - delta within a factor of about the number of candidates of that under the right lengthscale. It
-    assumes that kernel, noise and N are right, that no round is forced, and that all answers count. `study.bounds` are
-    those of the candidate whose turn it is, which may be a wrong one: nothing is proved for them (`valid_for` is
-    "none").
+    assumes that kernel, noise and N are right, that no round is forced, that the same may be played in every round
+    (hence no `context`), and that all answers count. `study.bounds` are those of the candidate whose turn it is, which
+    may be a wrong one: nothing is proved for them (`valid_for` is "none").
 
     Args:
         domain: arms, a box, or a space of parameters.
@@ -62,7 +62,7 @@ def lb_gp_ucb(
             tighter than the paper's. Or a part, which is then not made of B_j.
         delta: failure probability: half for the widths, half for the eliminations.
         regularization: lambda; `noise**2` unless given.
-        slots: see `gp_ucb`; but `refit`, `constraints` and `switching`.
+        slots: see `gp_ucb`; but `refit`, `constraints`, `switching` and `context`.
 
     Raises:
         InvalidInput: for values that make no sense, and for a kernel without lengthscales or whose rate of information

@@ -178,7 +178,13 @@ class RegretBalancing(Learning):
         """Nothing is fitted."""
 
     def check(self, policy: Combination) -> None:
-        """A kernel with lengthscales, of which it is known how its information gain grows."""
+        """A kernel with lengthscales, of which it is known how its information gain grows; and one best value."""
+        if policy.context is not None:
+            raise InvalidInput(
+                "`lb_gp_ucb` (`RegretBalancing`) compares what candidates earned on average in different rounds, and "
+                "under contexts the best that can be earned differs from round to round: who had the better contexts "
+                "would refute the others. Leave out `context`, or take `refit=nr.LengthscaleBank()` instead."
+            )
         _check_lengths(policy)
         information_gain_rate(policy.kernel, len(sides(policy.domain, policy.context)), 2.0, source="vakili")
 

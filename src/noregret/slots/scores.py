@@ -121,9 +121,8 @@ class RandomisedBound(Score):
     """Optimism by chance: mu + zeta_t^{1/2} sigma, IRGP-UCB (Takeno, Inatsu & Karasuyama 2023).
 
     zeta_t = shift + growth log t + E, with E exponential of mean 2, drawn afresh and independently in each round. Why
-    it suffices (their Lemma 4.1, in three lines): a normal f(x) is above mu + c sigma with probability at most
-    exp(-c^2 / 2) / 2, so that max_x f(x) over N points is above max_x mu + (2 log(N / (2 u)))^{1/2} sigma with
-    probability at most u. With u uniform, 2 log(N / (2 u)) = 2 log(N / 2) + E, and the mean of a maximum whose
+    it suffices: a normal f(x) is above mu + c sigma with probability at most exp(-c^2 / 2) / 2, so that max_x f(x) over
+    N points is above max_x (mu + (2 log(N / (2 u)))^{1/2} sigma) with probability at most u. With u uniform, 2 log(N / (2 u)) = 2 log(N / 2) + E, and the mean of a maximum whose
     u-quantiles all lie below those of another is no larger: E max f <= E max (mu + zeta^{1/2} sigma). The mean regret
     follows, over f, noise and zeta together: at most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). With probability 1 - delta
     nothing is said, and the width does not grow with t.
@@ -131,7 +130,7 @@ class RandomisedBound(Score):
     The bounds that a study shows remain those of the policy's `confidence`, which hold whatever is played.
 
     Attributes:
-        shift: 2 log(N / 2) of N arms; of a box, what `noregret.algorithms.common` derives.
+        shift: 2 log(N / 2) of N arms; of a box, what `noregret.algorithms.randomised` derives.
         growth: 0 of arms; of a box of d dimensions 4 d, since the proof's grid of it becomes finer with t^2.
     """
 

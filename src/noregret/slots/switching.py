@@ -107,8 +107,7 @@ class Lazy(Switching):
     """Play a choice until it could have shrunk some standard deviation by the factor C, and no longer.
 
     The regret is that of deciding in each round but for a constant that tends to 1 with C, while only O(gamma_T)
-    decisions are made in T rounds (Calandriello et al. 2022, Theorem 2 and Lemma 1, for GP-UCB): some hundred in a
-    million.
+    decisions are made in T rounds (Calandriello et al. 2022, for GP-UCB): some hundred in a million.
 
     Args:
         factor: C >= 1; 1 decides in each round.

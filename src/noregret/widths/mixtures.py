@@ -83,8 +83,8 @@ class _MixtureWidth(NormWidth):
 
     @property
     def sub_gaussian(self) -> bool:
-        """Yes."""
-        return True
+        """Yes, but where R is not known: what bounds it is for Gaussian noise."""
+        return self.noise is not None
 
     def suits(self, policy: Combination) -> bool:
         """Lambda as said, and noise no larger than R."""
@@ -126,8 +126,8 @@ class AnyRidge(_MixtureWidth):
 
     @property
     def for_all_at_once(self) -> bool:
-        """Yes: the self-normalised inequality is about the noise alone."""
-        return True
+        """Yes: the self-normalised inequality is about the noise alone. But where that is bounded by what is told."""
+        return self.noise is not None
 
     def _combined(self, bound: float, noise: float) -> float:
         return bound + noise

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar, final
 
-from ..checks import LARGEST_REWARD, flag, integer, number, settle
+from ..checks import LARGEST_REWARD, flag, integer, number, settle, shown
 from ..errors import InvalidInput
 from ..posterior import Posterior
 from ..serialize import described
@@ -74,6 +74,12 @@ class NormWidth(Width):
                     "by one kernel, and here the kernel is refitted, f drifts, or a sketch stands for the data. Give "
                     "`noise`, or leave that part out."
                 )
+            if not policy.objective.admits(self):
+                raise InvalidInput(
+                    "Noise that is not known is bounded as that of Gaussian rewards of one standard deviation, and here "
+                    f"the rewards are said to be others: {shown(policy.objective)}. Their noise follows from what they "
+                    "are: make the policy with `reward=` and without `noise`."
+                )
 
     @final
     def guess(self) -> NormGuess | None:
@@ -129,13 +135,16 @@ class SelfNormalized(NormWidth):
 
     @property
     def sub_gaussian(self) -> bool:
-        """Yes."""
-        return True
+        """Yes, but where R is not known: what bounds it is for Gaussian noise."""
+        return self.noise is not None
 
     @property
     def for_all_at_once(self) -> bool:
-        """Yes: Theorem 1 is about the noise alone, which is bounded once for all f with ||f||_k <= B."""
-        return True
+        """Yes: Theorem 1 is about the noise alone, which is bounded once for all f with ||f||_k <= B.
+
+        But where R is not known: an f that was chosen after the noise may hide some of it, and so make its bound small.
+        """
+        return self.noise is not None
 
     def width(self, t: int, progress: Progress) -> float:
         """beta_t of Theorem 2 (IGP-UCB), v_t of section 3.2 (GP-TS)."""
