@@ -122,10 +122,11 @@ class RandomisedBound(Score):
 
     zeta_t = shift + growth log t + E, with E exponential of mean 2, drawn afresh and independently in each round. Why
     it suffices: a normal f(x) is above mu + c sigma with probability at most exp(-c^2 / 2) / 2, so that max_x f(x) over
-    N points is above max_x (mu + (2 log(N / (2 u)))^{1/2} sigma) with probability at most u. With u uniform, 2 log(N / (2 u)) = 2 log(N / 2) + E, and the mean of a maximum whose
-    u-quantiles all lie below those of another is no larger: E max f <= E max (mu + zeta^{1/2} sigma). The mean regret
-    follows, over f, noise and zeta together: at most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). With probability 1 - delta
-    nothing is said, and the width does not grow with t.
+    N points is above max_x (mu + (2 log(N / (2 u)))^{1/2} sigma) with probability at most u. With u uniform,
+    2 log(N / (2 u)) = 2 log(N / 2) + E, and the mean of a maximum whose u-quantiles all lie below those of another is
+    no larger: E max f <= E max (mu + zeta^{1/2} sigma). The mean regret follows, over f, noise and zeta together: at
+    most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). With probability 1 - delta nothing is said, and the width does not grow
+    with t.
 
     The bounds that a study shows remain those of the policy's `confidence`, which hold whatever is played.
 
