@@ -77,8 +77,8 @@ class NormWidth(Width):
             if not policy.objective.admits(self):
                 raise InvalidInput(
                     "Noise that is not known is bounded as that of Gaussian rewards of one standard deviation, and the "
-                    f"rewards are said to be others: {shown(policy.objective)}. Their noise follows from what they are: "
-                    "make the policy with `reward=` and without `noise`."
+                    f"rewards are said to be others: {shown(policy.objective)}. Their noise follows from what they "
+                    "are: make the policy with `reward=` and without `noise`."
                 )
 
     @final
