@@ -284,11 +284,13 @@ def of_algorithm(name):
         for parameter in inspect.signature(function).parameters.values():
             required = parameter.default is inspect.Parameter.empty
             needed = parameter.name == "norm_bound" and name in ("igp_ucb", "gp_ts", *CONSTRAINED)
+            needed |= parameter.name == "noise"  # which may be left out beside `reward` alone
             if not required and parameter.name != "search" and not needed:
                 kind, good = NAMED.get(parameter.name, "any"), parameter.default
             else:
                 kind, good = NAMED.get(parameter.name, "any"), GOOD[parameter.name]
             optional = parameter.default is None or parameter.name in ("search", "beta")
+            optional &= parameter.name != "noise"
             places[parameter.name] = Place(domain if parameter.name == "domain" else good, kind, optional)
         yield Target(f"{name} on {label}", function, places, play)
 

@@ -6,7 +6,7 @@ import math
 from typing import Any, Unpack
 
 from ..change import PowerLaw
-from ..checks import LARGEST_REWARD, flag, integer, number, one_of
+from ..checks import LARGEST_REWARD, flag, integer, number, one_of, shown
 from ..domain import Box, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -272,7 +272,8 @@ def _noise_and_ridge(
     if not isinstance(noise, str):
         known = checked_noise(noise)
         return known, _ridge(regularization, horizon, width, known, kernel, domain)
-    one_of("noise", noise, ["unknown"], why="Or give R itself, a number.")
+    if noise != "unknown":
+        raise InvalidInput(f"`noise` must be a number, R, or 'unknown'; it is {shown(noise)}.")
     if isinstance(width, Confidence):
         raise InvalidInput("`width` is a part, which says how large the noise may be: give `noise` as a number.")
     if regularization is None and isinstance(width, str) and width != "igp":

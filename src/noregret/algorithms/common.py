@@ -112,8 +112,9 @@ def algorithm(**fills: str) -> Callable[[F], F]:
                     raise _unexpected(name, keyword, shown.parameters, fills)
             if keywords.get("reward") is not None:
                 keywords = _of_reward(keywords)
-            elif keywords.get("noise", 0.0) is None or "noise" not in keywords:
-                raise TypeError(
+            elif keywords.get("noise") is None:
+                kind = InvalidInput if "noise" in keywords else TypeError  # the latter as of any argument left out
+                raise kind(
                     f"{name}() is missing the keyword argument 'noise', the standard deviation of the rewards' noise. "
                     "Of clicks, counts and bounded rewards it follows from reward='bernoulli', 'poisson' or 'bounded'."
                 )
