@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Unpack
 
+from ..checks import listed
 from ..domain import Domain, sides
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
@@ -76,7 +77,7 @@ def lb_gp_ucb(
     if factors is None:
         factors = [math.exp(-i / columns) for i in range(CANDIDATES)]  # Definition 3.1
     balance = RegretBalancing(
-        factors=tuple(factors), norm_bound=norm_bound, noise=noise, growth=growth, delta=delta,
+        factors=tuple(listed("factors", factors)), norm_bound=norm_bound, noise=noise, growth=growth, delta=delta,
     )  # fmt: skip
     chosen = chosen_width(width, ["amm", "ay"], delta=delta)
     if isinstance(chosen, Confidence):
