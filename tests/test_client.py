@@ -111,6 +111,21 @@ def test_several_at_a_time(url):
     assert study.ask(key="mine").id == study.ask(key="mine").id != first.id
 
 
+def test_clicks_and_runs_of_plays_are_told_as_to_a_study(url):
+    clicks = Client(url).create("clicks", nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), reward="bernoulli"))
+    assert clicks.tell(clicks.ask(), True).reward == 1.0
+    assert clicks.tell(clicks.ask(), np.bool_(False)).reward == 0.0
+    clicks.add(3, True)
+    runs = Client(url).create("runs", POLICY.using(switching="lazy"))
+    decision = runs.ask()
+    while decision.repeats < 2:
+        runs.tell(decision, 0.5)
+        decision = runs.ask()
+    assert runs.tell(decision, np.array([0.25, 0.75])).plays == 2
+    assert runs.tell(decision, nr.Rewards(count=2, sum=1.0, squares=0.625)).reward == 0.5
+    runs.add(3, [0.1, 0.2])
+
+
 def test_what_was_told_stands(url):
     study = Client(url).create("stands", POLICY)
     decision = study.ask()
@@ -202,7 +217,7 @@ def test_a_thread_for_each(url):
 
 def test_the_same_request_again_has_the_same_key():
     decided = b'{"decisions": [{"id": "i", "number": 0, "parameters": null, "point": [0.5], "arm": 1, "context": null, '
-    decided += b'"explored": false, "propensity": null, "asked_at": 1.0, "expires_at": null}]}'
+    decided += b'"explored": false, "repeats": 1, "propensity": null, "asked_at": 1.0, "expires_at": null}]}'
     study = b'{"error": {"kind": "busy", "sentence": "Too many."}}'
     with answering((201, b"{}"), None, (503, study), (201, decided)) as (address, got), Client(address) as client:
         assert client.create("s", POLICY).ask().id == "i"

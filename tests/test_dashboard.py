@@ -168,6 +168,27 @@ def test_the_account_is_kept_in_the_users_units(made):
     assert math.isclose(found.cost[0], 40 * mean[best] - rewards.sum())
 
 
+def test_runs_of_plays_count_as_often_as_they_were_played():
+    error = noise(4)
+    runs = nr.Study(arms().using(switching="lazy"), seed=1)
+    for _ in range(80):
+        trial = runs.ask()
+        runs.tell(trial, [hill(trial) + error() for _ in range(trial.repeats)])
+    trials, mean = runs.trials, runs.predict()[0]
+    plays = np.array([trial.repeats for trial in trials])
+    rewards = plays * [trial.reward for trial in trials]
+    found = account(runs)
+    assert plays.max() > 1
+    assert found.plays == plays.sum()
+    assert math.isclose(found.total, rewards.sum())
+    assert math.isclose(found.first.total, plays.sum() * mean[trials[0].arm])
+    assert math.isclose(found.cost[0], plays.sum() * mean[runs.best().arm] - rewards.sum())
+    assert found.noise == runs.policy.noise
+    said = " ".join(worth(runs)["sentences"])
+    assert f"{plays.sum():,} answers" in said
+    assert "a play" in said
+
+
 def test_what_is_lost_and_what_is_saved_are_told_apart():
     errors = [noise(5), noise(5)]
     up = play(nr.Study(arms(), seed=1), 40, lambda trial: hill(trial) + errors[0]())
@@ -332,6 +353,19 @@ def test_late_answers_are_counted_as_the_command_line_does(made, kind):
     assert found["too_late_count"] == len(said["too_late"])
     assert found["pending_count"] == len([trial for trial in study.trials if trial.state == "pending"])
     assert found["late_count"] >= said["late"]
+
+
+def test_what_is_told_at_a_deadline_is_no_late_answer():
+    rule = Rule(deadline=60.0, on_deadline="reward", default_reward=0.0)
+    study = nr.Study(arms(), about=rule.fact, clock=lambda: NOW)
+    for trial in [study.ask() for _ in range(3)]:
+        if trial.number < 2:
+            study.abandon(trial, "no answer within 60 s")
+        study.tell(trial, 0.0 if trial.number < 2 else 0.7)
+    found = waits(study, now=NOW)
+    assert [row["number"] for row in found["late"]] == []
+    assert "No answer came in time to 2 trials, and they counted as 0." in found["sentence"]
+    assert "1 answer" not in found["sentence"]
 
 
 def test_late_answers_say_whether_they_count(made):

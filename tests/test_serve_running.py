@@ -79,7 +79,7 @@ def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
 
 
 def test_what_others_can_reach_needs_a_token_first(folder):
-    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
+    for host in ("0.0.0.0", "::", "192.0.2.1", "example.org", "127.0.0.2"):
         said = run("serve", "--host", host, "--port", "0", code=1).stderr
         assert "token new" in said
         assert host in said

@@ -101,7 +101,8 @@ def test_no_more_at_once_than_the_limit_says():
 def test_names(client):
     assert client.put("/v1/studies/a%2Fb", {"arms": [[0.0], [1.0]]})[0] == 404
     assert client.put("/v1/studies/%20", {"arms": [[0.0], [1.0]]})[0] == 422
-    assert client.put("/v1/studies/" + "x" * 200, {"arms": [[0.0], [1.0]]})[0] in (404, 422)
+    status, said = client.put("/v1/studies/" + "x" * 200, {"arms": [[0.0], [1.0]]})
+    assert (status, "128 at most" in said["error"]["sentence"]) == (404, True)
 
 
 # -- decisions and rewards ---------------------------------------------------------------------------------------------
@@ -434,3 +435,47 @@ def test_propensities_of_many_decisions_would_keep_others_waiting():
         assert client.get(AT)[1]["trials"]["all"] == 0
         status, said = client.post(f"{AT}/decisions", {"count": 10, "propensity": True})
         assert (status, len(said["decisions"])) == (201, 10)
+
+
+LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, width="theorem", switching=nr.Lazy(factor=2.0))
+
+
+def test_a_decision_for_several_rounds_takes_the_rewards_of_its_plays():
+    study, rng = nr.Study(LAZY, seed=3), np.random.default_rng(0)
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(LAZY), "seed": 3})
+        for i in range(18):
+            decision, trial = asked(client), study.ask()
+            assert (decision["arm"], decision["repeats"]) == (trial.arm, trial.repeats)
+            rewards = rng.normal(np.sin(9 * trial.point[0]), 0.1, trial.repeats)
+            sums = {"count": len(rewards), "sum": float(rewards.sum()), "squares": float((rewards**2).sum())}
+            said = told(client, decision, sums if i % 2 else rewards.tolist())
+            study.tell(trial, nr.Rewards(**sums) if i % 2 else rewards)
+            assert (said[0], said[1]["plays"], said[1]["reward"]) == (200, len(rewards), study.trials[-1].reward)
+        assert decision["repeats"] > 1
+        assert told(client, decision, sums)[0] == 200
+        assert told(client, decision, float(rewards[0]))[0] == 409
+        assert client.get(f"{AT}/decisions/{decision['id']}")[1]["plays"] == decision["repeats"]
+        assert told(client, asked(client), [1.0] * 100_000)[0] == 409  # more than were asked for
+        status, said = client.post(f"{AT}/observations", {"arm": 3, "reward": [0.1, 0.3]})
+        assert (status, said["reward"]) == (201, 0.2)
+        assert client.get(f"{AT}/predict")[1]["mean"] != study.predict()[0].tolist()
+        study.ask()
+        study.add(ARMS.points[3], [0.1, 0.3])
+        assert client.get(f"{AT}/predict")[1]["mean"] == study.predict()[0].tolist()
+
+
+def test_several_rewards_of_a_decision_for_one_round_are_refused(client):
+    decision = asked(client)
+    for reward in ([0.1, 0.2], {"count": 2, "sum": 1.0, "squares": 1.0}):
+        status, said = told(client, decision, reward)
+        assert (status, "switching" in said["error"]["sentence"]) == (422, True)
+    assert told(client, decision, [])[0] == told(client, decision, {"count": 2, "sum": 9.0, "squares": 1.0})[0] == 422
+
+
+def test_no_regret_is_bounded_by_the_number_of_runs():
+    study = nr.Study(LAZY)
+    for _ in range(6):
+        trial = study.ask()
+        study.tell(trial, [0.1] * trial.repeats)
+    assert regret_bound(study) is None

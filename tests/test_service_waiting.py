@@ -7,7 +7,7 @@ import pytest
 import noregret as nr
 from noregret.storage import MemoryStorage, SqlStorage
 
-from .service import AT, POLICY, Client, Clock, asked, plain, told
+from .service import ARMS, AT, POLICY, Client, Clock, asked, plain, told
 
 
 @pytest.fixture
@@ -134,3 +134,35 @@ def test_what_waits_is_swept_up_by_a_process_that_comes_later(tmp_path):
         asked(client)
         assert client.get(f"{AT}/decisions/{first['id']}")[1]["reward"] == 0.5
         assert told(client, first, 2.0)[1]["counted"] is False
+
+
+@pytest.mark.parametrize("late", ["drop", "count"])
+def test_late_constraint_values_and_the_late_reward_after_them_are_one_answer(late):
+    policy = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, constraints=nr.OnAverage())
+    with Client(MemoryStorage(), clock=Clock()) as client:
+        client.put(AT, {
+            "policy": plain(policy), "deadline": 60.0, "on_deadline": "reward", "default_reward": 0.0, "late": late,
+        })  # fmt: skip
+        first = asked(client)
+        client.service.desks._clock.now = 1061.0
+        asked(client)
+        path = f"{AT}/decisions/{first['id']}"
+        assert client.put(f"{path}/reward", {"constraints": [1.0]})[0] == 200
+        status, said = told(client, first, 13.0)
+        assert (status, said["reward"], said["constraints"], said["counted"]) == (200, 13.0, [1.0], late == "count")
+        assert told(client, first, 13.0) == (200, said)
+        assert told(client, first, 13.0, constraints=[1.0]) == (200, said)
+        assert client.put(f"{path}/reward", {"constraints": [1.0]}) == (200, said)
+        assert told(client, first, 12.0)[0] == client.put(f"{path}/reward", {"constraints": [2.0]})[0] == 409
+        found = client.get(path)[1]
+        assert found["late_reward"] == 13.0
+        assert (found["reward"], found["constraints"]) == ((13.0, [1.0]) if late == "count" else (0.0, None))
+
+
+def test_a_fact_of_the_same_name_is_no_rule(tmp_path):
+    place = f"sqlite:///{tmp_path / 'a.db'}"
+    nr.Study(POLICY, storage=place, name="shop", about={"service": {"team": "b"}})
+    with Client(SqlStorage(place)) as client:
+        status, said = client.get(AT)
+        assert (status, said["on_deadline"]) == (200, "abandon")
+        assert asked(client)["expires_at"] is None

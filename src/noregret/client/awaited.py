@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..checks import Array, integer
 from ..serve import messages as m
 from ..study.goal import AnyPolicy
-from .calls import Context, Points
+from .calls import Context, Points, Told
 from .remote import Client, ExportKind, RemoteStudy
 
 T = TypeVar("T")
@@ -99,11 +99,11 @@ class AsyncRemoteStudy:
         """One decision, or a list of `count`; see `RemoteStudy.ask`."""
         return await self._threads.run(lambda: self._study.ask(context, **options))
 
-    async def tell(self, decision: m.Decision | str, reward: float | None = None, **options: Any) -> m.Answer:
+    async def tell(self, decision: m.Decision | str, reward: Told | None = None, **options: Any) -> m.Answer:
         """See `RemoteStudy.tell`."""
         return await self._threads.run(self._study.tell, decision, reward, **options)
 
-    async def tell_many(self, answers: Iterable[tuple[m.Decision | str, float]]) -> list[m.RewardResult]:
+    async def tell_many(self, answers: Iterable[tuple[m.Decision | str, Told]]) -> list[m.RewardResult]:
         """See `RemoteStudy.tell_many`."""
         return await self._threads.run(self._study.tell_many, list(answers))
 
@@ -111,7 +111,7 @@ class AsyncRemoteStudy:
         """See `RemoteStudy.fail`."""
         return await self._threads.run(self._study.fail, decision, reason)
 
-    async def add(self, point: Mapping[str, Any] | npt.ArrayLike, reward: float, **options: Any) -> m.Observation:
+    async def add(self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, **options: Any) -> m.Observation:
         """See `RemoteStudy.add`."""
         return await self._threads.run(self._study.add, point, reward, **options)
 

@@ -7,21 +7,23 @@ import math
 import urllib.parse
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, TypeVar, final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, number, shown
+from ..checks import LARGEST_REWARD, Array, finite_array, outcome, shown
 from ..errors import InvalidInput
 from ..serve import messages as m
+from ..study.rewards import Rewards, is_several
 
 T = TypeVar("T")
 S = TypeVar("S", bound=msgspec.Struct)
 Points = npt.ArrayLike | Sequence[Mapping[str, Any]] | Mapping[str, Any]
 Context = npt.ArrayLike | Mapping[str, Any] | None
+Told = float | Sequence[float] | Array | Rewards  # of one play, or of several
 
 
 @final
@@ -76,16 +78,16 @@ def asking(
 
 
 def telling(
-    study: str, decision: m.Decision | str, reward: float | None, constraints: npt.ArrayLike | None,
+    study: str, decision: m.Decision | str, reward: Told | None, constraints: npt.ArrayLike | None,
     observed_at: float | None,
 ) -> Call[m.Answer]:  # fmt: skip
     """Tell what came of one."""
     g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
-    body = m.RewardRequest(reward=_reward(reward), constraints=g, observed_at=observed_at)
+    body = m.RewardRequest(reward=None if reward is None else _reward(reward), constraints=g, observed_at=observed_at)
     return Call("PUT", _one(study, decision, "/reward"), of(m.Answer), msgspec.json.encode(body))
 
 
-def telling_many(study: str, answers: Iterable[tuple[m.Decision | str, float]]) -> Call[list[m.RewardResult]]:
+def telling_many(study: str, answers: Iterable[tuple[m.Decision | str, Told]]) -> Call[list[m.RewardResult]]:
     """Tell what came of several."""
     items = [m.RewardItem(id=_id(decision), reward=_reward(reward)) for decision, reward in answers]
     body = msgspec.json.encode(m.RewardsRequest(items))
@@ -103,7 +105,7 @@ def failing(study: str, decision: m.Decision | str, reason: str) -> Call[m.Answe
 
 
 def adding(
-    study: str, point: Mapping[str, Any] | npt.ArrayLike, reward: float, context: Context,
+    study: str, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, context: Context,
     constraints: npt.ArrayLike | None, compare: bool, key: str | None,
 ) -> Call[m.Observation]:  # fmt: skip
     """Tell of something nobody asked for."""
@@ -111,7 +113,7 @@ def adding(
     place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
     g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
     body = m.ObservationRequest(
-        reward=_reward(reward) or 0.0, context=plain(context), constraints=g, compare=compare, **{place: given}
+        reward=_reward(reward), context=plain(context), constraints=g, compare=compare, **{place: given}
     )
     return Call("POST", f"{study}/observations", of(m.Observation), msgspec.json.encode(body), _key(key))
 
@@ -173,10 +175,13 @@ def _key(key: str | None) -> dict[str, str]:
     return {"Idempotency-Key": key or str(uuid.uuid4())}
 
 
-def _reward(value: float | None) -> float | None:
-    if value is None:
-        return None
-    return number("reward", value)
+def _reward(value: Told) -> float | list[float | bool] | m.Sums:
+    """One, or those of several plays."""
+    if isinstance(value, Rewards):
+        return m.Sums(**asdict(value))
+    if is_several(value):
+        return [*finite_array("rewards", value).ravel().tolist()]
+    return outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why="It is what came of a decision.")
 
 
 def plain(value: Any) -> Any:

@@ -16,7 +16,7 @@ from ..errors import InvalidInput
 from ..serve import messages as m
 from ..study.goal import AnyPolicy, Goal
 from . import calls
-from .calls import Call, Context, Points
+from .calls import Call, Context, Points, Told
 from .sending import Way
 
 ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]
@@ -150,17 +150,20 @@ class RemoteStudy:
         return found[0] if count is None else found
 
     def tell(
-        self, decision: m.Decision | str, reward: float | None = None, *, constraints: npt.ArrayLike | None = None,
+        self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,
         observed_at: float | None = None,
     ) -> m.Answer:  # fmt: skip
         """What came of a decision, or of its id; `late` and `counted` of the answer say what became of it.
+
+        `reward` is a number; of a decision to be played several times (`decision.repeats`) one for each play, or their
+        `nr.Rewards`.
 
         Raises:
             TrialError: another reward of it was told before, or there is no such decision.
         """
         return self._way.send(calls.telling(self.path, decision, reward, constraints, observed_at))
 
-    def tell_many(self, answers: Iterable[tuple[m.Decision | str, float]]) -> list[m.RewardResult]:
+    def tell_many(self, answers: Iterable[tuple[m.Decision | str, Told]]) -> list[m.RewardResult]:
         """The rewards of several decisions, each recorded by itself: a `status` that is not 200 says which were not."""
         return self._way.send(calls.telling_many(self.path, answers))
 
@@ -169,7 +172,7 @@ class RemoteStudy:
         return self._way.send(calls.failing(self.path, decision, reason))
 
     def add(
-        self, point: Mapping[str, Any] | npt.ArrayLike, reward: float, *, context: Context = None,
+        self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
         constraints: npt.ArrayLike | None = None, compare: bool = False, key: str | None = None,
     ) -> m.Observation:  # fmt: skip
         """What came of something nobody asked for: parameters, a point `(d,)`, or the number of an arm.

@@ -99,10 +99,11 @@ def serve(
     place = _storage(storage, make=True)
     tokens = Tokens(place)
     tokens.refresh()
-    if not origins.is_loopback(host) and not _opens(tokens):
+    if not origins.is_own(host) and not _opens(tokens):
         raise InvalidInput(
-            f"Other machines reach {host}, so that every caller needs a token, and {place.url} has none that is valid: "
-            f"make one with `noregret token new --storage URL`, or leave out --host to serve this machine alone."
+            f"At {host} every caller needs a token (at 127.0.0.1, ::1 and localhost alone none is needed before the "
+            f"first is made), and {place.url} has none that is valid: "
+            "make one with `noregret token new --storage URL`, or leave out --host to serve this machine alone."
         )
     service = running.Service(place.place, host, Settings(public_hosts=tuple(public)))
     with running.listening(host, port) as listener:

@@ -21,7 +21,9 @@ from ..policy.engines import Decision
 from ..record import Trial
 from ..study.answering import Told, reason_of, told_of
 from ..study.integrity import settings_at
+from ..study.rewards import Rewards, check_plays
 from ..study.several import Turn
+from ..trial import Plays
 from . import messages
 from .decisions import key_of
 from .desk import Act, Desk
@@ -146,14 +148,14 @@ class Heard(NamedTuple):
         late: whether it came after the deadline.
         counted: whether it reached what is learned.
         sentence: what there is to say about that.
-        reward, constraints: as told, where they are not those on record.
+        told: the reward, its plays and the constraint values as they were told, where they are not those on record.
     """
 
     trial: Trial
     late: bool
     counted: bool
     sentence: str | None = None
-    told: tuple[float | None, list[float] | None] | None = None
+    told: tuple[float | None, Plays | None, list[float] | None] | None = None
 
 
 @final
@@ -177,7 +179,7 @@ class Hear(NamedTuple):
             return lambda turn: self._failed(desk, turn, reason)
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
-        told = told_of(study._given, self.number, body.reward, body.constraints)
+        told = told_of(study._given, self.number, rewards_of(body.reward), body.constraints)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study._clock() + AHEAD, why="It is when the reward was seen.")
         return lambda turn: self._told(desk, turn, told)
@@ -193,27 +195,25 @@ class Hear(NamedTuple):
 
     def _after_default(self, desk: Desk, turn: Turn, trial: Trial, told: Told) -> Heard:
         """Too late for the study's rule: kept, and counted where the rule says so."""
-        g = None if told.constraints is None else told.constraints.tolist()
-        said, key = json.dumps([told.reward, g]), f"{LATE}:{self.number}"
-        known = turn.noted(key)
-        if known is not None and known != said:
-            raise TrialError(
-                f"Of trial {trial.number} a late reward was told already ({known}), and now another one comes "
-                f"({said}); nothing was recorded."
-            )
+        check_plays(trial, told.plays)
+        key = f"{LATE}:{self.number}"
+        before = json.loads(turn.noted(key) or "[null, null, null]")
+        late = _both(trial.number, before, told)
         rule = desk.waiting.rule
         counts = rule.late == "count"
-        if known is None:
+        if late != before:
             if counts:
                 trial = turn.tell(told, revise=True)
-            turn.note(key, said)
+            turn.note(key, json.dumps(late))
         stands = "the failure" if rule.on_deadline == "fail" else f"the default reward {rule.default_reward!r}"
         sentence = (
             f"It came after the deadline, in place of {stands}: it counts as if it had come then."
             if counts
             else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
         )
-        return Heard(trial, late=True, counted=counts, sentence=sentence, told=(told.reward, g))
+        return Heard(
+            trial, late=True, counted=counts, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1])
+        )
 
     def _failed(self, desk: Desk, turn: Turn, reason: str) -> Heard:
         trial = _at(turn, self.number)
@@ -247,8 +247,8 @@ class Observe(NamedTuple):
         """See `Call`."""
         body, study = self.body, desk.study
         given = study._given
-        decision = given.point(self._place(desk))
-        seen, value = given.context(body.context), given.reward(body.reward)
+        seen, (value, plays) = given.context(body.context), given.rewards(rewards_of(body.reward))
+        decision = given.point(self._place(desk))._replace(repeats=1 if plays is None else plays.times)
         g = None if body.constraints is None else given.constraints(body.constraints)
 
         def act(turn: Turn) -> Observed:
@@ -256,7 +256,7 @@ class Observe(NamedTuple):
             if known is not None:
                 return Observed(_at(turn, known.numbers[0]), known.more, again=True)
             would = self._would(desk, turn.would(seen), decision) if body.compare else None
-            trial = turn.add(decision, seen, value, g)
+            trial = turn.add(decision, seen, value, g, plays)
             self.request.note(turn, [trial.number], would)
             if would is not None:
                 turn.note(f"{WOULD}:{trial.number}", json.dumps(would))
@@ -283,6 +283,29 @@ class Observe(NamedTuple):
             "parameters": None if settings is None else dict(settings), "point": decision.point.tolist(),
             "arm": decision.arm, "same": decision.point.tobytes() == done.point.tobytes(),
         }  # fmt: skip
+
+
+def rewards_of(said: messages.Rewards | None) -> Any:
+    """A reward, or those of several plays, as a study takes them."""
+    return Rewards(**msgspec.structs.asdict(said)) if isinstance(said, messages.Sums) else said
+
+
+def _both(number_: int, before: Sequence[Any], told: Told) -> list[Any]:
+    """What has come late of a trial by now: reward, constraint values, plays.
+
+    Raises:
+        TrialError: something else came before.
+    """
+    reward, g, plays = (*before, None)[:3]
+    now = told.reward, None if told.constraints is None else told.constraints.tolist(), told.plays and list(told.plays)
+    for name, known, other in (("reward", [reward, plays], [now[0], now[2]]), ("constraint values", [g], [now[1]])):
+        if known[0] is not None and other[0] is not None and known != other:
+            raise TrialError(
+                f"Of trial {number_} a late answer was told already ({name} {known[0]}), and now another one comes "
+                f"({name} {other[0]}); nothing was recorded."
+            )
+    first = (reward, plays) if now[0] is None else (now[0], now[2])
+    return [first[0], g if now[1] is None else now[1], first[1]]
 
 
 def heard(desk: Desk, trials: Sequence[Trial], trial: Trial) -> Heard:

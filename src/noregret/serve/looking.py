@@ -21,7 +21,7 @@ from .calls import heard as heard_of
 from .events import events, snapshot
 from .operations import Answered, Heard, Operation, json_of
 from .problems import Problem
-from .replies import decision, listed, study_in_full, study_said
+from .replies import decision, listed, plays_of, study_in_full, study_said
 from .service import Service
 from .tenants import own_name
 from .waiting import DEFAULTED
@@ -75,8 +75,9 @@ async def one_decision(service: Service, heard: Heard) -> Response:
         given_up = trial.abandoned if trial.state == "abandoned" else None
         return m.DecisionInFull(
             **msgspec.structs.asdict(decision(desk, service.ids, trial)), state=trial.state, reward=trial.reward,
-            constraints=g, reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at,
-            late=came.late, counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
+            plays=plays_of(trial.reward, trial.plays), constraints=g,
+            reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at, late=came.late,
+            counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
             observed_at=None if notes[OBSERVED] is None else json.loads(notes[OBSERVED] or ""),
         )  # fmt: skip
 

@@ -11,6 +11,26 @@ from typing import Annotated, Any, Literal
 from msgspec import Meta, Struct
 
 Reward = Annotated[float, Meta(description="What came of it; True and False count as 1 and 0.")] | bool
+
+
+class Sums(Struct, forbid_unknown_fields=True, frozen=True):
+    """Rewards of several plays of one decision, summed up."""
+
+    count: Annotated[int, Meta(ge=1, description="How many plays.")]
+    sum: Annotated[float, Meta(description="Of their rewards, less `about` each.")]
+    squares: Annotated[float, Meta(ge=0, description="The sum of the squares of the same.")]
+    about: float = 0.0
+
+
+Rewards = (
+    Reward
+    | Annotated[
+        list[float | bool],
+        Meta(min_length=1, description="Where `repeats` is above 1: one for each play, of all of them or fewer."),
+    ]
+    | Sums
+)
+Plays = Annotated[int | None, Meta(description="Of how many plays `reward` is the mean.")]
 Context = Annotated[
     list[float] | dict[str, Any] | None, Meta(description="What is known before: numbers, or parameters by name.")
 ]
@@ -130,6 +150,7 @@ class Decision(Reply, frozen=True):
     arm: int | None
     context: list[float] | dict[str, Any] | None
     explored: bool
+    repeats: Annotated[int, Meta(description="How often to play it; above 1 only where the policy has `switching`.")]
     propensity: float | None
     asked_at: float
     expires_at: float | None
@@ -146,6 +167,7 @@ class DecisionInFull(Decision, frozen=True):
 
     state: str
     reward: float | None
+    plays: Plays
     constraints: list[float] | None
     reason: str | None
     told_at: float | None
@@ -162,7 +184,7 @@ class DecisionInFull(Decision, frozen=True):
 class RewardRequest(Request, frozen=True):
     """What came of a decision."""
 
-    reward: Reward | None = None
+    reward: Rewards | None = None
     constraints: list[float] | None = None
     observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
 
@@ -180,6 +202,7 @@ class Answer(Reply, frozen=True):
     number: int
     state: str
     reward: float | None
+    plays: Plays
     constraints: list[float] | None
     reason: str | None
     late: bool
@@ -235,7 +258,7 @@ class RewardResults(Reply, frozen=True):
 class ObservationRequest(Request, frozen=True):
     """What came of something that was not asked for; exactly one of `parameters`, `point` and `arm`."""
 
-    reward: Reward
+    reward: Rewards
     parameters: dict[str, Any] | None = None
     point: list[float] | None = None
     arm: Annotated[int, Meta(ge=0)] | None = None

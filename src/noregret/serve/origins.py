@@ -46,8 +46,14 @@ def bound_to(host: str, *more: str) -> Names:
     return Names(frozenset({*own, *(name.lower() for name in more)}), any_address=wild)
 
 
+def is_own(host: str) -> bool:
+    """Whether a service that is bound to it may be open to its own machine: under the names of `LOOPBACK` alone."""
+    plain = host.strip("[]").lower()
+    return plain in LOOPBACK or f"[{plain}]" in LOOPBACK
+
+
 def is_loopback(host: str) -> bool:
-    """Whether an address that a service is bound to is reached from its own machine alone."""
+    """Whether an address is of the machine itself."""
     plain = host.strip("[]").lower()
     if plain == "localhost":
         return True

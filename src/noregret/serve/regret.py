@@ -19,7 +19,8 @@ def regret_bound(study: Study) -> float | None:
     That is how Srinivas et al. 2010 (Lemmas 5.2 and 5.4) and Chowdhury & Gopalan 2017 (Theorem 3) bound the regret of
     whoever plays the highest upper bound, here with the realised information gain in place of its largest value. It
     wants bounds that are proved for f, a choice among finitely many arms, and each answer before the next question:
-    with answers that come later the posterior that decided was another one.
+    with answers that come later, and for the later plays of a run (`switching`), the posterior that decided was
+    another.
     """
     policy, trials = study.policy, study.trials
     if not isinstance(policy, Policy) or not _proves(policy):
@@ -44,6 +45,6 @@ def regret_bound(study: Study) -> float | None:
 
 
 def _proves(policy: Policy) -> bool:
-    certain = policy.valid_for == "f" and policy.plain and not policy.explore.ever
+    certain = policy.valid_for == "f" and policy.plain and not policy.explore.ever and policy.switching is None
     highest = type(policy.score) is UpperConfidenceBound and isinstance(policy.domain, Arms)
     return certain and highest and not policy.constraint_count

@@ -15,6 +15,7 @@ from ..serialize import plain_loads
 from ..storage import StoredStudy
 from ..study.export import record_of
 from ..study.study import Study
+from ..trial import Plays
 from . import messages
 from .calls import Heard
 from .decisions import Ids
@@ -70,19 +71,24 @@ def decision(desk: Desk, ids: Ids, trial: Trial, propensity: float | None = None
     said = record_of(trial)
     return messages.Decision(
         id=ids.of(desk.tenant, desk.stored, trial.number), number=trial.number, parameters=said["parameters"],
-        point=said["point"], arm=trial.arm, context=said["context"], explored=trial.explored, propensity=propensity,
-        asked_at=trial.asked_at, expires_at=desk.waiting.expires_at(trial),
+        point=said["point"], arm=trial.arm, context=said["context"], explored=trial.explored, repeats=trial.repeats,
+        propensity=propensity, asked_at=trial.asked_at, expires_at=desk.waiting.expires_at(trial),
     )  # fmt: skip
+
+
+def plays_of(reward: float | None, plays: Plays | None) -> int | None:
+    """Of how many plays a reward is the mean."""
+    return None if reward is None else 1 if plays is None else plays.times
 
 
 def answer(desk: Desk, ids: Ids, heard: Heard) -> messages.Answer:
     """What came of telling."""
     trial, told = heard.trial, heard.told
     g = None if trial.constraints is None else trial.constraints.tolist()
-    reward, constraints = (trial.reward, g) if told is None else told
+    reward, plays, constraints = (trial.reward, trial.plays, g) if told is None else told
     reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
     return messages.Answer(
         id=ids.of(desk.tenant, desk.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
-        constraints=constraints, reason=reason, late=heard.late, counted=heard.counted, told_at=trial.told_at,
-        sentence=heard.sentence,
+        plays=plays_of(reward, plays), constraints=constraints, reason=reason, late=heard.late,
+        counted=heard.counted, told_at=trial.told_at, sentence=heard.sentence,
     )  # fmt: skip

@@ -21,7 +21,7 @@ from .connections import watched
 from .dashboard import ROUTES
 from .dashboard.files import address
 from .gate import Gate
-from .origins import bound_to, is_loopback
+from .origins import bound_to, is_own
 from .settings import Settings
 from .tokens import Tokens
 
@@ -48,7 +48,7 @@ class Service:
         storage = SqlStorage(self.storage)
         gate = Middleware(
             Gate, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
-            local=is_loopback(self.host), limits=self.settings.limits, style=address("dashboard.css"),
+            local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
         )  # fmt: skip
         return create_app(storage, self.settings, gate=gate, routes=ROUTES)
 

@@ -19,7 +19,9 @@ def stored_name(tenant: str, name: str) -> str:
     Raises:
         Problem: 404, no study can have that name.
     """
-    if BETWEEN in name or not name.strip() or len(name) > LONGEST or not name.isprintable():
+    if len(name) > LONGEST:
+        raise Problem(404, "no_study", f"No study has a name of {len(name)} characters: there are {LONGEST} at most.")
+    if BETWEEN in name or not name.strip() or not name.isprintable():
         raise missing(name)
     return name if tenant == OPERATOR else f"{tenant}{BETWEEN}{name}"
 

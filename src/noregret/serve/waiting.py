@@ -80,8 +80,8 @@ class Rule:
     @classmethod
     def of(cls, about: dict[str, Any]) -> Rule:
         """As the facts of a study have it."""
-        kept = about.get(FACT)
-        return cls(**kept) if isinstance(kept, dict) else cls()
+        kept = about.get(FACT)  # which other programs may have made of their own, and for something else
+        return cls(**kept) if isinstance(kept, dict) and kept.keys() == cls.__dataclass_fields__.keys() else cls()
 
     @property
     def fact(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from ..checks import Array
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..storage.base import Notes, Writer
-from ..trial import Trial
+from ..trial import Plays, Trial
 from .answering import Told
 from .study import Study
 
@@ -83,9 +83,12 @@ class Turn:
         """See `Study.fail`."""
         return self.study._answering.fail(trial, reason, revise=revise)
 
-    def add(self, decision: Decision, context: Array | None, reward: float, constraints: Array | None) -> Trial:
+    def add(
+        self, decision: Decision, context: Array | None, reward: float, constraints: Array | None,
+        plays: Plays | None = None,
+    ) -> Trial:  # fmt: skip
         """See `Study.add`."""
-        return self.study._added(decision, context, reward, constraints, None)
+        return self.study._added(decision, context, reward, constraints, plays)
 
     def would(self, context: Array | None) -> Decision:
         """What `ask` would decide now; nothing is asked."""

@@ -48,6 +48,11 @@ class Rival(NamedTuple):
         return float(self.mean.sum())
 
 
+def in_plays(rival: Rival | None, plays: IndexArray) -> Rival | None:
+    """What it would have brought in the place of trials that were played so often, `(n,)`."""
+    return None if rival is None else Rival(rival.name, rival.mean * plays, rival.std * plays)
+
+
 def has_beliefs(study: Study) -> bool:
     """Whether what is learned is the reward itself, so that a posterior says what other choices would have brought."""
     return isinstance(study.policy, Policy) and (not study.policy.constraint_count or has_channels(study.policy))
@@ -63,14 +68,15 @@ def counted_from(study: Study, asked: int) -> int:
 def noise_of(study: Study, answered: Sequence[Trial]) -> float:
     """How far rewards scatter about the mean of their own point, a standard deviation.
 
-    Where too few points were tried twice, what the policy takes for granted; of one without that, all there is.
+    Where too few points were tried twice, or rewards are means of several plays, what the policy takes for granted; of
+    one without that, all there is.
     """
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
     known: dict[tuple[bytes, bytes], int] = {}
     group = np.array([known.setdefault(_place(trial), len(known)) for trial in answered], dtype=np.intp)
     counts = np.bincount(group)
     freedom = len(rewards) - len(counts)
-    if freedom >= FEWEST_REPEATS:
+    if freedom >= FEWEST_REPEATS and all(trial.plays is None for trial in answered):
         means = np.bincount(group, rewards) / counts
         return float(math.sqrt(float(((rewards - means[group]) ** 2).sum()) / freedom))
     if isinstance(study.policy, Policy):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from ....operate.words import where
 from ....record import Trial
 from ....study.study import Study
+from ...waiting import Rule
 from .pictures import Picture, axis, dots, empty, in_words, many, short, table, thinned
 from .standing import short_context
 
@@ -29,7 +30,10 @@ def waits(study: Study, *, now: float) -> dict[str, Any]:
     trials = study.trials[: len(study.trials)]
     pending = [trial for trial in trials if trial.state == "pending"]
     abandoned = [trial for trial in trials if trial.state == "abandoned"]
-    came, questions, seconds = _delays(trials)
+    rule = Rule.of(dict(study.about))
+    # What is told at the deadline in place of a reward is no answer of anybody's.
+    silent = {trial.number for trial in trials if rule.on_deadline in ("reward", "fail") and trial.late}
+    came, questions, seconds = _delays(trials, silent)
     late = [(trial, int(count)) for trial, count in zip(came, questions, strict=True) if count > 0 or trial.late]
     too_late = {
         trial.number for trial, count in late
@@ -39,16 +43,28 @@ def waits(study: Study, *, now: float) -> dict[str, Any]:
         "pending": [_row(trial, now) for trial in pending[:LISTED]], "pending_count": len(pending),
         "abandoned": [_row(trial, now) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
         "late": [_late(trial, count, too_late) for trial, count in late[-LISTED:][::-1]], "late_count": len(late),
-        "too_late_count": len(too_late), "sentence": _sentence(pending, late, too_late, seconds),
+        "too_late_count": len(too_late),
+        "sentence": _sentence(pending, late, too_late, seconds) + _of_silent(len(silent), rule),
         "picture": _picture(came, seconds),
     }  # fmt: skip
 
 
-def _delays(trials: Sequence[Trial]) -> tuple[list[Trial], Any, Any]:
+def _of_silent(count: int, rule: Rule) -> str:
+    """What was told of trials at their deadline."""
+    if not count:
+        return ""
+    instead = "failed" if rule.on_deadline == "fail" else f"counted as {short(rule.default_reward)}"
+    return f" No answer came in time to {many(count, 'trial')}, and {'it' if count == 1 else 'they'} {instead}."
+
+
+def _delays(trials: Sequence[Trial], silent: Collection[int]) -> tuple[list[Trial], Any, Any]:
     """Trials asked for and answered; how many questions were asked, and seconds went by, until the answer."""
     first = [trial.righted() if trial.corrected else trial for trial in trials]
     asked = np.array([trial.asked_order for trial in first if trial.asked_order != trial.told_order], dtype=np.int64)
-    came = [trial for trial in first if trial.told_order is not None and trial.asked_order != trial.told_order]
+    came = [
+        trial for trial in first
+        if trial.told_order is not None and trial.asked_order != trial.told_order and trial.number not in silent
+    ]  # fmt: skip
     ends = np.array([trial.told_order for trial in came], dtype=np.int64)
     begins = np.array([trial.asked_order for trial in came], dtype=np.int64)
     questions = np.searchsorted(asked, ends) - np.searchsorted(asked, begins, side="right")

@@ -22,7 +22,7 @@ from ....record import Trial
 from ....study.study import Study
 from .pictures import Picture, axis, empty, line, many, short, signed, spread_evenly, table
 from .progress import told_word
-from .rivals import Rival, best_now, counted_from, has_beliefs, kept, noise_of
+from .rivals import Rival, best_now, counted_from, has_beliefs, in_plays, kept, noise_of
 
 TITLE = "What did it cost to learn, and what is it worth now?"
 SIDES = 2.0  # standard deviations on either side: right 19 times in 20 if the model is
@@ -42,6 +42,7 @@ class Account:
     Attributes:
         since: the first trial that counts.
         trials: numbers of the answered trials, from 1, `(n,)`.
+        plays: rewards told of all of them; more than n where a trial is played several times (`switching`).
         total: of what was told.
         first: what the first choice would have brought, or None where nothing is known of it.
         best: likewise of what looks best now.
@@ -57,6 +58,7 @@ class Account:
 
     since: int
     trials: Array
+    plays: int
     total: float
     first: Rival | None
     best: Rival | None
@@ -85,10 +87,12 @@ def account(study: Study, *, baseline: int | None = None) -> Account | None:
     if first is None or len(answered) < FEWEST:
         return None
     sign = 1.0 if study.goal == "maximize" else -1.0
-    rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
+    plays = np.array([1 if trial.plays is None else trial.plays.times for trial in answered], dtype=np.int64)
+    rewards = plays * np.array([trial.reward for trial in answered], dtype=np.float64)
     noise = noise_of(study, answered)
-    of_first, of_best = kept(study, first, answered, where(first)), best_now(study, answered, _best_name(study))
-    count = np.arange(1, len(answered) + 1)
+    of_first = in_plays(kept(study, first, answered, where(first)), plays)
+    of_best = in_plays(best_now(study, answered, _best_name(study)), plays)
+    count = np.cumsum(plays)
     none = np.zeros(0)
     gained = gained_half = possible = possible_half = none
     if of_first is not None:
@@ -102,11 +106,13 @@ def account(study: Study, *, baseline: int | None = None) -> Account | None:
     cost, recent_cost = None, None
     if of_best is not None:
         missed = sign * (of_best.mean - rewards)
-        cost = float(missed.sum()), SIDES * math.hypot(float(of_best.std.sum()), noise * math.sqrt(len(answered)))
-        spread = math.hypot(float(of_best.std[-recent:].mean()), noise / math.sqrt(recent))
-        recent_cost = float(missed[-recent:].mean()), SIDES * spread
+        cost = float(missed.sum()), SIDES * math.hypot(float(of_best.std.sum()), noise * math.sqrt(float(count[-1])))
+        lately = float(plays[-recent:].sum())
+        spread = math.hypot(float(of_best.std[-recent:].sum()) / lately, noise / math.sqrt(lately))
+        recent_cost = float(missed[-recent:].sum()) / lately, SIDES * spread
     return Account(
-        since=since, trials=np.array([trial.number + 1.0 for trial in answered]), total=float(rewards.sum()),
+        since=since, trials=np.array([trial.number + 1.0 for trial in answered]),
+        plays=int(count[-1]), total=float(rewards.sum()),
         first=of_first, best=of_best, noise=noise, gained=gained, gained_half=gained_half, possible=possible,
         possible_half=possible_half, cost=cost, recent_cost=recent_cost, recent=recent,
     )  # fmt: skip
@@ -207,7 +213,7 @@ def _verdict(study: Study, found: Account) -> dict[str, str]:
     """The answer to the question in the title, in a sentence."""
     if not len(found.gained):
         return {"said": "Of the first choice too little is known to compare with it.", "tone": ""}
-    gain, half, count = float(found.gained[-1]), float(found.gained_half[-1]), len(found.trials)
+    gain, half, count = float(found.gained[-1]), float(found.gained_half[-1]), found.plays
     of = f"against the first choice ({_range(gain, half)}), in {many(count, 'answer')}"
     if gain > half:
         done = "gained" if study.goal == "maximize" else "saved"
@@ -237,7 +243,7 @@ def _range(value: float, half: float) -> str:
 
 def _said(study: Study, found: Account) -> tuple[list[dict[str, str]], list[str]]:
     """Figures for those who look, sentences for those who read."""
-    word, count = told_word(study), len(found.trials)
+    word, count = told_word(study), found.plays
     brought, verb = ("brought", "bring") if study.goal == "maximize" else ("cost", "cost")
     facts = [_fact(f"{word.capitalize()} so far", short(found.total), f"in {many(count, 'answer')}")]
     sentences = [f"{many(count, 'answer')} {brought} {short(found.total)} in all, {short(found.total / count)} each."]
@@ -254,48 +260,55 @@ def _said(study: Study, found: Account) -> tuple[list[dict[str, str]], list[str]
         (cost, half), (each, give) = found.cost, found.recent_cost
         facts.append(_fact("What learning cost", short(cost), f"{_range(cost, half)}; not knowing the best"))
         facts.append(
-            _fact("What it costs now", f"{short(each)} a trial", f"{_range(each, give)}; the last {found.recent}")
+            _fact(
+                "What it costs now", f"{short(each)} a {_one(found)}", f"{_range(each, give)}; the last {found.recent}"
+            )
         )
         sentences.append(_of_cost(found, found.best, brought, cost, half))
-        facts.append(_worth_now(study, found.best, found.first))
-        sentences.append(_now(found.best, found.first, verb))
+        facts.append(_worth_now(study, found, found.best))
+        sentences.append(_now(found, found.best, verb))
     return facts, sentences
 
 
-def _worth_now(study: Study, best: Rival, first: Rival | None) -> dict[str, str]:
-    mean, half = _each(best)
-    if first is None:
-        return _fact("A trial is worth now", short(mean), _range(mean, half))
+def _one(found: Account) -> str:
+    """What brings one reward."""
+    return "play" if found.plays > len(found.trials) else "trial"
+
+
+def _worth_now(study: Study, found: Account, best: Rival) -> dict[str, str]:
+    mean, half = _each(best, found.plays)
+    if found.first is None:
+        return _fact(f"A {_one(found)} is worth now", short(mean), _range(mean, half))
     sign = 1.0 if study.goal == "maximize" else -1.0
-    then, spread = _each(first)
+    then, spread = _each(found.first, found.plays)
     more, both = sign * (mean - then), half + spread
     what = "More" if study.goal == "maximize" else "Saved"
-    return _fact(f"{what} a trial from now on", signed(more), _range(more, both), _tone(more, both))
+    return _fact(f"{what} a {_one(found)} from now on", signed(more), _range(more, both), _tone(more, both))
 
 
-def _each(rival: Rival) -> tuple[float, float]:
-    """What one trial brings on average over the contexts that there were, and half the width of its range."""
-    return float(rival.mean.mean()), SIDES * float(rival.std.mean())
+def _each(rival: Rival, plays: int) -> tuple[float, float]:
+    """What one of the plays brings on average over the contexts that there were, and half the width of its range."""
+    return rival.total / plays, SIDES * float(rival.std.sum()) / plays
 
 
-def _now(best: Rival, first: Rival | None, verb: str) -> str:
-    mean, half = _each(best)
-    said = f"From now on the best choice is expected to {verb} {short(mean)} a trial ({_range(mean, half)})"
-    if first is None:
+def _now(found: Account, best: Rival, verb: str) -> str:
+    mean, half = _each(best, found.plays)
+    said = f"From now on the best choice is expected to {verb} {short(mean)} a {_one(found)} ({_range(mean, half)})"
+    if found.first is None:
         return said + "."
-    then, spread = _each(first)
+    then, spread = _each(found.first, found.plays)
     return f"{said}, the first one {short(then)} ({_range(then, spread)})."
 
 
 def _of_cost(found: Account, best: Rival, brought: str, cost: float, half: float) -> str:
-    count = len(found.trials)
+    count = found.plays
     said = f"What looks best now, {best.name}, would have {brought} about {short(best.total)} from the start. "
     if cost + half <= 0.0:
         return said + f"What came in is better than that, by {short(-cost)}: learning has cost nothing."
     recent = "-" if found.recent_cost is None else short(found.recent_cost[0])
     return said + (
-        f"Not to have known it cost {short(cost)} ({_range(cost, half)}): {short(cost / count)} a trial, of the last "
-        f"{found.recent} {recent}."
+        f"Not to have known it cost {short(cost)} ({_range(cost, half)}): {short(cost / count)} a {_one(found)}, of "
+        f"the last {found.recent} {recent}."
     )
 
 
