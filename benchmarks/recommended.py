@@ -2,7 +2,8 @@
 
     python benchmarks/recommended.py                       # 200 functions of each kind: some ten minutes
     python benchmarks/recommended.py --runs 10 --others 5  # a look
-    python benchmarks/recommended.py --auto 40 --boxes 10  # and what auto does, and boxes, which take longer
+    python benchmarks/recommended.py --boxes 10            # and boxes, which take longer
+    python benchmarks/recommended.py --auto 24             # and scores of auto on arms, where the kernel is learned
     python benchmarks/recommended.py --markdown            # the tables of docs/recommended.md
 
 Functions are samples of the process that the rules are told. Stuck: at the end of the run the arm of the best posterior
@@ -14,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
@@ -28,14 +30,24 @@ from tqdm import tqdm
 
 import noregret as nr
 from noregret.environments import gp_sample
+from noregret.serialize import described
 from noregret.slots.envelope import ConstantWidth
+from noregret.slots.explore import Explore, InitialDesign, InTurn
+from noregret.slots.scores import ExpectedImprovement, RandomisedBound, ThompsonSample
 
 FIRST_SEED = 1000
 STUCK = 0.1  # reward units; functions vary by 1
 FIXED = "two deviations"
 DRAWN = "recommended"
 RULES = (FIXED, "theorem", "theorem / 5", "randomised", DRAWN, "Thompson", "EI")
-LEARNING = ("auto", "auto, drawn")
+LEARNING = EI, HALF, ALONE, SAMPLE, THIRD = (
+    "auto: expected improvement",
+    "auto: drawn, as recommended",
+    "auto: drawn, E alone",
+    "auto: Thompson",
+    "auto: expected improvement, every third round drawn",
+)
+LOOKS = (30, 60)  # rounds after which the gap is looked at, too
 
 
 def grid(side: int, dimension: int):
@@ -66,6 +78,13 @@ BOXES = (
     Task("Matern-5/2 0.1 on a line, noise 0.3", nr.Box(0, 1), nr.Matern(2.5, 0.1), 0.3, 150),
 )
 GAP = Task("3 arms, one better by 1, noise 1", grid(3, 1), nr.SquaredExponential(0.01), 1.0, 150)
+LEARNED = (
+    MAIN,
+    Task("Matern-5/2 0.5, 5 x 5 x 5 arms, noise 0.3", grid(5, 3), nr.Matern(2.5, 0.5), 0.3, 60),
+    Task("SE 0.3, 26 x 26 arms, noise 0.01", grid(26, 2), nr.SquaredExponential(0.3), 0.01, 60),
+    Task("Matern-5/2 0.5, 6 x 6 x 6 x 6 arms, noise 0.01", grid(6, 4), nr.Matern(2.5, 0.5), 0.01, 60),
+    GAP,
+)
 
 
 def policy_of(rule, task):
@@ -80,15 +99,36 @@ def policy_of(rule, task):
     return nr.gp_ucb(task.domain, task.kernel, width=width, **known)
 
 
+@described
+@dataclass(frozen=True, kw_only=True)
+class NowAndThen(Explore):
+    """Every so many rounds the width is drawn."""
+
+    shift: float
+    every: int = 3
+
+    def due(self, uniform, history, randomness):  # noqa: ARG002 - by counting alone
+        return randomness.number % self.every == 0
+
+    @property
+    def score(self):
+        return RandomisedBound(shift=self.shift)
+
+
 def learning_of(rule, task):
-    """As it is, with EI, or with the width that is drawn."""
-    policy = nr.auto(task.domain)
-    return policy if rule == "auto" else policy.using(score=nr.gp_ucb(task.domain, task.kernel, noise=1.0).score)
+    """Auto, with another score."""
+    policy, shift = nr.auto(task.domain), np.log(len(task.domain.points) / 2)
+    if rule == SAMPLE:
+        return policy.using(score=ThompsonSample(), confidence=ConstantWidth(value=1.0))
+    if rule in (EI, THIRD):
+        design = InTurn((InitialDesign(), NowAndThen(shift=shift))) if rule == THIRD else policy.explore
+        return policy.using(score=ExpectedImprovement(), explore=design)
+    return policy.using(score=RandomisedBound(shift=0.0 if rule == ALONE else shift))
 
 
 def values_of(task, seed):
     """The best value, and the function."""
-    if task is GAP:
+    if task.name == GAP.name:  # a copy, in another process
         values = np.random.default_rng([seed, 2]).permutation([0.0, 0.0, 1.0])
         return 1.0, lambda points: values[task.domain.index(points)]
     f = gp_sample(task.kernel, task.domain, seed=seed)
@@ -99,14 +139,14 @@ def values_of(task, seed):
 
 
 def played(task, rules, seed):
-    """Of each rule cumulative regret, and how far what is recommended is from the best, `(rules, 2)`."""
+    """Of each rule cumulative regret, and how far what is recommended is from the best, also earlier, `(rules, 4)`."""
     world = values_of(task, seed)
     return [play(task, rule, seed, *world) for rule in rules]
 
 
 def play(task, rule, seed, best, f):
     policy = learning_of(rule, task) if rule in LEARNING else policy_of(rule, task)
-    study, regret = nr.Study(policy, seed=seed), 0.0
+    study, regret, gaps = nr.Study(policy, seed=seed), 0.0, []
     noise = task.noise * np.random.default_rng([seed, 1]).standard_normal(task.rounds)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", nr.NoRegretWarning)
@@ -115,9 +155,17 @@ def play(task, rule, seed, best, f):
             value = float(f(trial.point[None])[0])
             study.tell(trial, value + noise[t])
             regret += best - value
+            if t + 1 in LOOKS:
+                gaps.append(best - recommended(study, task, f))
+    end = best - recommended(study, task, f)
+    return [regret, end, *(gaps + [end] * len(LOOKS))[: len(LOOKS)]]
+
+
+def recommended(study, task, f):
+    """The value of what is recommended."""
     arms = task.domain.points if isinstance(task.domain, nr.Arms) else None
     at = study.best().point if arms is None else arms[study.predict()[0].argmax()]
-    return regret, best - float(f(at[None])[0])
+    return float(f(at[None])[0])
 
 
 def interval(over, under):
@@ -137,7 +185,7 @@ def table(task, rules, runs, args, form):
     seeds = range(args.first, args.first + runs)
     found = np.swapaxes(mapped(args.jobs, [(task, rules, seed) for seed in seeds]), 0, 1)
     rows = []
-    for rule, (regret, gap) in zip(rules, np.moveaxis(found, 2, 1), strict=True):
+    for rule, (regret, gap, *earlier) in zip(rules, np.moveaxis(found, 2, 1), strict=True):
         stuck = gap > STUCK
         rows.append(
             [
@@ -147,10 +195,12 @@ def table(task, rules, runs, args, form):
                 f"{np.quantile(regret, 0.9):.1f}",
                 f"{stuck.sum()} of {runs}",
                 f"{gap.mean():.3f}",
+                *(f"{each.mean():.3f}" for each in earlier if rule in LEARNING),
             ]
         )
     print(f"{task.name}, {task.rounds} rounds, {runs} functions:\n")
     head = ["rule", "regret", f"over {rules[0]}'s", "90th percentile", "stuck", "mean gap"]
+    head += [f"after {rounds}" for rounds in LOOKS if rules is LEARNING]
     print(tabulate(rows, head, tablefmt=form, disable_numparse=True), "\n", flush=True)
     return found
 
@@ -160,7 +210,12 @@ def main():
     parser.add_argument("--runs", type=int, default=200, help="functions of the main task")
     parser.add_argument("--others", type=int, default=100, help="functions of each other task on arms")
     parser.add_argument("--boxes", type=int, default=0, help="functions on each box")
-    parser.add_argument("--auto", type=int, default=0, help="functions that auto plays")
+    parser.add_argument(
+        "--auto",
+        type=int,
+        default=0,
+        help="functions that auto plays, thrice that of three arms",
+    )
     parser.add_argument("--rounds", type=int, help="of every run, in place of the tasks' own")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="seed")
     parser.add_argument("--jobs", type=int, default=1)
@@ -173,15 +228,15 @@ def main():
 
     if args.runs:
         found = table(shortened(MAIN), RULES, args.runs, args, form)
-        regret, gap = found[RULES.index(DRAWN)].T
+        regret, gap = found[RULES.index(DRAWN)].T[:2]
         ratio = regret.mean() / found[0, :, 0].mean()
         print(f"the default is stuck in {np.mean(gap > STUCK):.1%} and has {ratio:.2f} of the regret of {FIXED}\n")
     for task in OTHERS if args.others else ():
         table(shortened(task), RULES, args.others, args, form)
     for task in BOXES if args.boxes else ():
         table(shortened(task), [rule for rule in RULES if rule != "EI"], args.boxes, args, form)
-    for task in (MAIN, GAP) if args.auto else ():
-        table(shortened(task), LEARNING, args.auto, args, form)
+    for task in LEARNED if args.auto else ():
+        table(shortened(task), LEARNING, args.auto * (3 if task is GAP else 1), args, form)
 
 
 if __name__ == "__main__":

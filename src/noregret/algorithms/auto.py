@@ -20,6 +20,7 @@ from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..slots.silence import Imputed, LateOrNever
 from .common import build
+from .randomised import half_shift
 
 WORLDS = ("stationary", "drifting", "switching")
 ANSWERS = ("prompt", "late", "silent no", "unknown")
@@ -57,6 +58,7 @@ def auto(
     | refit | every third answer, then ever more rarely; priors of Hvarfner et al. 2024 | "Fits" |
     | | rewards below the median count by rank (`warp="half-rank"`), without contexts | "Outliers" |
     | score | `ExpectedImprovement` on the best posterior mean; `UpperConfidenceBound` with contexts | "Scores" |
+    | | on arms without constraints `RandomisedBound`, upper bounds of a width that is drawn | docs/recommended.md |
     | search | Sobol candidates, mutations of the five best, gradients; parabolas in up to 3 real columns | "Searches" |
     | constraints | each with a posterior of its own, and fits of its own | docs/constraints.md |
     | pending | a failed trial counts as the worst; of several open ones each shrinks the variance alone | "Workers" |
@@ -113,7 +115,7 @@ def auto(
         return _of_rates(kind, domain, context, noise, memory=_memory(world), pending=_pending(answers, parallel))
     return build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(context), noise=std, regularization=std**2, context=context,
+        _score(domain, context, limited=count > 0), noise=std, regularization=std**2, context=context,
         memory=_memory(world),
         explore=_explore(domain, start, limited=count > 0 and context is None),
         pending=_pending(answers, parallel),
@@ -160,8 +162,12 @@ def _explore(domain: Domain, start: int, *, limited: bool) -> Explore:
     return InTurn((InitialDesign(start), CoordinateSearch(after=start + 5)))
 
 
-def _score(context: Domain | None) -> Score:
-    return ExpectedImprovement() if context is None else UpperConfidenceBound()
+def _score(domain: Domain, context: Domain | None, *, limited: bool) -> Score:
+    if context is not None:
+        return UpperConfidenceBound()
+    if isinstance(domain, Arms) and not limited:  # expected improvement takes to an arm too soon, and stays there
+        return half_shift(len(domain))
+    return ExpectedImprovement()
 
 
 def _limits(count: int, domain: Domain, context: Domain | None) -> Constraints | None:

@@ -50,10 +50,15 @@ def recommended_bound(domain: Domain, confidence: Confidence, *, side: float | N
     """
     size = count_of_points(domain)
     if size is not None:
-        return RandomisedBound(shift=math.log(size) - math.log(2.0))
+        return half_shift(size)
     tail, d, r = _slopes(domain, confidence, side)
     points = math.log(tail.b) + math.log(d) + math.log(r) - math.log(spread)
     return RandomisedBound(shift=d * max(points, math.log(FEWEST)) - math.log(2.0))
+
+
+def half_shift(size: int) -> RandomisedBound:
+    """Half the shift, of so many arms."""
+    return RandomisedBound(shift=math.log(size) - math.log(2.0))
 
 
 def _slopes(domain: Domain, confidence: Confidence, side: float | None) -> tuple[CompactBayes, int, float]:
