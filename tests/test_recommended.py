@@ -1,5 +1,6 @@
 """Widths that are drawn: their law, that they repeat, what is shown of them; and that they do not get stuck."""
 
+import dataclasses
 import json
 import math
 
@@ -13,7 +14,7 @@ from noregret import testing
 from noregret.environments import gp_sample
 from noregret.randomness import Randomness
 from noregret.slots.envelope import CompactBayes, ConstantWidth, FiniteBayes
-from noregret.slots.scores import RandomisedBound, UpperConfidenceBound
+from noregret.slots.scores import ExpectedImprovement, RandomisedBound, UpperConfidenceBound
 
 ARMS = nr.Arms.grid(0, 1, 40)
 BOX = nr.Box([0.0, 0.0], [1.0, 2.0])
@@ -167,16 +168,18 @@ def test_bounds_that_are_given_are_what_is_played_by():
     assert both.score == policy.score == policy.using(memory=nr.SlidingWindow(9)).score
 
 
-def stuck(make, runs=40, rounds=150):
+LINE, ROUGH = nr.Arms.grid(0, 1, 30), nr.SquaredExponential(0.02)
+
+
+def stuck(make, runs=40, rounds=150, *, arms=LINE, kernel=ROUGH, scale=0.3):
     """Runs at whose end the recommended arm is more than 0.1 from the best."""
-    arms, count = nr.Arms.grid(0, 1, 30), 0
-    kernel = nr.SquaredExponential(0.02)
+    count = 0
     for seed in range(runs):
         values = gp_sample(kernel, arms, seed=seed)(arms.points)
         study, noise = nr.Study(make(arms, kernel), seed=seed), np.random.default_rng([seed, 1])
         for _ in range(rounds):
             trial = study.ask()
-            study.tell(trial, values[trial.arm] + 0.3 * noise.standard_normal())
+            study.tell(trial, values[trial.arm] + scale * noise.standard_normal())
         count += values.max() - values[study.predict()[0].argmax()] > 0.1
     return count
 
@@ -190,3 +193,42 @@ def test_the_default_does_not_get_stuck_where_two_deviations_do():
     two = stuck(lambda arms, kernel: nr.gp_ucb(arms, kernel, noise=0.3, width=ConstantWidth(value=2.0)))
     assert default <= 2
     assert two >= 1
+
+
+def test_auto_draws_on_arms_alone():
+    assert nr.auto(ARMS).score == nr.auto(ARMS, parallel=3, world="drifting").score
+    assert nr.auto(ARMS).score == nr.gp_ucb(ARMS, KERNEL, noise=0.1).score == RandomisedBound(shift=math.log(20))
+    assert nr.auto(nr.Arms([[0.0]])).score == RandomisedBound(shift=-math.log(2))
+    assert nr.auto(ARMS, constraints=1).score == ExpectedImprovement()
+    assert nr.auto(ARMS, context=BOX).score == UpperConfidenceBound()
+    assert nr.auto(BOX).score == nr.auto(nr.Space(n=nr.Int(1, 40))).score == ExpectedImprovement()
+
+
+def hill(point):
+    return -float((point[0] - 0.3) ** 2)
+
+
+def test_a_study_of_auto_on_arms_goes_on_with_the_score_it_began_with(tmp_path):
+    storage = f"sqlite:///{tmp_path / 'old.db'}"
+    earlier = nr.auto(ARMS).using(score=ExpectedImprovement())
+    assert earlier.algorithm == "auto"
+    nr.maximize(hill, ARMS, trials=14, policy=earlier, storage=storage, name="a")
+    result = nr.maximize(hill, ARMS, trials=18, storage=storage, name="a")
+    assert result.study.policy.score == ExpectedImprovement()
+    assert result.study.explain(16).rule == "ExpectedImprovement"
+    alone = nr.maximize(hill, ARMS, trials=18, policy=earlier)
+    assert [trial.arm for trial in result.study.trials] == [trial.arm for trial in alone.study.trials]
+
+
+def test_auto_does_not_get_stuck_where_expected_improvement_does():
+    """Of 40 other functions auto was stuck in 3 and expected improvement in 14, both with fewer fits than usual.
+
+    At these rates this would fail for other functions with probability 0.015.
+    """
+    axis, kernel = np.linspace(0, 1, 14), nr.SquaredExponential(0.12)
+    arms = nr.Arms(np.stack(np.meshgrid(axis, axis), -1).reshape(-1, 2))
+    auto = nr.auto(arms)
+    auto = auto.using(refit=dataclasses.replace(auto.refit, every=20, growth=0.5, restarts=0))
+    improvement = auto.using(score=ExpectedImprovement())
+    assert stuck(lambda *_: auto, 12, arms=arms, kernel=kernel, scale=0.1) <= 3
+    assert stuck(lambda *_: improvement, 12, arms=arms, kernel=kernel, scale=0.1) >= 1
