@@ -214,7 +214,7 @@ def main():
         "--auto",
         type=int,
         default=0,
-        help="functions that auto plays, thrice that of three arms",
+        help="functions that auto plays, twice that of three arms",
     )
     parser.add_argument("--rounds", type=int, help="of every run, in place of the tasks' own")
     parser.add_argument("--first", type=int, default=FIRST_SEED, help="seed")
@@ -236,7 +236,7 @@ def main():
     for task in BOXES if args.boxes else ():
         table(shortened(task), [rule for rule in RULES if rule != "EI"], args.boxes, args, form)
     for task in LEARNED if args.auto else ():
-        table(shortened(task), LEARNING, args.auto * (3 if task is GAP else 1), args, form)
+        table(shortened(task), LEARNING, args.auto * (2 if task is GAP else 1), args, form)
 
 
 if __name__ == "__main__":
