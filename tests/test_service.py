@@ -61,9 +61,23 @@ def test_a_study_from_a_recipe(client):
     assert said["decisions"][0]["parameters"].keys() == {"price", "kind"}
 
 
+def test_a_recipe_for_clicks(client):
+    recipe = {"arms": [[0.0], [0.5], [1.0]], "options": {"reward": "bernoulli"}}
+    assert client.put("/v1/studies/clicks", recipe)[0] == 201
+    expected = nr.auto(nr.Arms([[0.0], [0.5], [1.0]]), reward="bernoulli")
+    assert client.get("/v1/studies/clicks")[1]["policy"] == plain(expected)
+    decision = client.post("/v1/studies/clicks/decisions")[1]["decisions"][0]
+    path = f"/v1/studies/clicks/decisions/{decision['id']}/reward"
+    assert client.put(path, {"reward": 0.5})[0] == 422
+    assert client.put(path, {"reward": True})[1]["reward"] == 1.0
+
+
 @pytest.mark.parametrize(
     ("body", "words"),
     [
+        ({"arms": [[0.0], [1.0]], "options": {"reward": "clicks"}}, "bernoulli"),
+        ({"arms": [[0.0], [1.0]], "options": {"reward": 1}}, "reward"),
+        ({"arms": [[0.0], [1.0]], "options": {"switching": "lazy"}}, "unknown switching"),
         ({"polcy": {}}, "unknown field `polcy`"),
         ({}, "`space` or `arms` is missing"),
         ({"policy": {"type": "Policy"}}, "description"),

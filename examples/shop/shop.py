@@ -118,7 +118,7 @@ def _page(who: dict[str, float], offer: dict[str, Any], sales: list[str]) -> str
     often = _choice("loyalty", LOYALTIES, who["loyalty"], ("for the first time", "now and then", "every week"))
     return f"""<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>The Teapot Shop</title>
+<title>The Teapot Shop</title><link rel="icon" href="data:,">
 <style>
 body {{ font: 1.1rem/1.5 system-ui, sans-serif; max-width: 36rem; margin: 3rem auto; padding: 0 1rem }}
 body {{ color: #1b1b2f; background: #faf8f4 }}
@@ -126,7 +126,7 @@ article {{ background: #fff; border-radius: 1rem; padding: 1.5rem 2rem; box-shad
 .price {{ font-size: 2.2rem; font-weight: 700; color: #00798c }}
 s {{ color: #6b6b7b; font-weight: 400; font-size: 1.4rem }}
 button {{ font: inherit; color: #fff; background: #00798c; border: 0; border-radius: .6rem; padding: .6rem 1.6rem }}
-select {{ font: inherit }} li {{ color: #555 }}
+form {{ margin: 1rem 0 }} select {{ font: inherit }} li {{ color: #555 }}
 </style>
 <h1>The Teapot Shop</h1>
 <form>You come {hours}, {often}.</form>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from ..algorithms.auto import auto
@@ -90,7 +91,9 @@ def _auto(domain: Domain, context: Space | None, body: messages.StudyRequest) ->
     from ..tuning.schema import ALGORITHMS
     from ..tuning.sections import within
 
-    options = within("options", ALGORITHMS["auto"].check, body.options or {}, "auto")
+    of_files = ALGORITHMS["auto"]  # whose rewards are averages; here clicks and counts come one by one
+    section = replace(of_files, allowed={**of_files.allowed, "reward": str}, refused={})
+    options = within("options", section.check, body.options or {}, "auto")
     return auto(domain, context=context, constraints=body.constraints, **options)
 
 

@@ -74,7 +74,7 @@ class StudyRequest(Request, frozen=True):
     ] = 0
     algorithm: Literal["auto"] = "auto"
     options: Annotated[
-        dict[str, Any] | None, Meta(description="Of `nr.auto`: noise, budget, parallel, world, answers.")
+        dict[str, Any] | None, Meta(description="Of `nr.auto`: noise, budget, parallel, world, answers, reward.")
     ] = None
     goal: Literal["maximize", "minimize"] = "maximize"
     seed: Annotated[int, Meta(ge=0, description="Of all random choices.")] = 0
