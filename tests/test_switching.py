@@ -122,21 +122,29 @@ def test_no_more_is_taken_back_than_there_was(make):
 # -- the rule ------------------------------------------------------------------------------------------------------
 
 
-def test_a_run_shrinks_no_deviation_by_more_than_the_factor_and_one_play_more_would():
+def test_a_run_shrinks_no_deviation_by_more_than_the_factor_and_that_of_the_best_uses_it_up():
     rng = np.random.default_rng(0)
     for factor in (1.05, 1.3, 2.0):
-        study, longest = nr.Study(POLICY.using(switching=nr.Lazy(factor=factor)), seed=1), 0
-        while longest < 500 and len(study.trials) < 60:
-            before = study.predict()[1]
+        study, longest, shares = nr.Study(POLICY.using(switching=nr.Lazy(factor=factor)), seed=1), 0, []
+        while longest < 500 and len(study.trials) < 100:
+            mean, before = study.predict()
+            upper = study.bounds()[1]
             trial = study.ask()
             answer(study, trial, rng)
             after = study.predict()[1]
             if trial.repeats > 1:
                 assert (before <= factor * (1 + 1e-9) * after).all()
-            more = before[trial.arm] ** 2 * (trial.repeats + 1) / RIDGE  # s^2 / s'^2 at x itself, less 1
-            assert 1.0 + more > factor**2
+            hope = (upper[trial.arm] - mean.max()) / (upper[trial.arm] - mean[trial.arm])
+            share = max(0.25, max(hope, 0.0) ** 2)
+            used = before[trial.arm] ** 2 * np.array([trial.repeats, trial.repeats + 1]) / RIDGE  # of s^2 / s'^2 - 1
+            assert used[1] > share * (factor**2 - 1.0) * (1 - 1e-9)
+            assert trial.repeats == 1 or used[0] <= share * (factor**2 - 1.0) * (1 + 1e-9)
             longest = max(longest, trial.repeats)
+            if trial.repeats > 1:
+                shares.append(share)
         assert longest > 3
+        assert max(shares) == 1.0
+        assert min(shares) < 0.9
 
 
 def test_the_rule_has_no_end_where_nothing_is_left_to_learn_and_refuses_what_is_no_factor():
@@ -144,6 +152,7 @@ def test_the_rule_has_no_end_where_nothing_is_left_to_learn_and_refuses_what_is_
     assert nr.Lazy(factor=1.0).repeats(0.0, 1.0) == 1
     assert nr.Lazy(factor=2.0).repeats(1.0, 1.0) == 3
     assert nr.Lazy(factor=2.0).repeats(100.0, 1.0) == 1
+    assert [nr.Lazy(factor=3.0).repeats(0.5, 1.0, hope) for hope in (1.0, 0.75, 0.5, 0.0)] == [32, 18, 8, 8]
     for factor in (0.9, math.nan, math.inf, "lazy"):
         with pytest.raises(nr.InvalidInput, match="`factor`"):
             nr.Lazy(factor=factor)
@@ -360,7 +369,7 @@ def test_noise_that_is_larger_than_told_is_noticed_in_runs():
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])
 def test_files_say_how_often_and_are_read_again(tmp_path, ending):
     study, rng = nr.Study(LAZY), np.random.default_rng(8)
-    for _ in range(20):
+    for _ in range(60):
         answer(study, study.ask(), rng)
     study.ask()
     again = nr.Study(LAZY)

@@ -373,7 +373,7 @@ class State:
         decision = self._engine.choose(self._ledger.belief, question, available)
         if self._switching is None or forced is not None:
             return decision
-        return repeated(decision, self._switching, self._ledger.belief, self._ledger.ridge)
+        return repeated(decision, self._switching, self._ledger.belief, self._engine, question, available)
 
     def posed(
         self, context: Array | None, randomness: Randomness, *, now: float, available: Available | None

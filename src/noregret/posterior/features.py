@@ -8,8 +8,9 @@
 
 W is updated by Potter's square-root form of Bayes' rule. With z = W^T phi(a), s^2 = |z|^2:
 
-    W <- W (I - z z^T / (lambda + s^2 + sqrt(lambda (lambda + s^2)))).
+    W <- W (I - z z^T / (lambda + s^2 + sqrt(lambda (lambda + s^2)))),
 
+after which z is a z, W z is a^2 W z and cov(., a) is a^2 cov(., a), where a^2 = lambda / (lambda + s^2).
 Keeping a root makes every variance a sum of squares (never negative) and halves the digits that rounding can take:
 errors of size 1e-16 in W leave s right to 1e-16, where errors in W W^T would leave only s^2 right to 1e-16.
 """
@@ -17,7 +18,7 @@ errors of size 1e-16 in W leave s right to 1e-16, where errors in W W^T would le
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -27,6 +28,15 @@ from ..checks import Array
 from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
 from .factorization import PivotedCholesky
 from .spectrum import Spectrum, spectrum_of_features
+
+
+class _Next(NamedTuple):
+    """The column of an arm after its last play, worked out from the one before."""
+
+    arm: int
+    column: Column
+    z: Array  # W^T phi, (r,)
+    direction: Array  # W z, (r,)
 
 
 @final
@@ -40,6 +50,7 @@ class FeaturePosterior(ArmPosterior):
         self._root = np.eye(self.rank, order="F")
         self._weights = np.zeros(self.rank)
         self._direction = np.zeros(self.rank)  # W z of the last column: what its mean step moves the weights along
+        self._next: _Next | None = None  # if the arm played last is played again
 
     @property
     def rank(self) -> int:
@@ -57,13 +68,24 @@ class FeaturePosterior(ArmPosterior):
         return Column(self._features.dot(self._direction), variance, self.regularization - variance), z
 
     def _add(self, arm: int, count: int) -> Column:
-        column, z = self._column_and_z(arm)
+        known = self._next
+        if known is not None and known.arm == arm:
+            column, z, self._direction = known.column, known.z, known.direction
+        else:
+            column, z = self._column_and_z(arm)
         noise = self.regularization / count
         total = noise + column.variance
         self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
+        # Mostly the same arm comes next: that spares the product with all arms, half the time of a round's posterior.
+        share = noise / total  # a^2
+        z = z * math.sqrt(share)
+        variance = float(z.dot(z))
+        after = Column(column.covariance * share, variance, self.regularization - variance)
+        self._next = _Next(arm, after, z, self._direction * share)
         return column
 
     def _remove(self, arm: int, count: int) -> Column:
+        self._next = None
         column, z = self._column_and_z(arm)
         noise = self.regularization / count
         column = column._replace(slack=noise - column.variance)
@@ -83,6 +105,7 @@ class FeaturePosterior(ArmPosterior):
             daxpy(self._direction, self._weights, a=step)
 
     def _refactor(self) -> float:
+        self._next = None
         played = np.flatnonzero(self.plays)
         rows = self._features[played] * np.sqrt(self.plays[played] / self.regularization)[:, None]
         # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first: forming the sum would round the
@@ -103,6 +126,7 @@ class FeaturePosterior(ArmPosterior):
         self._weights = self._weights + self._root @ (self._root.T @ gradient)
 
     def _recompute(self) -> tuple[Array, Array]:
+        self._next = None  # what was followed along is made afresh, too
         self._refine_weights()
         half = self._features @ self._root
         return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
@@ -145,4 +169,7 @@ class FeaturePosterior(ArmPosterior):
         other = self._copy_into(FeaturePosterior.__new__(FeaturePosterior))
         for name in ("_root", "_weights", "_direction"):
             setattr(other, name, getattr(self, name).copy(order="K"))
+        if (known := self._next) is not None:  # whose covariance an update takes over
+            covariance = known.column.covariance.copy()
+            other._next = known._replace(column=known.column._replace(covariance=covariance))
         return other

@@ -34,7 +34,7 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
         )
     least = _least(top, size)
     scores[best] = -np.inf
-    if scores.max(initial=-np.inf) < least:  # mostly: half the time of a comparison with every score
+    if scores.item(scores.argmax()) < least:  # mostly: a fifth of the time of a comparison with every score
         return best
     scores[best] = top
     return int(randomness.generator.choice(np.flatnonzero(scores >= least)))
