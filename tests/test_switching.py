@@ -501,3 +501,30 @@ def test_no_rewards_at_all_are_refused_and_one_play_is_no_plays():
         study.tell(trial, [])
     assert f"{trial.repeats} plays," in repr(trial)
     assert "1 play," in repr(study.tell(trial, 0.5))
+
+
+def test_an_arm_that_comes_again_and_again_is_learned_exactly_and_copies_go_their_own_way():
+    posterior, rng, rows, targets = features(), np.random.default_rng(11), [], []
+    for arm in [3] * 30 + [4] + [3] * 20 + [17, 17, 3, 3]:
+        rows.append(arm)
+        targets.append(rng.standard_normal())
+        posterior.append(arm, targets[-1])
+    copied = posterior.copy()
+    for arm in (3, 3, 5):
+        posterior.append(arm, 1.0)
+    posterior.revise(3, 1.0, 0.5)
+    for arm, target in ((5, 1.0), (3, 0.5), (3, 1.0)):  # the last may be taken back, and 3 comes once more
+        posterior.forget(arm, target)
+    fresh = copied.copy()
+    for each in (posterior, copied, fresh):
+        for _ in range(3):
+            each.append(3, -0.25)
+    K = KERNEL(ARMS.points[rows + [3] * 3], ARMS.points[rows + [3] * 3]) + RIDGE * np.eye(len(rows) + 3)
+    cross = KERNEL(ARMS.points, ARMS.points[rows + [3] * 3])
+    mean = cross @ np.linalg.solve(K, np.array([*targets, -0.25, -0.25, -0.25]))
+    variance = 1.0 - np.einsum("ij,ji->i", cross, np.linalg.solve(K, cross.T))
+    for each in (posterior, copied, fresh):
+        found, std = each.predict()
+        np.testing.assert_allclose(found, mean, rtol=0, atol=1e-9)
+        np.testing.assert_allclose(std**2, variance, rtol=0, atol=1e-10)
+    np.testing.assert_array_equal(copied.predict(), fresh.predict())

@@ -150,7 +150,7 @@ class _Simulation:
         env = self.env
         trial = self.study.ask(env.draw_context(self.contexts, t))
         value, best = env.expected(trial)
-        self.rewards[t], self.regret[t] = value + self.noise[t], best - value
+        self.rewards[t], self.regret[t] = value + self.noise.item(t), best - value
         if env.constraint_count:
             self.g[t] = env.constraint(trial)
             self.seen_g[t] += self.g[t]
