@@ -21,7 +21,7 @@ with equality at x itself, and n <= (C^2 - 1) lambda / s(x)^2 plays keep every s
 Fewer plays do so too, and of how many more decisions they make is a matter of n alone: a share q of that n is the rule
 for the factor sqrt(1 + q (C^2 - 1)). What is too long in a run costs the gap of its point in each play. A point that
 has the largest mean has no gap that anybody knew of, and is played for all of n. One that has not was chosen for what
-its bound allows; h is how much of that is more than another point has for sure. It is played for a share max(1/4, h^2)
+its bound allows; h is how much of that is above the largest mean. It is played for a share max(1/4, h^2)
 of n: measured, a fifth of the excess regret of C = 1.1 at a third more decisions (docs/million.md).
 """
 
