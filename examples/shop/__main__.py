@@ -127,8 +127,8 @@ async def live(url, options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--visitors", type=int, default=6000, help="how many customers come by themselves")
-    parser.add_argument("--pace", type=float, default=0.05, help="seconds between two of them")
+    parser.add_argument("--visitors", type=int, default=4000, help="how many customers come by themselves")
+    parser.add_argument("--pace", type=float, default=0.1, help="seconds between two of them")
     parser.add_argument("--expires", type=float, default=4.0, help="seconds for which an offer stands")
     parser.add_argument(
         "--thinks", type=float, default=1.0, help="seconds, on average, until those who buy have bought"

@@ -15,7 +15,7 @@ from starlette.routing import Route
 from world import BUDGET, DISCOUNTS, HOURS, LOYALTIES, PRICES, profit
 
 import noregret as nr
-from noregret.client import AsyncClient, Client
+from noregret.client import AsyncClient, AsyncRemoteStudy, Client
 from noregret.slots.envelope import ConstantWidth
 
 STUDY = "offers"
@@ -51,9 +51,15 @@ def app(url: str, token: str | None) -> Starlette:
     client = AsyncClient(url, token=token)
     offered: dict[str, dict[str, Any]] = {}  # what was offered and may still be bought
     sales: list[str] = []
+    found: list[AsyncRemoteStudy] = []
+
+    async def opened() -> AsyncRemoteStudy:
+        if not found:
+            found.append(await client.study(STUDY))
+        return found[0]
 
     async def offer(who: dict[str, float]) -> dict[str, Any]:
-        study = await client.study(STUDY)
+        study = await opened()
         decision = await study.ask(who)
         await study.tell(decision, constraints=[decision.parameters["discount"] - BUDGET])
         offered[decision.id] = {"id": decision.id, **decision.parameters}
@@ -63,7 +69,7 @@ def app(url: str, token: str | None) -> Starlette:
         taken = offered.pop(id_, None)
         if taken is None:
             return False
-        study = await client.study(STUDY)
+        study = await opened()
         answer = await study.tell(id_, profit(taken["price"], taken["discount"]))
         sales.append(f"{taken['price'] - taken['discount']:.2f}" + ("" if answer.counted else " (too late to count)"))
         return True
