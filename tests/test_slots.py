@@ -33,7 +33,7 @@ GIVEN = {
     "switching": nr.Lazy(1.2),
 }
 FILLED = {
-    "lb_gp_ucb": {"refit", "constraints", "switching"},
+    "lb_gp_ucb": {"context", "refit", "constraints", "switching"},
     "gp_ucb_cpd": {"memory", "explore", "switching"},
     "gp_ucb_sdf": {"pending", "switching"},
     "gp_ts_sdf": {"pending", "switching"},

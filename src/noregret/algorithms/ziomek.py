@@ -20,6 +20,7 @@ CANDIDATES = 5  # lengthscales, unless told (section 5: "at least 5 candidates a
 
 
 @algorithm(
+    context="with none: averages over different contexts compare nothing",
     refit="with its candidates for the lengthscale",
     constraints="with none: the bound on its regret is for the reward alone",
     switching="each trial is one play, of the candidate whose turn it is",
