@@ -329,7 +329,11 @@ def test_widths_and_turns_are_those_of_the_paper():
         (lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, factors=(0.5, 1.0)), "descend"),
         (lambda: nr.lb_gp_ucb(ARMS, nr.Matern(0.5, 0.2), noise=NOISE, norm_bound=1.0), "nu"),
         (lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, refit=nr.Refit()), "fills the slot"),
-        (lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, context=ARMS), "who had the better contexts"),
+        (lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, context=ARMS), "different contexts compare"),
+        (
+            lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0).using(context=ARMS),
+            "had the better contexts",
+        ),
     ],
 )
 def test_what_makes_no_sense_is_refused(make, says):
