@@ -22,8 +22,8 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import loky
 import numpy as np
+from common_parts import mapped, ratio
 from scipy.stats import binom
 from tabulate import tabulate
 from tqdm import tqdm
@@ -109,18 +109,6 @@ def covered(what, seed, rounds):
     return True
 
 
-def interval(over, under):
-    chosen = np.random.default_rng(0).integers(len(over), size=(4000, len(over)))
-    low, high = np.quantile(over[chosen].mean(axis=1) / under[chosen].mean(axis=1), [0.025, 0.975])
-    return f"{over.mean() / under.mean():.2f} [{low:.2f}, {high:.2f}]"
-
-
-def mapped(jobs, function, tasks):
-    if jobs == 1:
-        return [function(*task) for task in tasks]
-    return list(loky.get_reusable_executor(jobs).map(function, *zip(*tasks, strict=True)) if tasks else ())
-
-
 def known(path):
     """What earlier calls have found, by its task."""
     if path is None or not path.exists():
@@ -145,7 +133,7 @@ def regrets(args, form):
     for world in rates:
         each = [np.array([found[(*world, rule, seed, args.rounds)] for seed in seeds]) for rule in rules]
         name = f"{world[0]}, {100 * world[1]:g}% to {100 * world[2]:g}%"
-        rows.append([name, f"{each[0].mean():.0f}", *(interval(other, each[0]) for other in each[1:])])
+        rows.append([name, f"{each[0].mean():.0f}", *(ratio(other, each[0]) for other in each[1:])])
     print(f"Regret over {args.rounds} rounds, {args.seeds} worlds, over that of independent beta distributions:\n")
     print(tabulate(rows, ["rates", *rules], tablefmt=form, disable_numparse=True), "\n")
 

@@ -23,6 +23,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
+from common_parts import ratio
 
 import noregret as nr
 from noregret.environments.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay
@@ -95,13 +96,6 @@ def run(world, pending, rounds, seed):
             waits = study._look()._ledger._waits
             believed.append(None if waits is None else waits.evident)
     return regret, believed
-
-
-def ratio(first, second):
-    """Of means, with a 95% interval of a paired bootstrap over seeds."""
-    drawn = np.random.default_rng(0).integers(len(first), size=(4000, len(first)))
-    low, high = np.quantile(first[drawn].mean(axis=1) / second[drawn].mean(axis=1), [0.025, 0.975])
-    return f"{first.mean() / second.mean():.2f} [{low:.2f}, {high:.2f}]"
 
 
 def shown(regrets):

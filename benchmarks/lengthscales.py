@@ -19,10 +19,9 @@ from typing import NamedTuple
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import loky
 import numpy as np
+from common_parts import mapped, ratio
 from tabulate import tabulate
-from tqdm import tqdm
 
 import noregret as nr
 from noregret.environments import gp_sample
@@ -88,19 +87,6 @@ def regret(cell, rule, seed, rounds, norm):
         return nr.simulate(policy_of(rule, cell, norm), world, rounds, seed=seed).regret.sum()
 
 
-def interval(over, under):
-    chosen = np.random.default_rng(0).integers(len(over), size=(4000, len(over)))
-    low, high = np.quantile(over[chosen].mean(axis=1) / under[chosen].mean(axis=1), [0.025, 0.975])
-    return f"{over.mean() / under.mean():.2f} [{low:.2f}, {high:.2f}]"
-
-
-def mapped(jobs, tasks):
-    if jobs == 1:
-        return [regret(*task) for task in tqdm(tasks, leave=False)]
-    with loky.get_reusable_executor(jobs) as pool:
-        return list(tqdm(pool.map(regret, *zip(*tasks, strict=True)), total=len(tasks), leave=False))
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=32, help="functions in each cell")
@@ -114,13 +100,13 @@ def main():
     print(f"Regret over {args.rounds} rounds, {args.seeds} functions:\n")
     for cell in CELLS:
         tasks = [(cell, rule, seed, args.rounds, args.norm) for rule in RULES for seed in seeds]
-        found = dict(zip(RULES, np.reshape(mapped(args.jobs, tasks), (len(RULES), len(seeds))), strict=True))
+        found = dict(zip(RULES, np.reshape(mapped(args.jobs, regret, tasks), (len(RULES), len(seeds))), strict=True))
         rows = []
         for rule, values in found.items():
             true = found["true"]
             high = np.quantile(values, 0.9)
             rows.append([
-                RULES[rule], f"{values.mean():.1f}", interval(values, true), f"{high:.1f}",
+                RULES[rule], f"{values.mean():.1f}", ratio(values, true), f"{high:.1f}",
                 f"{high / np.quantile(true, 0.9):.2f}", f"{np.quantile(values / true, 0.9):.2f}",
             ])  # fmt: skip
         head = [str(cell), "mean", "over the true one's", "90th percentile", "over the true one's", "of the ratios"]

@@ -20,6 +20,7 @@ import sys
 import time
 
 import numpy as np
+from common_parts import ratio
 
 import noregret as nr
 from noregret.environments import Environment, gp_sample
@@ -67,13 +68,6 @@ def regrets(rounds, seeds):
         runs = [nr.simulate(POLICY, env, rounds, seed=seed, switching=how) for how in (None, *map(nr.Lazy, FACTORS))]
         found.append([float(run.total_regret) for run in runs])
     return np.array(found)
-
-
-def ratio(one, other):
-    """Of the means, with a 95% interval of 10,000 bootstrap samples of the seeds."""
-    drawn = np.random.default_rng(0).integers(len(one), size=(10_000, len(one)))
-    low, high = np.quantile(one[drawn].mean(axis=1) / other[drawn].mean(axis=1), [0.025, 0.975])
-    return f"{one.mean() / other.mean():.4f} [{low:.4f}, {high:.4f}]"
 
 
 def error(rounds):
@@ -160,7 +154,7 @@ def main():
     print(f"regret at T = {given.rounds}, {given.seeds} paired seeds from {given.first}:")
     print(f"  one by one: {found[:, 0].mean():.2f}")
     for i, factor in enumerate(FACTORS, start=1):
-        print(f"  C = {factor} over one by one: {ratio(found[:, i], found[:, 0])}")
+        print(f"  C = {factor} over one by one: {ratio(found[:, i], found[:, 0], places=4, draws=10_000)}")
     print(f"largest error of the posterior after {given.dense} rounds against a dense solve: {error(given.dense):.1e}")
 
 

@@ -23,10 +23,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import warnings
 
-import loky
 import numpy as np
+from common_parts import mapped, ratio
 from tabulate import tabulate
-from tqdm import tqdm
 
 import noregret as nr
 from noregret.environments import gp_sample
@@ -168,22 +167,9 @@ def recommended(study, task, f):
     return float(f(at[None])[0])
 
 
-def interval(over, under):
-    chosen = np.random.default_rng(0).integers(len(over), size=(4000, len(over)))
-    low, high = np.quantile(over[chosen].mean(axis=1) / under[chosen].mean(axis=1), [0.025, 0.975])
-    return f"{over.mean() / under.mean():.2f} [{low:.2f}, {high:.2f}]"
-
-
-def mapped(jobs, tasks):
-    if jobs == 1:
-        return [played(*task) for task in tqdm(tasks, leave=False)]
-    with loky.get_reusable_executor(jobs) as pool:
-        return list(tqdm(pool.map(played, *zip(*tasks, strict=True)), total=len(tasks), leave=False))
-
-
 def table(task, rules, runs, args, form):
     seeds = range(args.first, args.first + runs)
-    found = np.swapaxes(mapped(args.jobs, [(task, rules, seed) for seed in seeds]), 0, 1)
+    found = np.swapaxes(mapped(args.jobs, played, [(task, rules, seed) for seed in seeds]), 0, 1)
     rows = []
     for rule, (regret, gap, *earlier) in zip(rules, np.moveaxis(found, 2, 1), strict=True):
         stuck = gap > STUCK
@@ -191,7 +177,7 @@ def table(task, rules, runs, args, form):
             [
                 rule,
                 f"{regret.mean():.1f}",
-                interval(regret, found[0, :, 0]),
+                ratio(regret, found[0, :, 0]),
                 f"{np.quantile(regret, 0.9):.1f}",
                 f"{stuck.sum()} of {runs}",
                 f"{gap.mean():.3f}",

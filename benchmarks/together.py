@@ -33,6 +33,7 @@ from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
+from common_parts import limits
 
 import noregret as nr
 from noregret import metrics
@@ -44,7 +45,6 @@ LENGTH, NOISE, DELAY, SHIFT, INSIDE = 0.2, 0.1, 10.0, 0.4, -0.1
 PERIODS, ROUNDS = 3, 1200
 LAST = 100  # rounds over which the time of a round is taken
 EVERYWHERE = 1e6  # a lengthscale of which nothing is seen
-RESAMPLES = 10_000
 
 
 @cache
@@ -142,13 +142,6 @@ def played(job, *, rounds):
     return np.maximum(run.regret, 0.0).sum(), run.violations.sum(), len(run.restarts), missed
 
 
-def ratio(own, other):
-    """Of the means of paired values `(seeds,)`, with the limits of a 95% bootstrap interval."""
-    draws = np.random.default_rng(0).integers(len(own), size=(RESAMPLES, len(own)))
-    low, high = np.quantile(own[draws].mean(axis=1) / other[draws].mean(axis=1), [0.025, 0.975])
-    return own.mean() / other.mean(), low, high
-
-
 def milliseconds(rounds):
     """A round of the full policy at the end of a stationary run, on average, and of one that looks for no change."""
     for memory in ("adaptive", None):
@@ -184,7 +177,7 @@ def shown(found):
             if oracle is None:
                 cells.append("1")
             else:
-                middle, low, high = ratio(found[name][:, i], found[oracle][:, i])
+                middle, low, high = limits(found[name][:, i], found[oracle][:, i], draws=10_000)
                 cells.append(f"{middle:.2f} ({low:.2f} to {high:.2f})")
         cells += [f"{cuts.mean():.2f}", f"{100 * missed.mean() / (PERIODS - 1):.1f}%"]
         lines.append("| " + " | ".join(cells) + " |")

@@ -20,11 +20,10 @@ from typing import NamedTuple
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-import loky
 import numpy as np
+from common_parts import mapped, ratio
 from scipy.stats import binom
 from tabulate import tabulate
-from tqdm import tqdm
 
 import noregret as nr
 from noregret.environments import rkhs_function
@@ -89,26 +88,13 @@ def covered(cell, rule, seed, rounds):
     return outside, [at for at, _ in study.norm_bounds[1:]]
 
 
-def interval(over, under):
-    chosen = np.random.default_rng(0).integers(len(over), size=(4000, len(over)))
-    low, high = np.quantile(over[chosen].mean(axis=1) / under[chosen].mean(axis=1), [0.025, 0.975])
-    return f"{over.mean() / under.mean():.2f} [{low:.2f}, {high:.2f}]"
-
-
-def mapped(jobs, function, tasks):
-    if jobs == 1:
-        return [function(*task) for task in tqdm(tasks, leave=False)]
-    with loky.get_reusable_executor(jobs) as pool:
-        return list(tqdm(pool.map(function, *zip(*tasks, strict=True)), total=len(tasks), leave=False))
-
-
 def regrets(args, form):
     seeds = range(FIRST_SEED, FIRST_SEED + args.seeds)
     tasks = [(cell, rule, seed, args.rounds) for cell in CELLS for rule in RULES for seed in seeds]
     found = np.reshape(mapped(args.jobs, regret, tasks), (len(CELLS), len(RULES), len(seeds)))
     rows = []
     for cell, each in zip(CELLS, found, strict=True):
-        rows.append([str(cell), f"{each[0].mean():.1f}", *(interval(other, each[0]) for other in each[1:])])
+        rows.append([str(cell), f"{each[0].mean():.1f}", *(ratio(other, each[0]) for other in each[1:])])
     means = found.mean(axis=2)
     logs = np.log(means[:, 1:] / means[:, :1])
     rows.append(["geometric mean", "", *(f"{x:.2f}" for x in np.exp(logs.mean(axis=0)))])
