@@ -113,10 +113,45 @@ class KnownReward(Objective):
         return (-start[0], *start[1:]) if self.losses else start
 
 
+@dataclass(frozen=True, kw_only=True)
+class UpToCeiling(KnownReward):
+    """Rewards from 0 on, of whose expectation a ceiling may be known.
+
+    Attributes:
+        ceiling: no expected reward is larger, if that is known.
+        losses: what is learned is minus what is told; a study that minimises sets it.
+    """
+
+    highest: ClassVar[float]  # ceiling that says something
+    why: ClassVar[str]  # a ceiling is what it is
+
+    ceiling: float | None = None
+    losses: bool = False
+
+    @final
+    def __post_init__(self) -> None:
+        if self.ceiling is not None:
+            high = self.highest
+            settle(self, ceiling=number("ceiling", self.ceiling, low=0.0, high=high, open_low=True, why=self.why))
+        settle(self, losses=flag("losses", self.losses))
+
+    @property
+    @final
+    def span(self) -> tuple[float, float]:
+        """0 and 1."""
+        return 0.0, 1.0
+
+    @property
+    @final
+    def top(self) -> float | None:
+        """The ceiling."""
+        return self.ceiling
+
+
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class Bernoulli(KnownReward):
+class Bernoulli(UpToCeiling):
     """Clicks, conversions, successes: rewards of 0 and 1.
 
     Attributes:
@@ -128,14 +163,8 @@ class Bernoulli(KnownReward):
     (0.5, 0.391)
     """
 
-    ceiling: float | None = None
-    losses: bool = False
-
-    def __post_init__(self) -> None:
-        if self.ceiling is not None:
-            why = "No expected reward is larger; above 1/2 it would say nothing of the noise: then leave it out."
-            settle(self, ceiling=number("ceiling", self.ceiling, low=0.0, high=0.5, open_low=True, why=why))
-        settle(self, losses=flag("losses", self.losses))
+    highest: ClassVar[float] = 0.5
+    why: ClassVar[str] = "No expected reward is larger; above 1/2 it would say nothing of the noise: then leave it out."
 
     @property
     def noise(self) -> float:
@@ -144,16 +173,6 @@ class Bernoulli(KnownReward):
         if p is None or 0.5 - p < NEAR_HALF:
             return 0.5
         return math.sqrt((1.0 - 2.0 * p) / (2.0 * (math.log1p(-p) - math.log(p))))
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """0 and 1."""
-        return 0.0, 1.0
-
-    @property
-    def top(self) -> float | None:
-        """The ceiling."""
-        return self.ceiling
 
     @property
     def proved(self) -> bool:
@@ -193,7 +212,7 @@ class Bernoulli(KnownReward):
 @final
 @described
 @dataclass(frozen=True, kw_only=True)
-class Poisson(KnownReward):
+class Poisson(UpToCeiling):
     """Counts: whole numbers from 0 on, whose variance is their expectation.
 
     They have no sub-Gaussian constant: of the bounds only likelihood ratios (`width="lr"`) are proved for them.
@@ -203,31 +222,14 @@ class Poisson(KnownReward):
         losses: as of `Bernoulli`.
     """
 
-    ceiling: float | None = None
-    losses: bool = False
-
-    def __post_init__(self) -> None:
-        if self.ceiling is not None:
-            why = "No expected count is larger."
-            settle(self, ceiling=number("ceiling", self.ceiling, low=0.0, high=LARGEST_REWARD, open_low=True, why=why))
-        settle(self, losses=flag("losses", self.losses))
+    highest: ClassVar[float] = LARGEST_REWARD
+    why: ClassVar[str] = "No expected count is larger."
+    counts: ClassVar[bool] = True
 
     @property
     def noise(self) -> float:
         """sqrt(ceiling): no constant of the noise, but its largest standard deviation."""
         return math.sqrt(1.0 if self.ceiling is None else self.ceiling)
-
-    counts: ClassVar[bool] = True
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """0 and 1."""
-        return 0.0, 1.0
-
-    @property
-    def top(self) -> float | None:
-        """The ceiling."""
-        return self.ceiling
 
     @property
     def proved(self) -> bool:
