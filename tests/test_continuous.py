@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import noregret as nr
 from noregret.blas import OneThread
 from noregret.policy.engines import Question
-from noregret.policy.engines.points import _Round
+from noregret.policy.engines.rounds import PointRound
 from noregret.randomness import Randomness
 from noregret.search.ascent import ascend
 from noregret.search.boxes import PointSearch, Surface
@@ -495,7 +495,7 @@ def test_gradients_of_the_score_are_those_of_its_values_after_a_refit():
     ledger = state._ledger
     score, best = state.policy.score, ledger.best_reward
     question = Question(21, state.bounds(), ledger.units, None, None, best, Randomness(0, 20), score)
-    surface = score.on_points(_Round(state._engine, ledger.belief, question, np.zeros((1, 2))))
+    surface = score.on_points(PointRound(state._engine, ledger.belief, question, np.zeros((1, 2))))
     points = np.array([[0.3, 0.4], [0.8, -0.7]])
     values, gradients = surface.slopes(points)
     np.testing.assert_allclose(values, surface.values(points))

@@ -128,6 +128,7 @@ ORDER = [
     "policy.availability",
     "policy.engines.base",
     "policy.engines.arms",
+    "policy.engines.rounds",
     "policy.engines.points",
     "policy.engines",
     "policy.answers",

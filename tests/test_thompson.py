@@ -5,7 +5,7 @@ import pytest
 
 import noregret as nr
 from noregret.policy.engines.base import Question
-from noregret.policy.engines.points import _Round
+from noregret.policy.engines.rounds import PointRound
 from noregret.posterior import PointPosterior, sample_path
 from noregret.randomness import Randomness
 from noregret.search.lattice import best_on_grid
@@ -125,7 +125,7 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
                 t, state.bounds(), ledger.units, None, None, ledger.best_reward, randomness, policy.score
             )
             trial = study.ask()
-            path = policy.score.on_points(_Round(state._engine, ledger.belief, question, np.zeros((1, 2))))
+            path = policy.score.on_points(PointRound(state._engine, ledger.belief, question, np.zeros((1, 2))))
             points = decision_set(box, per_side)
             assert path.values(trial.point[None])[0] == pytest.approx(path.values(points).max(), rel=1e-9)
             study.tell(trial, float(np.sin(3 * trial.point[0]) - trial.point[1]))
