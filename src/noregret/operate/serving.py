@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ..errors import InvalidInput, MissingExtra
-from .commands import json_option, say, url_of
+from .common import json_option, say, storage_at, url_of
 from .refusals import in_sentences
 
 if TYPE_CHECKING:
     from ..serve.tokens import Token, Tokens
-    from ..storage import SqlStorage
 
 DEFAULT = "sqlite:///noregret.db"
 HOST, PORT = "127.0.0.1", 8000
@@ -40,20 +39,12 @@ def _lifetime(text: str) -> float | None:
     return float(found[1]) * UNITS[found[2]]
 
 
-def _storage(url: str, *, make: bool) -> SqlStorage:
-    from ..storage import SqlStorage
-
-    place = SqlStorage(url_of(url), make=make)
-    click.get_current_context().call_on_close(place.close)
-    return place
-
-
 def _tokens(url: str, *, make: bool) -> Tokens:
     try:
         from ..serve.tokens import Tokens
     except ImportError as error:
         raise _lacking(error) from error
-    return Tokens(_storage(url, make=make))
+    return Tokens(storage_at(url, make=make))
 
 
 def _lacking(error: ImportError) -> MissingExtra:
@@ -96,7 +87,7 @@ def serve(
     url = url_of(storage)
     if workers > 1 and url.startswith("sqlite:"):
         raise InvalidInput("Several processes share a PostgreSQL database; with an SQLite file leave out --workers.")
-    place = _storage(storage, make=True)
+    place = storage_at(storage, make=True)
     tokens = Tokens(place)
     tokens.refresh()
     if not origins.is_own(host) and not _opens(tokens):

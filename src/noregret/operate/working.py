@@ -7,7 +7,7 @@ from contextlib import ExitStack, closing
 
 import click
 
-from .commands import SEVERAL, opened_study, say
+from .common import SEVERAL, opened_study, say
 from .refusals import in_sentences
 
 LEASE = 3600.0  # seconds
