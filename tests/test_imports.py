@@ -20,6 +20,7 @@ ORDER = [
     "delays",
     "parameters",
     "conditions",
+    "coordinates",
     "domain",
     "search.designs",
     "kernels.derivatives",

@@ -22,14 +22,11 @@ import numpy.typing as npt
 
 from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array, shown
 from .conditions import Conditional, Conditions, Mask
+from .coordinates import MOST_ARMS, SAME_POINT, as_rows, check_count, check_size, named_points
 from .errors import InvalidInput
 from .parameters import CHOSEN, Choice, Float, Int, Parameter
 from .randomness import world_generator
 from .serialize import described, described_by, entries, to_plain
-
-MOST_ARMS = 1_000_000  # that a grid or a sample makes: a mistyped count should not fill the memory
-FARTHEST = 1e100  # of coordinates: squares of distances must not overflow
-SAME_POINT = 1e-9  # how far a point may be from the arm it names, as a share of the arms' extent in each coordinate
 
 
 def _decode_space(data: dict[str, Any]) -> Space:
@@ -117,7 +114,9 @@ class Space:
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
         """The parameters behind an encoded point `(d,)`; of conditional ones those that count there."""
-        (row,) = _rows("point", finite_array("point", point).reshape(1, -1), self.dimension)  # a point, whatever shape
+        (row,) = as_rows(
+            "point", finite_array("point", point).reshape(1, -1), self.dimension
+        )  # a point, whatever shape
         if self.conditions is not None:
             return self.conditions.decode(row)
         result, start = {}, 0
@@ -260,7 +259,7 @@ class Box:
 
     def inside(self, name: str, points: npt.ArrayLike) -> Array:
         """Points `(n, d)` as given, checked; those within 1e-9 of the box's sides are moved onto them."""
-        X = _rows(name, points, self.dimension)
+        X = as_rows(name, points, self.dimension)
         margin = SAME_POINT * (self.upper - self.lower)
         outside = ((self.lower - margin > X) | (self.upper + margin < X)).any(axis=1)
         if outside.any():
@@ -391,7 +390,7 @@ class Arms:
             if self.space is None:
                 raise InvalidInput("These arms have no named parameters: give points, not dicts.")
             points = self.space.inside("points", named)
-        rows = _rows("points", cast("npt.ArrayLike", points), self.dimension)
+        rows = as_rows("points", cast("npt.ArrayLike", points), self.dimension)
         return np.array([self._find(row) for row in rows], dtype=np.intp)
 
     def inside(
@@ -448,66 +447,11 @@ def check_domain(name: str, value: object) -> None:
         raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.{hint}")
 
 
-def check_size(name: str, coordinates: Array) -> None:
-    """Refuse coordinates whose squares would overflow."""
-    if np.abs(coordinates).max(initial=0.0) > FARTHEST:
-        raise InvalidInput(f"`{name}` has a coordinate beyond {FARTHEST:g}, where distances overflow: change the unit.")
-
-
-def check_count(count: int) -> None:
-    """Refuse a grid of too many arms before it is made."""
-    if count > MOST_ARMS:
-        raise InvalidInput(
-            f"This grid would have {shown(count)} arms, and the most is {MOST_ARMS:,}. Take fewer values of each "
-            "dimension, or give the domain itself, which is then searched without a grid."
-        )
-
-
 def _count_of_values(parameter: Parameter, count: int) -> int:
     """How many values `parameter.values(count)` has, at most."""
     if isinstance(parameter, Choice):
         return len(parameter.options)
     return min(count, parameter.count) if isinstance(parameter, Int) else count
-
-
-def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]] | None:
-    """Points given by name, as dicts: one, a list of them, a table's row or a table; None where they are coordinates.
-
-    Args:
-        points: as given.
-        columns: whether the names of a table's columns say which parameter is which; otherwise their order does.
-    """
-    if isinstance(points, Mapping):
-        return [points]
-    if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
-        return list(points)
-    if not columns or not callable(getattr(points, "to_numpy", None)):
-        return None
-    table = getattr(points, "columns", None)
-    names = list(table if table is not None else getattr(points, "index", ()))
-    if not names or not all(isinstance(name, str) for name in names):
-        return None
-    rows = np.asarray(points.to_numpy(), dtype=object)
-    return [dict(zip(names, row, strict=True)) for row in (rows if table is not None else rows[None])]
-
-
-def one_row(name: str, points: Any, dimension: int) -> None:
-    """Refuse coordinates that are not one point: `add` and contexts take one at a time."""
-    if named_points(points) is not None:
-        return
-    given = finite_array(name, points)
-    rows = given.size if dimension == 1 else 1 if given.ndim < 2 else len(given)
-    if rows != 1:
-        lies = " The points of this domain have one coordinate, so a list is read as so many of them." * (
-            dimension == 1
-        )
-        raise InvalidInput(f"`{name}` must be one point at a time; {rows} were given.{lies}")
-
-
-def _rows(name: str, points: npt.ArrayLike, dimension: int) -> Array:
-    """Points `(n, d)`; a lone number is a point of one dimension."""
-    # + 0.0 turns -0.0 into 0.0: equal points, equal bytes.
-    return points_array(name, np.atleast_1d(finite_array(name, points)), dimension=dimension) + 0.0
 
 
 def enclosing_box(domain: Domain, context: Domain | None = None) -> Box:

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import LARGEST_REWARD, Array, finite_array, frozen, number, shown
-from ..domain import Domain, named_points
+from ..coordinates import named_points
+from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from .algorithm import NO_TEST, ChangeTest, make_schedules, mean_weights

@@ -20,7 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, finite_array, frozen, integer, number, points_array, shown
-from ..domain import MOST_ARMS, Arms, Domain, Space, check_domain
+from ..coordinates import MOST_ARMS
+from ..domain import Arms, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel, check_kernel
 from ..randomness import world_generator

@@ -7,7 +7,8 @@ from typing import Any, final
 import numpy as np
 
 from ..checks import LARGEST_REWARD, Array, finite_array, frozen, number, outcome, shown
-from ..domain import Arms, one_row
+from ..coordinates import one_row
+from ..domain import Arms
 from ..errors import InvalidInput
 from ..policy.engines import Decision
 from ..policy.policy import Policy
