@@ -33,6 +33,9 @@ async def spoken(
     host="127.0.0.1:8000",
     query=b"",
     pause=0.0,
+    scheme="http",
+    raw=None,
+    version="1.1",
 ):
     """What an application answers.
 
@@ -42,24 +45,28 @@ async def spoken(
         path: without the query.
         headers: pairs of text, besides `Host`.
         body: of the request; its length is announced.
-        chunks: a body in parts, whose length is not; they may be endless.
+        chunks: a body in parts, whose length is not, unless in `headers`; they may be endless.
         client: who it comes from.
         host: of `Host`; None for none.
         query: after the question mark.
         pause: seconds between the parts of a body.
+        scheme: "https" where a proxy that is believed says so.
+        raw: the path as it was sent, where it is not the same.
+        version: of HTTP.
     """  # fmt: skip
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     if host is not None:
         pairs.append((b"host", host.encode("latin-1")))
-    if chunks is not None:
+    announced = any(name == b"content-length" for name, _ in pairs)
+    if chunks is not None and not announced:
         pairs.append((b"transfer-encoding", b"chunked"))
-    elif body and not any(name == b"content-length" for name, _ in pairs):
+    elif body and not announced:
         pairs.append((b"content-length", str(len(body)).encode()))
     parts = iter([body] if chunks is None else chunks)
     scope = {
-        "type": "http", "method": method, "path": path, "raw_path": path.encode("utf-8", "replace"),
-        "query_string": query, "headers": pairs, "client": client, "server": ("127.0.0.1", 8000), "scheme": "http",
-        "http_version": "1.1", "root_path": "", "asgi": {"version": "3.0"}, "state": {},
+        "type": "http", "method": method, "path": path, "raw_path": raw or path.encode("utf-8", "replace"),
+        "query_string": query, "headers": pairs, "client": client, "server": ("127.0.0.1", 8000), "scheme": scheme,
+        "http_version": version, "root_path": "", "asgi": {"version": "3.0"}, "state": {},
     }  # fmt: skip
     sent, over = [], []
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import socket
 import sys
@@ -11,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from noregret.cli import main
-from noregret.serve import connections
+from noregret.serve import connections, origins
 
 from .serving import Served
 
@@ -123,6 +124,54 @@ def test_several_processes_on_postgresql(folder, places):
         code, said = served.stop()
         assert code == 0, said
     assert "Traceback" not in said
+
+
+def test_what_is_no_address_no_name_and_no_proxy_is_refused_before_anything_is_begun(folder):
+    for host in ("", " ", "127.0.0.1:8000", "http://localhost", "unix:/tmp/x.sock", "/tmp/x.sock", "*", "a b", "a..b",
+                 "127.0.0.1,::1", "[127.0.0.1", "-x-"):  # fmt: skip
+        said = run("serve", "--port", "0", "--host", host, code=1).stderr
+        assert "write an address of this machine" in said
+    for name in ("https://decide.example.org", "decide.example.org:443", "", "*", "decide.example.org/", "a_b:"):
+        assert "write the name as it stands" in run("serve", "--public-host", name, code=1).stderr
+    for proxy in ("nginx", "*", "127.0.0.1:80", "127.0.0.1;::1", ""):
+        assert "`--proxy` is" in run("serve", "--proxy", proxy, code=1).stderr
+    assert not list(folder.iterdir())
+    assert origins.check_address("[::1]") == "::1"
+    assert origins.check_name("fd00::1") == "[fd00::1]"
+    assert origins.check_proxies("127.0.0.1, 10.0.0.0/8,::1") == "127.0.0.1, 10.0.0.0/8,::1"
+
+
+def test_a_folder_that_cannot_be_written_to_is_said_to_be_that(folder):
+    closed = folder / "closed"
+    closed.mkdir(mode=0o500)
+    place = "/proc" if os.geteuid() == 0 else closed  # root may write to the other one
+    for command in (("serve", "--port", "0"), ("token", "new")):
+        said = run(*command, "--storage", f"sqlite:///{place}/a.db", code=4).stderr
+        assert "cannot be written to; check the permissions" in said
+        assert "deleted" not in said
+
+
+@pytest.mark.slow
+def test_who_may_only_read_and_write_tables_serves_once_they_are_there(folder, postgres):
+    """The recipe of docs/deployment.md for a user of the database without further rights."""
+    server = postgres
+    server.execute("CREATE ROLE shop LOGIN")
+    own = server.url()
+    schema = own.rpartition("%3D")[2]
+    server.execute(f"GRANT USAGE ON SCHEMA {schema} TO shop")
+    place = own.replace("postgres@", "shop@")
+    said = run("serve", "--port", "0", "--storage", place, code=4).output
+    assert "permission denied" in said
+    assert "Traceback" not in said
+    token = run("token", "new", "--role", "admin", "--storage", own).stdout.strip()  # makes all tables there are
+    said = run("serve", "--port", "0", "--storage", place, code=4).output
+    assert "permission denied" in said
+    server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO shop")
+    with Served(folder, "--storage", place) as served:
+        assert served.ask("PUT", "/v1/studies/a", STUDY, token=token)[0] == 201
+        assert served.ask("POST", "/v1/studies/a/decisions", {}, token=token)[0] == 201
+        assert served.stop()[0] == 0
+    run("token", "new", "--storage", place)
 
 
 def test_the_password_of_the_storage_is_not_shown(folder):

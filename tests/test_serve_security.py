@@ -295,6 +295,58 @@ def test_over_tls_the_cookie_is_for_tls_alone():
     assert heard.cookies[0].endswith("; Secure")
 
 
+def test_over_tls_no_cookie_counts_that_somebody_else_may_have_planted():
+    app, _, secrets = gate(names=Names(frozenset({"shop.example"})))
+    _, planted = logged_in(app, secrets["reader"])  # over HTTP, as another service of the same machine may set it
+    over = {"host": "shop.example", "scheme": "https"}
+    assert ask(app, path="/studies/a", headers=planted, host="shop.example").status == 200
+    assert ask(app, path="/studies/a", headers=planted, **over).status == 401
+    form = [FORM[0], ("Sec-Fetch-Site", "same-origin")]  # a browser that says no `Origin` with a form of ours
+    heard = ask(app, "POST", "/login", headers=form, body=f"token={secrets['admin']}".encode(), **over)
+    assert heard.cookies[0].startswith("__Host-noregret_session=")
+    assert heard.cookies[0].endswith("; Secure")
+    own = [("Cookie", heard.cookies[0].partition(";")[0])]
+    assert ask(app, path="/studies/a", headers=own, **over).status == 200
+    assert ask(app, path="/studies/a", headers=[("Cookie", f"{planted[0][1]}; {own[0][1]}")], **over).status == 200
+
+
+def test_over_tls_a_page_without_it_is_another_site():
+    app, _, secrets = gate(names=Names(frozenset({"shop.example"})))
+    for scheme, origin, status in (
+        ("https", "https://shop.example", 200), ("https", "http://shop.example", 403),
+        ("http", "http://shop.example", 200), ("http", "https://shop.example", 200),
+    ):  # fmt: skip
+        known = [*bearer(secrets["admin"]), ("Origin", origin)]
+        assert ask(app, "POST", "/x", headers=known, host="shop.example", scheme=scheme).status == status
+
+
+def test_a_proxy_that_says_nothing_of_itself_is_known_by_its_old_http():
+    app, _, _ = gate(tokens=False)
+    assert ask(app, version="1.1").status == 200
+    assert ask(app, version="1.0").kind == "proxy"  # nginx, where nobody has set another version
+    app, _, secrets = gate()
+    assert ask(app, version="1.0", headers=bearer(secrets["reader"])).status == 200
+
+
+def test_a_request_has_one_length():
+    app, _, secrets = gate()
+    both = [*bearer(secrets["admin"]), ("Transfer-Encoding", "chunked"), ("Content-Length", "5")]
+    for path in ("/v1/x", "/healthz", "/login"):
+        heard = ask(app, "POST", path, headers=both, body=b"0\r\n\r\n")
+        assert (heard.status, heard.kind, heard.headers["connection"]) == (400, "malformed", "close")
+
+
+def test_slashes_that_a_proxy_does_not_see_lead_nowhere():
+    app, _, secrets = gate()
+    for path, raw in (
+        ("/v1/studies", b"/v1%2fstudies"), ("/metrics", b"/%2Fmetrics"), ("/v1\\x", b"/v1%5Cx"),
+        ("/static/x.css", b"/static%2Fx.css"),
+    ):  # fmt: skip
+        assert ask(app, path=path, raw=raw, headers=bearer(secrets["admin"])).status == 404
+        assert ask(app, path=path, raw=raw).status == (404 if path.startswith("/static") else 401)
+    assert ask(app, path="/v1/a b", raw=b"/v1/a%20b", headers=bearer(secrets["admin"])).status == 200
+
+
 def test_no_page_of_others_logs_anybody_in_or_out_or_does_anything():
     app, _, secrets = gate()
     body = f"token={secrets['admin']}".encode()
@@ -513,7 +565,8 @@ def test_nothing_of_the_inside_is_told(caplog):
         records = [each for each in caplog.records if each.name == "noregret.serve"]
         assert len(records) == 1
         assert records[0].args[0] in heard.json["error"]["sentence"]  # by the id it is found in the log
-        assert "secret-inside" in str(records[0].exc_info[1])
+        assert "secret-inside" in logging.Formatter().format(records[0])
+        assert (records[0].exc_info is None) == (how == "storage")  # while a database is away, a line for each request
         caplog.clear()
     heard = ask(app, path="/fail/invalid")
     assert (heard.status, heard.kind, heard.json["error"]["field"]) == (422, "invalid", "reward")

@@ -44,7 +44,18 @@ def _tokens(url: str, *, make: bool) -> Tokens:
         from ..serve.tokens import Tokens
     except ImportError as error:
         raise _lacking(error) from error
-    return Tokens(storage_at(url, make=make))
+    place = storage_at(url, make=make)
+    if make:
+        _prepare(place)
+    return Tokens(place)
+
+
+def _prepare(place: SqlStorage) -> None:
+    """All that the service writes down beside studies is there, or may be made: processes that fail are begun anew."""
+    from ..serve.decisions import SECRET, new_secret
+
+    place.keep_notes()
+    place.note_once(SECRET, new_secret())
 
 
 def _lacking(error: ImportError) -> MissingExtra:
@@ -84,10 +95,12 @@ def serve(
         from ..serve.tokens import Tokens
     except ImportError as error:
         raise _lacking(error) from error
-    url = url_of(storage)
+    url, host = url_of(storage), origins.check_address(host)
+    public, proxy = tuple(map(origins.check_name, public)), None if proxy is None else origins.check_proxies(proxy)
     if workers > 1 and url.startswith("sqlite:"):
         raise InvalidInput("Several processes share a PostgreSQL database; with an SQLite file leave out --workers.")
     place = storage_at(storage, make=True)
+    _prepare(place)
     tokens = Tokens(place)
     tokens.refresh()
     if not origins.is_own(host) and not _opens(tokens):
@@ -96,7 +109,7 @@ def serve(
             f"first is made), and {place.url} has none that is valid: "
             "make one with `noregret token new --storage URL`, or leave out --host to serve this machine alone."
         )
-    service = running.Service(place.place, host, Settings(public_hosts=tuple(public)))
+    service = running.Service(place.place, host, Settings(public_hosts=public))
     with running.listening(host, port) as listener:
         _announce(place.url, host, listener.getsockname()[1], open_=not tokens.any(), as_json=as_json)
         place.close()

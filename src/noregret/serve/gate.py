@@ -24,6 +24,7 @@ from .rates import Buckets, Crowd
 from .tokens import Tokens
 
 BEARER = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.I)
+HIDDEN = re.compile(rb"%(?:2f|5c)", re.I)  # slashes
 STATIC = re.compile(r"/static/.*|/favicon\.ico")  # of the package, the same everywhere: the form needs them
 
 
@@ -69,7 +70,8 @@ class Gate:
         try:
             try:
                 _check_size(scope, self._limits)
-                host = origins.check(headers, scope["method"], self._names)
+                _check_framing(headers)
+                host = origins.check(headers, scope["method"], self._names, tls=_tls(scope))
                 await self._passed(scope, receive, answer, headers, host)
             except GoneError:
                 pass
@@ -106,7 +108,7 @@ class Gate:
         need = roles.needed(method, path)
         if not caller.may(need):
             raise Problem(403, "role", f"This needs a token of the role {need!r}; this one is of a {caller.role!r}.")
-        _check_path(path)
+        _check_path(scope)
         with self._crowd.one_more(name):
             body = await bodies.read(receive, headers, self._limits)
             if body is None:
@@ -141,12 +143,12 @@ class Gate:
         """Who it is, if anybody; and how to find out later whether that still holds."""
         await self._fresh()
         if self._local and not self._tokens.any():
-            origins.check_direct(headers, host, _address(scope))
+            origins.check_direct(headers, host, _address(scope), version=scope.get("http_version", "1.1"))
             return LOCAL, self._still_open
         if "authorization" in headers:
             found = BEARER.fullmatch(headers["authorization"].strip())
             return await self._known(self._tokens.check, found[1] if found else None)
-        cookie = login.cookie_of(headers)
+        cookie = login.cookie_of(headers, tls=_tls(scope))
         if cookie is None or roles.of_api(scope["path"]):
             return await self._known(self._tokens.check, None)
         caller, again = await self._known(self._tokens.check_session, cookie)
@@ -187,7 +189,7 @@ class Gate:
         self._strangers.take(_address(scope))
         method, path = scope["method"], scope["path"]
         if STATIC.fullmatch(path):
-            _check_path(path)
+            _check_path(scope)
             await self._through(scope, NOBODY, b"", receive, answer)
             return
         await self._fresh()
@@ -205,7 +207,7 @@ class Gate:
 
     async def _let_in_or_out(self, scope: Scope, body: bytes, headers: Mapping[str, str]) -> Response:
         if scope["path"] == login.OUT:
-            cookie = login.cookie_of(headers)
+            cookie = login.cookie_of(headers, tls=_tls(scope))
             if self._tokens.check_session(cookie) is not None and cookie is not None:
                 await asyncio.to_thread(self._tokens.log_out, cookie)
             return login.logged_out()
@@ -214,7 +216,8 @@ class Gate:
         cookie = await asyncio.to_thread(self._tokens.log_in, secret)
         if cookie is None:
             return login.form(_query(scope), wrong=True, style=self._style)
-        return login.logged_in(cookie, _query(scope), secure=headers.get("origin", "").startswith("https://"))
+        secure = _tls(scope) or headers.get("origin", "").startswith("https://")
+        return login.logged_in(cookie, _query(scope), secure=secure)
 
 
 def _check_own_page(headers: Mapping[str, str]) -> None:
@@ -230,9 +233,23 @@ def _check_size(scope: Scope, limits: Limits) -> None:
         raise Problem(431, "too_large", "The request has more headers than this service takes.")
 
 
-def _check_path(path: str) -> None:
+def _check_framing(headers: Mapping[str, str]) -> None:
+    """Two lengths of one body: who stands before us may have gone by the other, and take its end for a request."""
+    if "transfer-encoding" in headers and "content-length" in headers:
+        raise Problem(400, "malformed", "A request has `Content-Length` or `Transfer-Encoding`, not both.")
+
+
+def _check_path(scope: Scope) -> None:
+    path, raw = scope["path"], scope.get("raw_path", b"")
+    if b"%" in raw and HIDDEN.search(raw):  # a proxy that lets some addresses through would take it for another one
+        raise Problem(404, "not_found", "There is nothing here.")
     if not path.startswith("/") or not path.isprintable() or "\\" in path or {".", ".."} & {*path.split("/")}:
         raise Problem(400, "malformed", "The address is not one that this service understands.")
+
+
+def _tls(scope: Scope) -> bool:
+    """Whether it is known to have come over TLS: a proxy that is believed says so."""
+    return bool(scope.get("scheme") == "https")
 
 
 def _headers(scope: Scope) -> dict[str, str]:

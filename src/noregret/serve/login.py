@@ -23,7 +23,6 @@ PAGE = """<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<meta name="color-scheme" content="light dark">
 <title>noregret: log in</title>
 <link rel="icon" href="/static/favicon.svg" type="image/svg+xml">
 {style}
@@ -45,13 +44,13 @@ PAGE = """<!doctype html>
 """
 
 
-def cookie_of(headers: Mapping[str, str]) -> str | None:
-    """The session in `Cookie`, if there is one."""
+def cookie_of(headers: Mapping[str, str], *, tls: bool = False) -> str | None:
+    """The session in `Cookie`, if there is one; over TLS one that nobody but this very host can have set there."""
     found: dict[str, str] = {}
     for part in headers.get("cookie", "").split(";"):
         name, _, value = part.strip().partition("=")
         found.setdefault(name, value)
-    return found.get(SECURE_COOKIE) or found.get(PLAIN_COOKIE) or None
+    return found.get(SECURE_COOKIE) or (None if tls else found.get(PLAIN_COOKIE)) or None
 
 
 def wants_page(headers: Mapping[str, str], method: str) -> bool:

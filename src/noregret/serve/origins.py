@@ -12,10 +12,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from ..checks import shown
+from ..errors import InvalidInput
 from .problems import Problem
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]{0,252}))(?::([0-9]{1,5}))?")
+NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 ORIGIN = re.compile(r"(https?)://(.+)")
 PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
 PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")  # headers that a proxy leaves
@@ -46,6 +49,53 @@ def bound_to(host: str, *more: str) -> Names:
     return Names(frozenset({*own, *(name.lower() for name in more)}), any_address=wild)
 
 
+def check_address(host: str) -> str:
+    """An address or a name to listen at, without the brackets that an IPv6 one has in a URL.
+
+    Raises:
+        InvalidInput: it is neither.
+    """
+    plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not (_is_address(plain) or NAME.fullmatch(plain)):
+        raise InvalidInput(
+            f"`--host` is {shown(host)}: write an address of this machine, such as 127.0.0.1 or ::1, or its name, "
+            "without http:// before it and without a port (that is --port). Sockets of Unix are not supported: put a "
+            "proxy before the service."
+        )
+    return plain
+
+
+def check_name(name: str) -> str:
+    """A name by which a service may be called.
+
+    Raises:
+        InvalidInput: it is none.
+    """
+    if not (_is_address(name) or NAME.fullmatch(name)):
+        raise InvalidInput(
+            f"`--public-host` is {shown(name)}: write the name as it stands in the address of a page, without https:// "
+            "before it and without a port: decide.example.org."
+        )
+    return f"[{name}]" if ":" in name else name
+
+
+def check_proxies(addresses: str) -> str:
+    """Addresses or networks of proxies, with commas.
+
+    Raises:
+        InvalidInput: one of them is neither.
+    """
+    for each in addresses.split(","):
+        try:
+            ipaddress.ip_network(each.strip(), strict=False)
+        except ValueError:
+            raise InvalidInput(
+                f"`--proxy` is {shown(addresses)}: write the address that its requests come from, such as 127.0.0.1, "
+                "or a network, such as 10.0.0.0/8. Whoever else says for whom it speaks is not believed."
+            ) from None
+    return addresses
+
+
 def is_own(host: str) -> bool:
     """Whether a service that is bound to it may be open to its own machine: under the names of `LOOPBACK` alone."""
     plain = host.strip("[]").lower()
@@ -63,13 +113,14 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def check(headers: Mapping[str, str], method: str, names: Names) -> str:
+def check(headers: Mapping[str, str], method: str, names: Names, *, tls: bool = False) -> str:
     """Refuse what a page of somebody else's sent; returns the host that the request was for, without its port.
 
     Args:
         headers: by their names in small letters; each once.
         method: of HTTP.
         names: of this service.
+        tls: whether it is known to have come over TLS; where it is not, a proxy may have ended it.
 
     Raises:
         Problem: 421 for a foreign `Host`, 403 for a foreign page.
@@ -85,20 +136,25 @@ def check(headers: Mapping[str, str], method: str, names: Names) -> str:
     origin = headers.get("origin")
     if origin is not None:
         of = ORIGIN.fullmatch(origin.lower())
-        if of is None or of[2].removesuffix(PORTS[of[1]]) != host.removesuffix(PORTS[of[1]]):
+        if (
+            of is None
+            or (tls and of[1] != "https")
+            or of[2].removesuffix(PORTS[of[1]]) != host.removesuffix(PORTS[of[1]])
+        ):
             raise _foreign()
     elif headers.get("sec-fetch-site", "none") not in ("same-origin", "none") and not _is_visit(headers, method):
         raise _foreign()
     return found[1]
 
 
-def check_direct(headers: Mapping[str, str], host: str, client: str | None) -> None:
+def check_direct(headers: Mapping[str, str], host: str, client: str | None, *, version: str = "1.1") -> None:
     """Refuse, where the service is open to its own machine, what did not come from it directly.
 
-    A proxy on the same machine would let in whoever reaches the proxy.
+    A proxy on the same machine would let in whoever reaches the proxy. Most say that they are one; nginx, unless told
+    to, does not, and speaks HTTP/1.0, which no browser does.
     """
     by = next((name for name in PROXIES if name in headers), None)
-    if host not in LOOPBACK or by is not None or (client is not None and not is_loopback(client)):
+    if host not in LOOPBACK or by is not None or version == "1.0" or (client is not None and not is_loopback(client)):
         raise Problem(
             403, "proxy",
             "Without tokens the service answers to its own machine alone, and this request came from elsewhere or "

@@ -126,7 +126,10 @@ def _logged(error: Exception, status: int, kind: str, sentence: str) -> Problem:
     if isinstance(told, Problem):
         return told
     id = secrets.token_hex(6)  # noqa: A001 - what it is called everywhere
-    LOG.error("%s %s", id, kind, exc_info=error)
+    if isinstance(error, StorageError):  # its sentence says all; a database that is away ends every request so
+        LOG.error("%s %s: %s", id, kind, error)
+    else:
+        LOG.error("%s %s", id, kind, exc_info=error)
     problem = Problem(status, kind, sentence.format(id=id), headers={"Retry-After": "1"} if status == 503 else None)
     setattr(error, TOLD, problem)
     return problem

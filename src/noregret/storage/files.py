@@ -63,7 +63,7 @@ class File(Database):
             connection.close()
         except sqlite3.OperationalError as error:
             raise StorageError(
-                f"The storage {self.url} could not be made: {error}. {self._remedy(str(error))}"
+                f"The storage {self.url} could not be made: {error}. {self._remedy(str(error), making=True)}"
             ) from error
 
     @contextmanager
@@ -90,7 +90,7 @@ class File(Database):
         with self._kept.lock:
             self._kept.close()
 
-    def _remedy(self, cause: str) -> str:
+    def _remedy(self, cause: str, *, making: bool = False) -> str:
         """What to try where SQLite says this."""
         if "locked" in cause:
             return (
@@ -101,7 +101,7 @@ class File(Database):
             return "The file has been replaced by another since it was opened, or damaged; nothing was written."
         if "not a database" in cause or "malformed" in cause or "decode" in cause:
             return "The file is not a SQLite database, or it is damaged; choose another file, or restore a copy."
-        if "unable to open" in cause and not self.path.exists():
+        if "unable to open" in cause and not making and not self.path.exists():
             return "The file has been deleted or moved: put it back (or open the study anew, which begins it anew)."
         if "readonly" in cause or "unable to open" in cause:
             return "The file or its folder cannot be written to; check the permissions, or choose another place."

@@ -188,6 +188,8 @@ def _remedy(cause: str, *, lost: bool) -> str:
         return f"Others have held the study for more than {LOCK_SECONDS:.0f} s; try again, or stop who holds it."
     if "permission denied" in cause or "read-only" in cause:
         return "The user or the server may not write there; nothing was recorded."
+    if "statement pooling" in cause:
+        return "Set the pooler's `pool_mode` to transaction: a decision is a transaction of several statements."
     if "No space left" in cause or "disk full" in cause:
         return "Make room on the server's disk; nothing of this call was recorded, and all that was before is there."
     if "does not exist" in cause:
