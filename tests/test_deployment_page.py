@@ -4,10 +4,13 @@ import configparser
 import json
 import re
 import shlex
+import sqlite3
 import tomllib
+from contextlib import closing
 from pathlib import Path
 
 import click
+import pytest
 from click.testing import CliRunner
 
 from noregret.cli import main
@@ -17,9 +20,10 @@ from noregret.serve.gate import Gate
 from noregret.serve.limits import Limits
 from noregret.serve.origins import bound_to
 from noregret.serve.tokens import SESSION_SECONDS, Tokens
-from noregret.storage import MemoryStorage
+from noregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask
+from .service import AT, Client, asked, told
 
 HOME = Path(__file__).parent.parent
 PAGE = (HOME / "docs" / "deployment.md").read_text(encoding="utf-8")
@@ -45,12 +49,13 @@ def parsed(arguments):
 def test_every_command_has_the_options_that_the_page_gives_it():
     seen = []
     for line in "".join(blocks("sh")).splitlines():
-        words = shlex.split(line, comments=True)
-        if words[:1] == ["noregret"] or words[:2] == ["podman", "run"]:
-            after = 1 if words[0] == "noregret" else words.index("decisions") + 1
-            seen.append(parsed(words[after:]))
+        words = [word for word in shlex.split(line, comments=True) if not word.startswith("NOREGRET_STORAGE=")]
+        if words and words[0].rpartition("/")[2] == "noregret":
+            seen.append(parsed(words[1:]))
+        elif words[:2] == ["podman", "run"]:
+            seen.append(parsed(words[words.index("decisions") + 1 :]))
     (unit,) = blocks("ini")
-    settings = configparser.ConfigParser(strict=True, interpolation=None)
+    settings = configparser.ConfigParser(strict=False, interpolation=None)  # one entry may come twice
     settings.optionxform = str
     settings.read_string(unit)
     program, *words = shlex.split(settings["Service"]["ExecStart"])
@@ -68,9 +73,35 @@ def test_every_command_has_the_options_that_the_page_gives_it():
 
 def test_what_is_installed_are_extras_that_there_are():
     extras = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    named = re.findall(r"noregret\[([\w,]+)\]", PAGE)
+    named = re.findall(r"noregret-\*\.whl\)\[([\w,]+)\]", PAGE)
     assert named
     assert {name for some in named for name in some.split(",")} <= extras.keys()
+
+
+@pytest.mark.parametrize("page", ["README.md", *(f"docs/{found.name}" for found in (HOME / "docs").glob("*.md"))])
+def test_no_page_installs_what_an_index_has_under_our_name(page):
+    """It is another project's. Where this one is installed already, a name with extras adds what they need."""
+    text = (HOME / page).read_text(encoding="utf-8")
+    for kind, block in BLOCK.findall(text):
+        if kind in ("sh", "dockerfile", "bash", "console"):
+            assert not re.search(r"pip install[^\n]*[ \"']noregret\b(?!-)", block), page
+
+
+def test_an_image_runs_what_was_built_as_nobody_in_particular():
+    (container,) = blocks("dockerfile")
+    lines = [line.split(maxsplit=1) for line in container.replace("\\\n", "").splitlines() if line[:1].isupper()]
+    said = dict(lines)
+    assert lines.index(["USER", "noregret"]) > [word for word, _ in lines].index("RUN")
+    assert "useradd --system noregret" in said["RUN"]
+    folder = said["VOLUME"]
+    assert f"install -d -o noregret -m 700 {folder}" in said["RUN"]
+    assert said["ENV"] == f"NOREGRET_STORAGE=sqlite:///{folder}/studies.db"
+    assert f"-v decisions:{folder} " in PAGE
+    assert said["COPY"].split()[0] == "dist/noregret-*.whl"
+    check = json.loads(said["HEALTHCHECK"].removeprefix("CMD "))
+    compile(check[2], "HEALTHCHECK", "exec")
+    assert f":{said['EXPOSE']}/healthz" in check[2]
+    assert {option.name: option.default for option in serving.serve.params}["port"] == int(said["EXPOSE"])
 
 
 def test_the_commands_for_tokens_work_as_they_stand(tmp_path, monkeypatch):
@@ -91,7 +122,7 @@ def test_what_the_proxy_sends_passes_the_gate():
     (site,) = blocks("nginx")
     assert site.count("{") == site.count("}") == 2
     (name,) = re.findall(r"server_name (\S+);", site)
-    variables = {"$host": name, "$remote_addr": "198.51.100.7", "$scheme": "https"}
+    variables = {"$http_host": name, "$remote_addr": "198.51.100.7", "$scheme": "https"}
     given = dict(re.findall(r"proxy_set_header (\S+) (\S+);", site))
     headers = [(key, variables[value]) for key, value in given.items() if value in variables and key != "Host"]
     served = next(params for _, params in [parsed(shlex.split(line)[1:]) for line in PAGE.splitlines()
@@ -107,7 +138,31 @@ def test_what_the_proxy_sends_passes_the_gate():
     assert ask(app, host=variables[given["Host"]], headers=headers).status == 403  # through a proxy, and no token yet
     secret = [("Authorization", f"Bearer {tokens.new('reader', 'default')}")]
     assert ask(app, host=variables[given["Host"]], headers=headers + secret + pages).status == 200
+    there = [("Origin", f"https://{name}:8443")]  # another port: the variable has it, as the browser's `Origin` has
+    assert ask(app, host=f"{name}:8443", headers=headers + secret + there).status == 200
+    assert given["X-Forwarded-For"] == "$remote_addr"  # and not what the caller claims
     assert ask(app, host="127.0.0.1:8000", headers=headers + secret + pages).status == 403  # without `Host` of the page
+
+
+def test_after_going_back_to_a_copy_an_id_is_of_nothing_or_of_what_the_page_says(tmp_path):
+    now, copy = tmp_path / "now.db", tmp_path / "copy.db"
+    with Client(SqlStorage(f"sqlite:///{now}")) as client:
+        client.put(AT, {"arms": [[0.0], [1.0]]})
+        kept = asked(client)
+        with closing(sqlite3.connect(now)) as here, closing(sqlite3.connect(copy)) as there:
+            here.backup(there)
+        gone = asked(client)
+    with Client(SqlStorage(f"sqlite:///{copy}")) as client:
+        status, said = told(client, gone, 1.0)
+        assert (status, said["error"]["kind"]) == (404, "no_decision")
+        assert told(client, kept, 1.0)[0] == 200
+        assert asked(client)["id"] == gone["id"]  # of another decision: hence the statement of the page
+    (statement,) = [each for each in blocks("sql") if "DELETE FROM notes" in each]
+    with closing(sqlite3.connect(copy)) as there, there:
+        assert there.execute(statement).rowcount == 1
+    with Client(SqlStorage(f"sqlite:///{copy}")) as client:
+        assert {told(client, each, 0.5)[0] for each in (kept, gone)} == {404}
+        assert told(client, asked(client), 1.0)[0] == 200
 
 
 def test_the_numbers_of_the_page_on_threats_are_those_of_the_limits():

@@ -167,6 +167,7 @@ def test_who_may_only_read_and_write_tables_serves_once_they_are_there(folder, p
     said = run("serve", "--port", "0", "--storage", place, code=4).output
     assert "permission denied" in said
     server.execute(f"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {schema} TO shop")
+    server.execute(f"GRANT USAGE ON ALL SEQUENCES IN SCHEMA {schema} TO shop")
     with Served(folder, "--storage", place) as served:
         assert served.ask("PUT", "/v1/studies/a", STUDY, token=token)[0] == 201
         assert served.ask("POST", "/v1/studies/a/decisions", {}, token=token)[0] == 201

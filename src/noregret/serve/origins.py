@@ -56,7 +56,7 @@ def check_address(host: str) -> str:
         InvalidInput: it is neither.
     """
     plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-    if not (_is_address(plain) or NAME.fullmatch(plain)):
+    if not _is_named(plain):
         raise InvalidInput(
             f"`--host` is {shown(host)}: write an address of this machine, such as 127.0.0.1 or ::1, or its name, "
             "without http:// before it and without a port (that is --port). Sockets of Unix are not supported: put a "
@@ -71,7 +71,7 @@ def check_name(name: str) -> str:
     Raises:
         InvalidInput: it is none.
     """
-    if not (_is_address(name) or NAME.fullmatch(name)):
+    if not _is_named(name):
         raise InvalidInput(
             f"`--public-host` is {shown(name)}: write the name as it stands in the address of a page, without https:// "
             "before it and without a port: decide.example.org."
@@ -173,6 +173,10 @@ def _is_visit(headers: Mapping[str, str], method: str) -> bool:
         and headers.get("sec-fetch-mode") == "navigate"
         and headers.get("sec-fetch-dest", "document") == "document"
     )
+
+
+def _is_named(host: str) -> bool:
+    return bool(NAME.fullmatch(host)) or (":" in host and "[" not in host and _is_address(host))
 
 
 def _is_address(host: str) -> bool:
