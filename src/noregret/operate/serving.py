@@ -17,6 +17,7 @@ from .refusals import in_sentences
 
 if TYPE_CHECKING:
     from ..serve.tokens import Token, Tokens
+    from ..storage import SqlStorage
 
 DEFAULT = "sqlite:///noregret.db"
 HOST, PORT = "127.0.0.1", 8000
