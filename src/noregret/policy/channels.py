@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import Any, Self, final
 
@@ -94,9 +95,7 @@ class Channel:
 def _model(channel: Channel, engine: Engine[Any]) -> Model:
     kernel, ledger = channel.ledger.in_use, channel.ledger
     noise = channel.policy.noise**2 if channel.policy.fitting is None else max(ledger.ridge, noise_of_silence(ledger))
-    return Model(
-        noise, lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel)
-    )
+    return Model(noise, partial(engine.between, kernel), partial(engine.largest_variance, kernel))
 
 
 @final

@@ -215,11 +215,11 @@ class Ledger:
             for trial, target in due(self, self.waits, everything=recharged):
                 self._revise(trial, target)
             if recharged or lowered:
-                self._revalue([number for number in self.dropped if number in self.entries])
+                self._revalue(sorted(number for number in self.dropped if number in self.entries))
         elif self._pending.moves or (lowered and (self.dropped or self.open)):
             self.retarget()
         elif recharged:
-            self._revalue([number for number in (*self.open, *self.dropped) if number in self.entries])
+            self._revalue([number for number in (*self.open, *sorted(self.dropped)) if number in self.entries])
 
     def _resolve(self, trial: Trial) -> Entry | None:
         """The trial and its target where it is still to be learned; what was pending of it is settled."""

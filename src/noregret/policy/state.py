@@ -101,9 +101,9 @@ class State:
         noise = policy.noise**2 if policy.fitting is None else max(ridge, noise_of_silence(ledger))
         return World(
             policy.domain, policy.context, kernel, ridge, engine.cell,
-            lambda: engine.fresh(kernel, ridge, apart=False, drift=None),
+            partial(engine.fresh, kernel, ridge, apart=False, drift=None),
             noise, 1 + policy.constraint_count,
-            lambda cells, others: engine.between(kernel, cells, others), lambda: engine.largest_variance(kernel),
+            partial(engine.between, kernel), partial(engine.largest_variance, kernel),
             scaled, learned, () if self._channels is None else self._channels.scales(),
             () if self._channels is None else self._channels.models(policy, engine),
         )  # fmt: skip

@@ -16,7 +16,7 @@ every step. For an arm a = U_i already played, cov(., a) = (lambda / n_i) G M^{-
 from __future__ import annotations
 
 import math
-from typing import final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
@@ -29,6 +29,16 @@ from .spectrum import Spectrum, spectrum_of_points
 ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1: a factor that says more than this is made afresh
 FEW = 0.25  # share of the arms up to which a joint sample is made from their own covariance
 FIRST_ROOM = 32  # distinct arms for which room is made at first; doubled when it is used up
+
+
+class _Some(NamedTuple):
+    """Rows `(N, ...)` of all arms, from which those of some are taken; the arms come last."""
+
+    rows: Array
+
+    def of(self, arms: Any) -> Array:
+        """Of some arms, or with None of all."""
+        return (self.rows if arms is None else self.rows[arms]).T
 
 
 @final
@@ -167,8 +177,7 @@ class PlayedPosterior(ArmPosterior):
         columns, arms = self._kernel_columns.copy(), self._arms.copy()
         return spectrum_of_points(
             columns[arms], self.plays[arms], self._average[arms], self.scatter_within_arms,
-            covariance=lambda points: (columns if points is None else columns[points]).T,
-            variance=lambda points: self.prior.variance if points is None else self.prior.variance[points],
+            covariance=_Some(columns).of, variance=_Some(self.prior.variance).of,
         )  # fmt: skip
 
     @property

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from typing import final
 
 import numpy as np
@@ -356,7 +357,7 @@ class PointPosterior(AtPoints, CountingPosterior):
             kernel, points = self.kernel, self.points.copy()
             self._spectrum = spectrum_of_points(
                 kernel(points, points), self.plays.copy(), self.average.copy(), self._scatter_within_points(),
-                covariance=lambda rows: kernel(points, rows), variance=kernel.diagonal,
+                covariance=partial(kernel.__call__, points), variance=kernel.diagonal,
             )  # fmt: skip
         return self._spectrum
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import final
 
 import numpy as np
@@ -166,14 +165,32 @@ class EvidenceWatch(Watch):
         return other
 
 
+@final
+@dataclass(frozen=True)
+class _Scales:
+    """Brings values into the units of their beliefs; constraint values without one have the prior mean 0 and stay.
+
+    Attributes:
+        each: of the first values of an answer.
+    """
+
+    each: tuple[Callable[[float], float], ...]
+
+    def __call__(self, values: Array) -> Array:
+        inner = values.copy()
+        for i, scaled in enumerate(self.each):
+            inner[i] = scaled(float(values[i]))
+        return inner
+
+
 def _known_of(world: World) -> list[Known]:
     """Of all channels together, or where constraints have models of their own, of each."""
     scales = (world.scaled, *world.limits)
     if not world.models:
-        return [Known(world.between, _noise_of(world), partial(_scaled, scales))]
+        return [Known(world.between, _noise_of(world), _Scales(scales))]
     models: list[World | Model] = [world, *world.models]
     return [
-        Known(model.between, _noise_of(model), partial(_scaled, [scale]))
+        Known(model.between, _noise_of(model), _Scales((scale,)))
         for model, scale in zip(models, scales, strict=True)
     ]
 
@@ -188,14 +205,6 @@ def _news(trial: Trial) -> tuple[bool, bool]:
 
 def _noise_of(model: World | Model) -> float:
     return max(model.noise_variance, LEAST_NOISE * model.largest_variance())
-
-
-def _scaled(each: Sequence[Callable[[float], float]], values: Array) -> Array:
-    """Values in the units of their beliefs; constraint values without one have the prior mean 0 and stay."""
-    inner = values.copy()
-    for i, scaled in enumerate(each):
-        inner[i] = scaled(float(values[i]))
-    return inner
 
 
 @final
