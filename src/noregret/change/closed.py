@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import final
 
 import numpy as np
 
@@ -40,6 +41,7 @@ def product_average(kernel: Kernel, lower: Array, upper: Array) -> Average | Non
     return None
 
 
+@final
 @dataclass(frozen=True)
 class _OfColumns:
     """Of a kernel that sees some of the columns."""
@@ -58,6 +60,7 @@ def _active(kernel: Active, lower: Array, upper: Array) -> Average | None:
     return None if inner is None else _OfColumns(inner, columns)
 
 
+@final
 @dataclass(frozen=True)
 class _OfProduct:
     left: Average
@@ -81,6 +84,7 @@ def _tied(kernel: Tied, lower: Array, upper: Array) -> Average | None:
     return found
 
 
+@final
 @dataclass(frozen=True)
 class _OfSquaredExponential:
     scale: float
@@ -114,6 +118,7 @@ def _error_function(side: Array, length: Array) -> Array:
     return side * np.where(t > 1e-8, erf(t) / np.maximum(t, 1e-8), 2.0 / math.sqrt(math.pi))
 
 
+@final
 @dataclass(frozen=True)
 class _OfLinear:
     scale: float
@@ -129,6 +134,7 @@ def _linear(kernel: Linear, lower: Array, upper: Array) -> Average:
     return _OfLinear(kernel.scale, np.outer(middle, middle) + np.diag((upper - lower) ** 2 / 12.0))
 
 
+@final
 @dataclass(frozen=True)
 class _OfMatern:
     scale: float

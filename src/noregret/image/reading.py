@@ -73,7 +73,7 @@ class _Reader:
             self._whole.append(kind in _LATER)
         for at, node in enumerate(self._nodes):
             if not self._whole[at]:
-                self._deep[at] = 1 + max((self._deep[i] for i in _references(node)), default=0)
+                self._deep[at] = 1 + max((self._deep[i] for i in _references(_parts(node))), default=0)
                 if self._deep[at] > DEEPEST:
                     raise BadImage("tuples within tuples without end")
                 self._made[at] = _MADE[node[0]](self, node)
@@ -144,7 +144,7 @@ class _Reader:
             if self._keys < 0 or level > DEEPEST:
                 raise BadImage("keys without end")
             if type(self._made[at]).__hash__ is not object.__hash__:
-                left += [(i, level + 1) for i in _references(self._nodes[at])]
+                left += [(i, level + 1) for i in _references(_parts(self._nodes[at]))]
 
     # -- made in one go ------------------------------------------------------------------------------------------
 
@@ -235,6 +235,14 @@ class _Reader:
             raise BadImage("a view beyond its array")
         # numpy sees to it that the view stays inside.
         return np.ndarray(shape, dtype, buffer=memory.view(np.uint8), offset=offset, strides=tuple(strides))
+
+
+def _parts(node: list[Any]) -> list[Any]:
+    """The values that a node is made of, where it is compared by them."""
+    if node[0] == Kind.PARTIAL:
+        return [node[1], *node[2], *node[3]]
+    first = {Kind.TUPLE: 1, Kind.METHOD: 1, Kind.NAMED: 2, Kind.TRIAL: 2, Kind.OBJECT: 2}.get(node[0])
+    return [] if first is None else node[first:]
 
 
 def _references(terms: list[Any]) -> list[int]:
