@@ -49,7 +49,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
         return [(f"[{key!r}]", part) for key, part in value.items()]
     if type(value) in (tuple, list, frozenset, set):
         return [(f"[{i}]", part) for i, part in enumerate(value)]
-    cls = type(value)
+    cls: Any = type(value)
     if cls is np.ndarray:
         return []
     name_of(cls)

@@ -15,18 +15,18 @@ from typing import Any
 PACKAGE = __name__.split(".")[0]
 # Modules and packages, below ours, whose classes compute and do nothing else: none of them opens a file or a
 # connection, starts a process, or evaluates text.
-HOMES = frozenset(
-    "baselines change conditions delays domain fitting kernels likelihood parameters policy posterior randomness "
-    "record search slots study.goal theory trial warping widths".split()
-)
+HOMES = frozenset({
+    "baselines", "change", "conditions", "delays", "domain", "fitting", "kernels", "likelihood", "parameters", "policy",
+    "posterior", "randomness", "record", "search", "slots", "study.goal", "theory", "trial", "warping", "widths",
+})  # fmt: skip
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*", re.ASCII)
 
 
-class Unimageable(Exception):  # noqa: N818 - it is no error of anybody: then there is no image
+class Unimageable(Exception):
     """An object of which no image can be made."""
 
 
-class BadImage(Exception):  # noqa: N818 - likewise
+class BadImage(Exception):
     """An image that was damaged, made up, or written by another program."""
 
 

@@ -26,7 +26,8 @@ DEEPEST = 100  # levels of tuples within each other: states have four
 MOST_IN_KEYS = 2_000_000  # parts of all keys that are no plain values: a state of 10,000 trials has some thousands
 _LATER = (Kind.LIST, Kind.DICT, Kind.COUNTER, Kind.SET, Kind.DEQUE, Kind.OBJECT)  # made empty
 _ODD = (
-    AttributeError, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError, msgspec.MsgspecError,
+    AttributeError, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError,
+    msgspec.MsgspecError,
 )  # fmt: skip
 
 
@@ -69,7 +70,7 @@ class _Reader:
         """See `read`."""
         for node in self._nodes:
             kind = node[0]
-            self._made.append(_EMPTY[kind](self, node) if kind in _LATER else None)
+            self._made.append(self._empty(node) if kind in _LATER else None)
             self._whole.append(kind in _LATER)
         for at, node in enumerate(self._nodes):
             if not self._whole[at]:
@@ -103,6 +104,11 @@ class _Reader:
         return [self._value(term) for term in terms]
 
     # -- made empty, and filled ----------------------------------------------------------------------------------
+
+    def _empty(self, node: list[Any]) -> Any:
+        if node[0] == Kind.DEQUE:
+            return deque(maxlen=node[1])
+        return self._empty_object(node) if node[0] == Kind.OBJECT else _EMPTY[node[0]]()
 
     def _empty_object(self, node: list[Any]) -> Any:
         cls, fields = self._classes[_index(node[1])]
@@ -143,7 +149,8 @@ class _Reader:
             self._keys -= 1
             if self._keys < 0 or level > DEEPEST:
                 raise BadImage("keys without end")
-            if type(self._made[at]).__hash__ is not object.__hash__:
+            hashing: Any = type(self._made[at]).__hash__
+            if hashing != object.__hash__:
                 left += [(i, level + 1) for i in _references(_parts(self._nodes[at]))]
 
     # -- made in one go ------------------------------------------------------------------------------------------
@@ -274,14 +281,7 @@ def _shape(shape: Any) -> tuple[int, ...]:
     return tuple(_index(length) for length in shape)
 
 
-_EMPTY: dict[str, Callable[[_Reader, list[Any]], Any]] = {
-    Kind.LIST: lambda reader, node: [],
-    Kind.DICT: lambda reader, node: {},
-    Kind.COUNTER: lambda reader, node: Counter(),
-    Kind.SET: lambda reader, node: set(),
-    Kind.DEQUE: lambda reader, node: deque(maxlen=node[1]),
-    Kind.OBJECT: _Reader._empty_object,
-}
+_EMPTY: dict[str, Callable[[], Any]] = {Kind.LIST: list, Kind.DICT: dict, Kind.COUNTER: Counter, Kind.SET: set}
 _MADE: dict[str, Callable[[_Reader, list[Any]], Any]] = {
     Kind.ARRAY: _Reader._array,
     Kind.TUPLE: _Reader._tuple,

@@ -197,7 +197,7 @@ class _Writer:
         return self._new(value, [Kind.TRIAL, number, *other])
 
     def _object(self, value: Any) -> Term:
-        cls = type(value)
+        cls: type = type(value)
         if isinstance(value, np.generic) and cls.__module__ == "numpy" and value.dtype.char in NUMBERS:
             return self._new(value, [Kind.SCALAR, value.dtype.str, value.tobytes()])
         if isinstance(value, Enum):
@@ -210,7 +210,7 @@ class _Writer:
         return self._begun(value, [Kind.OBJECT])
 
     def _fill_object(self, node: list[Any], value: Any) -> None:
-        cls = type(value)
+        cls: type = type(value)
         fields = {name: getattr(value, name) for name in slots_of(cls) if hasattr(value, name)}
         fields |= getattr(value, "__dict__", {})
         for name in fields:

@@ -190,8 +190,7 @@ def _known_of(world: World) -> list[Known]:
         return [Known(world.between, _noise_of(world), _Scales(scales))]
     models: list[World | Model] = [world, *world.models]
     return [
-        Known(model.between, _noise_of(model), _Scales((scale,)))
-        for model, scale in zip(models, scales, strict=True)
+        Known(model.between, _noise_of(model), _Scales((scale,))) for model, scale in zip(models, scales, strict=True)
     ]
 
 
