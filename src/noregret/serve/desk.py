@@ -19,6 +19,7 @@ from ..errors import InvalidInput, StorageError
 from ..storage import MemoryStorage, SqlStorage, StoredStudy
 from ..study.several import Failed, NotYet, Turn, several
 from ..study.study import Study
+from .keeping import Keeping
 from .problems import Problem
 from .settings import Settings
 from .tally import Tally
@@ -71,6 +72,7 @@ class Desk:
         self._lock = threading.Lock()
         self._queue: deque[_Waiting] = deque()
         self._at_work = False
+        self._keeping = Keeping(study)
         self.checked_at = time.monotonic()
 
     # -- for the event loop --------------------------------------------------------------------------------------
@@ -106,6 +108,7 @@ class Desk:
             count = min(len(self._queue), self._settings.turn_calls)
             calls = [self._queue.popleft() for _ in range(count)]
         left: list[_Waiting] = []
+        begin = time.thread_time()
         try:
             left = self._done(calls)
         except BaseException as error:
@@ -117,6 +120,12 @@ class Desk:
             self._at_work = bool(self._queue)
         if self._at_work:
             self._writers.submit(self._turn)
+        if self._keeping.worked(time.thread_time() - begin):
+            self._readers.submit(self._keeping.keep)
+
+    def leave(self) -> None:
+        """It is no longer open here."""
+        self._keeping.leave()
 
     def _done(self, calls: Sequence[_Waiting]) -> list[_Waiting]:
         """Answers those that it came to; the others are left."""
@@ -204,6 +213,10 @@ class Desks:
         self._writers.shutdown(wait=True)
         self._readers.shutdown(wait=True, cancel_futures=True)
         self._clerks.shutdown(wait=True, cancel_futures=True)
+        end = time.monotonic() + self._settings.leave_seconds
+        for desk in self.open:
+            if time.monotonic() < end:
+                desk.leave()
         self.storage.close()
 
     def _known(self, stored: str) -> Desk | None:
@@ -251,5 +264,6 @@ class Desks:
         with self._lock:
             self._desks[stored_as] = desk
             while len(self._desks) > self._settings.open_studies:
-                self._desks.popitem(last=False)
+                _, longest = self._desks.popitem(last=False)
+                self._readers.submit(longest.leave)
         return desk

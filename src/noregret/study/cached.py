@@ -35,12 +35,14 @@ class Outcome(NamedTuple):
         why: it is not, in words; empty where it is.
         size: bytes.
         seconds: that it took.
+        hopeless: whether there is no point in trying again: it has no image, or is too large.
     """
 
     kept: bool
     why: str
     size: int
     seconds: float
+    hopeless: bool = False
 
 
 class Image(NamedTuple):
@@ -151,7 +153,7 @@ class Cache:
     def keep(self, made: Image | None) -> Outcome:
         """Store an image; whatever goes wrong is said and not raised, for the study goes on without."""
         if made is None or self._states is None:
-            return Outcome(False, self.unused or "the storage keeps no states", 0, 0.0)
+            return Outcome(False, self.unused or "the storage keeps no states", 0, 0.0, hopeless=True)
         begin = time.perf_counter()
         try:
             kept = self._states.keep_state(self._study, made.state)
