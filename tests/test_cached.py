@@ -1,5 +1,6 @@
 """The cached state of a study: it saves the replay, to the bit, and is never believed where anything differs."""
 
+import json
 import sqlite3
 import subprocess
 import sys
@@ -7,9 +8,11 @@ import textwrap
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import noregret as nr
 from noregret import image
+from noregret.cli import main
 from noregret.serve import keeping
 from noregret.storage import MemoryStorage, SqlStorage
 from noregret.study import cached, program
@@ -22,7 +25,7 @@ from tests.extending import mine
 
 from .service import AT, Client, asked, plain, told
 
-ROUNDS, MORE = 12, 3
+ROUNDS, MORE = 9, 3
 PLACES = ("arms", "box", "arms under contexts of a box", "space")
 
 
@@ -218,7 +221,7 @@ def test_a_program_whose_code_changed_while_it_ran_keeps_nothing(tmp_path):
 def test_a_part_of_ones_own_has_no_cached_state(tmp_path):
     """Its code is nowhere that could be looked at: a change of it would go unnoticed."""
     url = f"sqlite:///{tmp_path}/s.db"
-    study = played(nr.Study(ARMS.using(refit=None, memory=mine.GrowingWindow()), storage=url), 12)
+    study = played(nr.Study(ARMS.using(refit=None, memory=mine.GrowingWindow(least=5)), storage=url), 12)
     outcome = study._kept.keep_state()
     assert (outcome.kept, outcome.hopeless) == (False, True)
     assert "not the library's" in outcome.why
@@ -307,3 +310,40 @@ def test_a_turn_that_took_long_keeps_the_state_by_itself(monkeypatch):
         served(client, 15)
         stored = client.run(client.service.desks.of("default", "shop")).stored
     assert nr.Study.open(storage=client.service.storage, name=stored.name)._kept.cache.found_at >= 20
+
+
+# -- for people --------------------------------------------------------------------------------------------------------
+
+
+def command(*args, code=0):
+    result = CliRunner().invoke(main, ["state", *args])
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_the_command_line_shows_it_checks_it_and_throws_it_away(tmp_path):
+    path = str(tmp_path / "s.db")
+    study = played(nr.Study(ARMS, storage=f"sqlite:///{path}"), 12)
+    assert command(path, "study") == "Nothing is kept of study 'study' that could be used here.\n"
+    study._kept.keep_state()
+    played(study, 1)
+    assert "24 of 26 events are in the state that is kept. It is what a replay" in command(path, "study", "--check")
+    assert json.loads(command(path, "study", "--json")) == {
+        "events": 24, "of": 26, "why": "", "equal": None, "dropped": False,
+    }  # fmt: skip
+    assert command(path, "study", "--drop").endswith("It has been thrown away.\n")
+    assert opened(f"sqlite:///{path}")[1:] == (0, 26)
+
+
+def test_a_made_up_state_is_found_out(tmp_path):
+    """With the right hashes: what is believed of an arm is a little more than its answers say."""
+    path = str(tmp_path / "s.db")
+    study = played(nr.Study(ARMS, storage=f"sqlite:///{path}"), 12)
+    other = played(nr.Study(ARMS, storage=MemoryStorage()), 12)
+    state = other._kept.state
+    state._ledger.belief.revise(state._engine.entry(study.trials[0]), 0.1, 0.2)
+    cache = study._kept.cache
+    assert cache.keep(cache.made(state, study._kept.record)).kept
+    assert opened(f"sqlite:///{path}")[1:] == (24, 0)
+    assert "It is NOT what a replay gives" in command(path, "study", "--check", code=1)
+    assert opened(f"sqlite:///{path}")[1:] == (0, 24)

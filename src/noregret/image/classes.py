@@ -108,7 +108,7 @@ def has_field(cls: type, name: str) -> bool:
     """Whether instances may have a field of this name: one that hides no method."""
     if name in slots_of(cls):
         return True
-    if not has_dict(cls) or not _NAME.fullmatch(name) or name.startswith("__"):
+    if not has_dict(cls) or not _NAME.fullmatch(name) or "." in name or name.startswith("__"):
         return False
     there = inspect.getattr_static(cls, name, None)
     return isinstance(there, cached_property) or not (

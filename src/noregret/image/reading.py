@@ -23,7 +23,7 @@ from .writing import ALIGNED, MAGIC, NUMBERS, Kind
 
 _HEAD = len(MAGIC) + 16
 DEEPEST = 100  # levels of tuples within each other: states have four
-MOST_IN_KEYS = 2_000_000  # parts of all keys that are no plain values: a state of 10,000 trials has some thousands
+MOST_IN_KEYS = 200_000  # parts of all keys that are no plain values: a state of 10,000 trials has some thousands
 _LATER = (Kind.LIST, Kind.DICT, Kind.COUNTER, Kind.SET, Kind.DEQUE, Kind.OBJECT)  # made empty
 _ODD = (
     AttributeError, ArithmeticError, LookupError, MemoryError, RecursionError, TypeError, ValueError,

@@ -215,6 +215,13 @@ class Kept:
         self.replayed = len(events)
         return fresh
 
+    def replay(self) -> AnyState:
+        """A state made from the record alone."""
+        with self.lock:
+            state = begun(self._policy, self._goal, seed=self._seed)
+            state.receive(self.record.righted())
+            return state
+
     def keep_state(self) -> Outcome | None:
         """Keep the state in the storage, for whoever opens the study next; None where it has none.
 

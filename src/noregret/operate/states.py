@@ -1,0 +1,40 @@
+"""The command for the cached state of a study."""
+
+from __future__ import annotations
+
+import click
+
+from .commands import json_option, named_argument, opened_study, say, storage_argument
+from .refusals import in_sentences
+from .words import as_json as as_json_text
+
+
+@click.command(short_help="Say what is kept of a study to open it fast, check it, or throw it away.")
+@storage_argument
+@named_argument
+@click.option("--check", is_flag=True, help="Replay the record and compare: it takes as long as opening without it.")
+@click.option("--drop", is_flag=True, help="Throw it away; the next one who opens STUDY replays its record.")
+@json_option
+@in_sentences
+def state(storage: str, study: str, *, check: bool, drop: bool, as_json: bool) -> None:
+    """Say how much of the record of STUDY is in its cached state, which spares those who open it a replay.
+
+    With --check the exit code is 1 where the state is not what a replay gives, to the bit; it is then thrown away.
+    """
+    from ..study.cached import standing
+
+    kept = opened_study(storage, study)._kept
+    found = standing(kept, check=check)
+    wrong = found.equal is False
+    dropped = (drop or wrong) and kept.cache is not None and kept.cache.drop()
+    if as_json:
+        click.echo(as_json_text(found._asdict() | {"dropped": dropped}))
+    elif not found.events:
+        say(f"Nothing is kept of study {study!r} that could be used here{f': {found.why}' if found.why else ''}.")
+    else:
+        says = {None: "", True: " It is what a replay gives, to the bit.", False: " It is NOT what a replay gives."}
+        say(f"Of study {study!r} {found.events} of {found.of} events are in the state that is kept.{says[found.equal]}")
+    if dropped and not as_json:
+        say("It has been thrown away.")
+    if wrong:
+        click.get_current_context().exit(1)
