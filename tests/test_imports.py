@@ -223,6 +223,7 @@ ORDER = [
     "study.program",
     "study.cached",
     "study.kept",
+    "study.standing",
     "study.answering",
     "study.looking",
     "study.study",

@@ -21,7 +21,7 @@ def state(storage: str, study: str, *, check: bool, drop: bool, as_json: bool) -
 
     With --check the exit code is 1 where the state is not what a replay gives, to the bit; it is then thrown away.
     """
-    from ..study.cached import standing
+    from ..study.standing import standing
 
     kept = opened_study(storage, study)._kept
     found = standing(kept, check=check)

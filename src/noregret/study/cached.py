@@ -11,26 +11,19 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, final
-
-import numpy as np
+from typing import NamedTuple, final
 
 from .. import image
-from ..domain import Arms
 from ..errors import NoRegretError
 from ..record import Record
 from ..storage.base import States, Storage, StoredState, StoredStudy
 from .goal import AnyPolicy, AnyState, Goal, of_rewards
-
-if TYPE_CHECKING:
-    from .kept import Kept
 
 FORMAT = 1  # of what is kept
 FEWEST = 20  # events that are replayed before anybody could ask a storage for their state
 MOST = 64 * 2**20  # bytes: an exact posterior of 4,000 points. Larger ones would hold up an SQLite file for others
 WORTH = 0.5  # seconds of replay from which on a state is kept: reading one back takes up to a tenth of that
 SHARE = 0.02  # of the time spent on decisions that may be spent on keeping states
-POINTS = 100  # of the last trials at which a state that is checked must say the same as a replay
 GROWN = 1.25  # by what factor the events have grown before another one is kept
 
 
@@ -191,45 +184,3 @@ def digest_of(record: Record) -> str:
     for trial in record:
         hashed.update(repr(trial._key()).encode())
     return hashed.hexdigest()
-
-
-class Standing(NamedTuple):
-    """What there is of a cached state, for people.
-
-    Attributes:
-        events: in it; 0 where there is none that this program would use.
-        of: events on record.
-        why: none is used, in words; empty where one is, or none is there.
-        equal: whether it says and decides what a replay of the record does, to the bit; None where nobody looked.
-    """
-
-    events: int
-    of: int
-    why: str
-    equal: bool | None
-
-
-def standing(kept: Kept, *, check: bool) -> Standing:
-    """The cached state of a study that has just been opened.
-
-    Args:
-        kept: of the study.
-        check: whether to replay the record, and compare.
-    """
-    cache, record, equal = kept.cache, kept.record, None
-    if cache is None:
-        return Standing(0, record.order, "the study has no storage", None)
-    if check and cache.found_at:
-        replayed = kept.replay()
-        equal = _said(kept.state, record) == _said(replayed, record)
-    return Standing(cache.found_at, record.order, cache.unused, equal)
-
-
-def _said(state: AnyState, record: Record) -> list[bytes | None]:
-    """What a state decides next, and what it believes of all arms, or where it has looked last."""
-    settled, last = state.settled(), record[-1]
-    decision = settled.decide(last.context, now=last.asked_at)
-    domain = of_rewards(settled).policy.domain
-    points = None if isinstance(domain, Arms) else np.array([trial.point for trial in record[-POINTS:]])
-    seen = settled.envelope(points, last.context, now=last.asked_at)
-    return [decision.point.tobytes(), *(part.tobytes() for part in (seen.mean, seen.std, seen.lower, seen.upper))]
