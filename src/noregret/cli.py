@@ -13,7 +13,6 @@ from . import __version__
 from .errors import InvalidInput, MissingExtra, NoRegretError
 from .operate.commands import COMMANDS
 from .operate.serving import serve, token
-from .operate.states import state
 from .operate.working import work
 
 if TYPE_CHECKING:
@@ -137,7 +136,7 @@ def papers(
         raise click.ClickException(str(error)) from error
 
 
-for _command in (*COMMANDS, state, work, serve, token):
+for _command in (*COMMANDS, work, serve, token):
     main.add_command(_command)
 
 

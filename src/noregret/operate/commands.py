@@ -7,6 +7,7 @@ import click
 from .driving import abandon, ask, fail, tell
 from .keeping import create, delete, export, import_, rename
 from .looking import explain, show, studies, trials
+from .states import state
 
 COMMANDS: list[click.Command] = [
     studies,
@@ -21,5 +22,6 @@ COMMANDS: list[click.Command] = [
     export,
     import_,
     rename,
+    state,
     delete,
 ]

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from .commands import json_option, named_argument, opened_study, say, storage_argument
+from .common import json_option, named_argument, opened_study, print_json, say, storage_argument
 from .refusals import in_sentences
-from .words import as_json as as_json_text
 
 
 @click.command(short_help="Say what is kept of a study to open it fast, check it, or throw it away.")
@@ -28,7 +27,7 @@ def state(storage: str, study: str, *, check: bool, drop: bool, as_json: bool) -
     wrong = found.equal is False
     dropped = (drop or wrong) and kept.cache is not None and kept.cache.drop()
     if as_json:
-        click.echo(as_json_text(found._asdict() | {"dropped": dropped}))
+        print_json(found._asdict() | {"dropped": dropped})
     elif not found.events:
         say(f"Nothing is kept of study {study!r} that could be used here{f': {found.why}' if found.why else ''}.")
     else:
