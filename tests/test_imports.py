@@ -225,6 +225,7 @@ ORDER = [
     "study.kept",
     "study.standing",
     "study.answering",
+    "study.prices",
     "study.looking",
     "study.study",
     "study.several",

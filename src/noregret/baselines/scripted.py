@@ -109,6 +109,7 @@ class ScriptedState:
         self._points: Array = np.zeros((0, policy.domain.dimension))  # that the script asked for last
         self._numbers: list[int] = []  # of the trials they became, as far as they have been asked for
         self._answers: dict[int, Trial] = {}
+        self.price_steps: list[tuple[int, Array]] = [(0, self._script.multipliers.copy())]  # as of `Charges.steps`
 
     def receive(self, events: Iterable[Event]) -> None:
         """Take in what happened, in order."""
@@ -132,6 +133,8 @@ class ScriptedState:
             answered = [self._answers[number] for number in self._numbers]
             self._numbers, self._answers = [], {}
             self._points = self._play.send(Answers(answered, randomness))
+            if not np.array_equal(self._script.multipliers, self.price_steps[-1][1], equal_nan=True):
+                self.price_steps.append((self._rounds, self._script.multipliers.copy()))
         return self._points
 
     def decide(

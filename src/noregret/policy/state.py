@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -347,6 +347,11 @@ class State:
     def multipliers(self) -> Array:
         """Of the constraints, in the next round, `(m,)`; none without constraints."""
         return self._ledger.multipliers if self._channels is None else self._channels.prices
+
+    @property
+    def price_steps(self) -> Sequence[tuple[int, Array]]:
+        """What was charged in what is learned, each with the round from which on it was."""
+        return self._charges.steps
 
     @property
     def saturated(self) -> bool:

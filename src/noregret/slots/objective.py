@@ -53,9 +53,11 @@ class Charges(ABC):
         values: multipliers `(m,)`, read-only.
         saturated: whether one of them, or a penalty, has been cut off.
         kernel: of what is learned, in force now; None for the policy's.
+        steps: values there were, each with the number of rounds before the first that was decided under it.
     """
 
     values: Array
+    steps: Sequence[tuple[int, Array]] = ()
     saturated: bool = False
     kernel: Kernel | None = None
 
@@ -429,6 +431,7 @@ class Multipliers(Charges):
         self.kernel = objective.kernels[0] if objective.kernels else None
         self._told: dict[int, list[Array]] = {}  # of epochs after which there is another
         self._since, self._anew = 0, False  # the first round of epoch 0; whether `advance` has yet to say so
+        self.steps: list[tuple[int, Array]] = [(0, self.values)]
 
     def hear(self, trial: Trial) -> None:
         """Take note of a trial's constraint values."""
@@ -463,6 +466,8 @@ class Multipliers(Charges):
             if told:  # an epoch of which nothing is known changes nothing
                 self.values = frozen(objective.updated(self.values, np.mean(told, axis=0)))
             self.epoch += 1
+        if self.values is not self.steps[-1][1]:
+            self.steps.append((rounds, self.values))
         self.saturated = self.saturated or bool((self.values >= LARGEST).any())
         if objective.kernels:
             self.kernel = objective.kernels[self.epoch]  # k_l of Algorithm 2
@@ -481,4 +486,5 @@ class Multipliers(Charges):
         other.epoch, other.values, other.saturated = self.epoch, self.values, self.saturated
         other.kernel, other._since, other._anew = self.kernel, self._since, self._anew
         other._told = {epoch: list(told) for epoch, told in self._told.items()}
+        other.steps = self.steps.copy()
         return other

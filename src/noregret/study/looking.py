@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
-from ..checks import Array, integer
+from ..checks import Array, IndexArray, integer
 from ..policy.availability import Some, available
 from ..policy.state import State
 from ..slots.envelope import Envelope
@@ -24,6 +24,7 @@ from .explanation import Explanation
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, has_channels, of_rewards
 from .kept import Kept
+from .prices import multiplier_history
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -202,6 +203,16 @@ class Looking(ABC):
     def last_multipliers(self) -> Array:
         """The multipliers under which the last question was decided, `(m,)`; the first ones before any."""
         return self._kept.state.multipliers.copy()
+
+    def multiplier_history(self) -> tuple[IndexArray, Array]:
+        """The multipliers under which each trial was decided: numbers of the trials asked for `(n,)`, and `(n, m)`.
+
+        m is 0 of policies that charge nothing for violations. Worked out from the record, which takes some microseconds
+        a trial.
+        """
+        with self._kept.lock:
+            state, trials = self._look(), self._kept.record[:]
+        return multiplier_history(self.policy, state, trials)
 
     @property
     def saturated(self) -> bool:
