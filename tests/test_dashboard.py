@@ -10,7 +10,8 @@ import noregret as nr
 from noregret.errors import InvalidInput
 from noregret.operate.overview import overview
 from noregret.serve.dashboard.views.beliefs import beliefs
-from noregret.serve.dashboard.views.changes import budgets, changes
+from noregret.serve.dashboard.views.budgets import budgets
+from noregret.serve.dashboard.views.changes import changes
 from noregret.serve.dashboard.views.pictures import in_words, running_mean, short, spread_evenly, thinned
 from noregret.serve.dashboard.views.progress import progress
 from noregret.serve.dashboard.views.standing import described, order_of, standing
@@ -213,7 +214,7 @@ def test_after_a_restart_only_what_came_since_is_compared(made):
     assert study.restarts
     found = account(study)
     assert found.since == study.restarts[-1]
-    assert found.trials[0] == found.since + 1
+    assert found.trials[0] == found.since
     assert any(f"Only trials from {found.since} on count" in note for note in worth(study)["notes"])
 
 
@@ -391,12 +392,44 @@ def test_budgets_are_sums_of_the_constraint_values(made):
     study = made["of_constraints"]
     found = budgets(study)
     used = np.sum([trial.constraints for trial in study.trials], axis=0)
-    lines = found["picture"]["layers"][0]["series"]
-    assert np.allclose([each["values"][-1] for each in lines], used, rtol=1e-5)
-    words = {True: "over the budget", False: "within the budget"}
-    assert [each["verdict"] for each in found["rows"]] == [words[bool(total > 0)] for total in used]
+    violated = np.sum([np.maximum(trial.constraints, 0.0) for trial in study.trials], axis=0)
+    assert not found["averaged"]
+    (picture,) = found["pictures"]
+    lines = picture["layers"][0]["series"]
+    assert np.allclose([each["values"][-1] for each in lines], violated, rtol=1e-5)
+    assert [each["total"] for each in found["rows"]] == [short(float(total)) for total in used]
+    count = sum(not trial.feasible for trial in study.trials)
+    assert f"{count} of 25 answered trials violated a constraint" in found["sentence"]
     assert budgets(made["of_arms"]) is None
-    assert budgets(made["of_a_budget"])["rows"][0]["multiplier"] == short(made["of_a_budget"].multipliers[0])
+
+
+def test_a_budget_has_its_history_and_that_of_what_violating_it_costs(made):
+    study = made["of_a_budget"]
+    found, (numbers, history) = budgets(study), study.multiplier_history()
+    used, costs = found["pictures"]
+    values = np.cumsum([trial.constraints[0] for trial in study.trials])
+    assert np.allclose(used["layers"][0]["series"][0]["values"], values, rtol=1e-5)
+    assert used["zero"] == "the budget, used to the full"
+    (layer,) = costs["layers"]
+    assert layer["x"] == [*numbers.tolist(), len(study.trials)]  # the next one, too
+    assert np.allclose(layer["series"][0]["values"], [*history[:, 0], study.multipliers[0]], rtol=1e-5)
+    assert len(np.unique(history)) > 2
+    (row,) = found["rows"]
+    assert row["multiplier"] == short(study.multipliers[0])
+    assert row["highest"] == short(max(history.max(), study.multipliers[0]))
+    assert row["verdict"] == ("over the budget" if values[-1] > 0 else "within the budget")
+
+
+def test_of_many_constraints_those_most_in_the_way_are_drawn():
+    policy = arms(constraints=nr.OnAverage(count=60, step=0.1))
+    study = play(nr.Study(policy), 6, hill, constraints=lambda trial: [0.01 * j - 0.295 for j in range(60)])
+    found = budgets(study)
+    assert [len(picture["layers"][0]["series"]) for picture in found["pictures"]] == [4, 4]
+    assert [each["name"] for each in found["pictures"][0]["layers"][0]["series"]] == [
+        "constraint 57", "constraint 58", "constraint 59", "constraint 60",
+    ]  # fmt: skip
+    assert (len(found["rows"]), found["left_out"]) == (50, 10)
+    assert "and 26 more" in found["sentence"]
 
 
 # -- trials --------------------------------------------------------------------------------------------------------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, final, overload
 
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from ..checks import Array, integer, shown
 from ..errors import InvalidInput
 from ..serve import messages as m
+from ..serve.addresses import segment
 from ..study.goal import AnyPolicy, Goal
 from . import calls
 from .calls import Call, Context, Points, Told
@@ -113,7 +113,7 @@ class RemoteStudy:
         if not isinstance(name, str) or not name.strip() or "/" in name:
             raise InvalidInput(f"A study's name must have a letter, and no slash: {shown(name)} cannot be one here.")
         self.name, self._way = name, way
-        self.path = f"/v1/studies/{urllib.parse.quote(name, safe='')}"
+        self.path = f"/v1/studies/{segment(name)}"
 
     def __repr__(self) -> str:
         return f"RemoteStudy({self.name!r}, {self._way.url!r})"

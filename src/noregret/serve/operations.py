@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from ..checks import shown
 from ..errors import InvalidInput
+from .addresses import name_in
 from .caller import Caller, caller_of
 from .desk import Desk
 from .messages import Problem as Told
@@ -74,7 +75,7 @@ class Operation:
         async def endpoint(request: Request) -> Response:
             service: Service = request.app.state.service
             heard = Heard(
-                caller=caller_of(request.scope), path=request.path_params, request=request,
+                caller=caller_of(request.scope), path=_named(request.path_params), request=request,
                 body=None if decoder is None else _read(decoder, await request.body()),
                 query=None if self.query is None else _asked(self.query, request),
                 key=_key(request) if self.repeatable else None,
@@ -134,6 +135,10 @@ def json_of(reply: Reply, status: int = 200, **headers: str) -> Response:
     """A structure, as it is sent."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return Response(msgspec.json.encode(reply), status, named, media_type=JSON)
+
+
+def _named(path: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**path, "name": name_in(path["name"])} if "name" in path else path
 
 
 def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:

@@ -19,11 +19,16 @@ def stored_name(tenant: str, name: str) -> str:
     Raises:
         Problem: 404, no study can have that name.
     """
-    if len(name) > LONGEST:
+    if not reachable(name) and len(name) > LONGEST:
         raise Problem(404, "no_study", f"No study has a name of {len(name)} characters: there are {LONGEST} at most.")
-    if BETWEEN in name or not name.strip() or not name.isprintable():
+    if not reachable(name):
         raise missing(name)
     return name if tenant == OPERATOR else f"{tenant}{BETWEEN}{name}"
+
+
+def reachable(name: str) -> bool:
+    """Whether the service opens studies of this name; others may have been made elsewhere."""
+    return len(name) <= LONGEST and BETWEEN not in name and bool(name.strip()) and name.isprintable()
 
 
 def own_name(tenant: str, stored: str) -> str | None:

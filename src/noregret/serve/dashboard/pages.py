@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial, wraps
@@ -14,14 +15,16 @@ from starlette.routing import Route
 
 from ...errors import InvalidInput, NoRegretError
 from ...study.study import Study
+from ..addresses import name_in
 from ..problems import Problem, problem_of
 from ..tenants import own_name
 from . import files
 from .rendering import caller_of, page
 from .views.beliefs import beliefs
-from .views.changes import budgets, changes
+from .views.budgets import budgets, is_limited
+from .views.changes import changes
 from .views.progress import progress
-from .views.standing import described, order_of, standing
+from .views.standing import described, standing, unchanged
 from .views.trials import listed, one, reasons
 from .views.waits import waits
 from .views.worth import worth
@@ -49,14 +52,13 @@ def shown(endpoint: Endpoint) -> Endpoint:
 
 async def _look(request: Request, see: Callable[[Study], R]) -> R:
     """What is seen of the study that the address names."""
-    desk = await request.app.state.desks.of(caller_of(request).tenant, request.path_params["name"])
+    desk = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
     found: R = await desk.look(see)
     return found
 
 
 def _name(request: Request) -> str:
-    name: str = request.path_params["name"]
-    return name
+    return name_in(request.path_params["name"])
 
 
 async def home(_: Request) -> Response:
@@ -67,16 +69,44 @@ async def home(_: Request) -> Response:
 @shown
 async def studies(request: Request) -> Response:
     """All studies of the caller; what each has come to is looked at when its row is on the screen."""
-    desks, tenant = request.app.state.desks, caller_of(request).tenant
-    stored = await desks.thread(desks.storage.names)
-    names = [name for name in (own_name(tenant, each) for each in stored) if name is not None]
-    return page(request, "studies.html", names=names)
+    names = await _names(request)
+    return page(request, "studies.html", names=names, known=_stamp(names), again=False)
 
 
 @shown
+async def studies_list(request: Request) -> Response:
+    """The list, again; nothing where there are the same studies as before. Rows look for themselves what is new."""
+    names = await _names(request)
+    known = _stamp(names)
+    if request.query_params.get("known") == known:
+        return Response(status_code=204)
+    return page(request, "list_again.html", names=names, known=known, again=True)
+
+
+async def _names(request: Request) -> list[str]:
+    desks, tenant = request.app.state.desks, caller_of(request).tenant
+    stored = await desks.quickly(desks.storage.names)
+    return [name for name in (own_name(tenant, each) for each in stored) if name is not None]
+
+
+def _stamp(names: list[str]) -> str:
+    return hashlib.sha256("\0".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 async def row(request: Request) -> Response:
-    """A line of that list."""
-    return page(request, "row.html", name=_name(request), at=await _look(request, partial(standing, now=time.time())))
+    """A line of that list; nothing where it says the same as before, and the reason where it cannot be told."""
+    name, known = _name(request), request.query_params.get("known", "")
+
+    def see(given: Study) -> dict[str, Any] | None:
+        now = time.time()
+        return None if unchanged(given, known, now=now) else standing(given, now=now)
+
+    try:
+        found = await _look(request, see)
+    except (Problem, NoRegretError) as error:
+        problem = problem_of(error)
+        return page(request, "row.html", status=problem.status, name=name, at=None, sentence=problem.sentence)
+    return Response(status_code=204) if found is None else page(request, "row.html", name=name, at=found)
 
 
 @shown
@@ -87,7 +117,7 @@ async def study(request: Request) -> Response:
     def see(given: Study) -> dict[str, Any]:
         return {
             "at": standing(given, now=time.time()), "facts": described(given), "picture": progress(given),
-            "limited": given.policy.constraint_count > 0,
+            "limited": is_limited(given),
         }  # fmt: skip
 
     return page(request, "study.html", name=_name(request), query=_again(query), **await _look(request, see))
@@ -95,18 +125,19 @@ async def study(request: Request) -> Response:
 
 @shown
 async def head(request: Request) -> Response:
-    """The head of a study's page, again; nothing where nothing has happened since."""
+    """The head of a study's page, again; nothing where it says the same as before."""
     known = request.query_params.get("known", "")
 
     def see(given: Study) -> dict[str, Any] | None:
-        if known == str(order_of(given)):
-            return None
-        return {"at": standing(given, now=time.time())}
+        now = time.time()
+        return None if unchanged(given, known, now=now) else {"at": standing(given, now=now)}
 
     found = await _look(request, see)
     if found is None:
         return Response(status_code=204)
-    return page(request, "head.html", headers={"HX-Trigger": "study-changed"}, name=_name(request), **found)
+    moved = known.partition("_")[0] != found["at"]["known"].partition("_")[0]
+    headers = {"HX-Trigger": "study-changed"} if moved else None
+    return page(request, "head.html", headers=headers, name=_name(request), **found)
 
 
 @shown
@@ -143,9 +174,14 @@ async def waits_part(request: Request) -> Response:
 
 @shown
 async def changes_part(request: Request) -> Response:
-    """Restarts and the evidence, budgets and multipliers."""
-    changed, used = await _look(request, lambda given: (changes(given), budgets(given)))
-    return page(request, "changes.html", name=_name(request), changes=changed, budgets=used)
+    """Restarts and the evidence."""
+    return page(request, "changes.html", name=_name(request), changes=await _look(request, changes))
+
+
+@shown
+async def budgets_part(request: Request) -> Response:
+    """What constraints have used, and what violating them costs."""
+    return page(request, "budgets.html", name=_name(request), budgets=await _look(request, budgets))
 
 
 @shown
@@ -186,6 +222,7 @@ def _again(query: dict[str, str]) -> str:
 ROUTES = [
     Route("/", home),
     Route("/studies", studies),
+    Route("/list", studies_list),
     Route("/studies/{name}", study),
     Route("/studies/{name}/row", row),
     Route("/studies/{name}/head", head),
@@ -194,6 +231,7 @@ ROUTES = [
     Route("/studies/{name}/beliefs", beliefs_part),
     Route("/studies/{name}/waits", waits_part),
     Route("/studies/{name}/changes", changes_part),
+    Route("/studies/{name}/budgets", budgets_part),
     Route("/studies/{name}/trials", trials),
     Route("/studies/{name}/trials/{number:int}", trial),
     Route("/studies/{name}/trials/{number:int}/why", why),

@@ -7,16 +7,17 @@ import time
 from datetime import UTC, datetime
 from functools import cache
 from typing import Any
-from urllib.parse import quote
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from ..addresses import segment
 from ..caller import Caller
 from ..caller import caller_of as of_scope
+from ..tenants import reachable
 from . import files
-from .views.pictures import in_words, many, short
+from .views.pictures import counted, in_words, many, short
 
 
 @cache
@@ -26,8 +27,9 @@ def _environment() -> Environment:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     made.filters |= {
-        "short": short, "moment": moment, "iso": iso, "part": part, "in_words": in_words, "as_json": as_json,
-        "many": many,
+        "short": short, "moment": moment, "iso": iso, "part": segment, "hexadecimal": hexadecimal,
+        "reachable": reachable, "in_words": in_words, "as_json": as_json,
+        "many": many, "counted": counted,
     }  # fmt: skip
     made.globals |= {"address": files.address}
     return made
@@ -38,9 +40,9 @@ def caller_of(request: Request) -> Caller:
     return of_scope(request.scope)
 
 
-def part(name: object) -> str:
-    """Some text as one part of an address."""
-    return quote(str(name), safe="")
+def hexadecimal(name: str) -> str:
+    """A name as part of an id."""
+    return name.encode("utf-8", "surrogatepass").hex()
 
 
 def as_json(value: Any) -> str:

@@ -166,8 +166,11 @@
     if (picture.x.names) return picture.x.names[Math.round(x)] || "";
     return said(x);
   }
+  function spot(picture, x, i) {
+    return picture.x.said ? picture.x.said[i] : picture.x.label + " " + place(picture, x);
+  }
   function reading(picture, data, i) {
-    var x = data[0][i], parts = [picture.x.label + " " + place(picture, x)];
+    var x = data[0][i], parts = [spot(picture, x, i)];
     if (picture.layers.length) {
       picture.layers[0].series.forEach(function (each) { if (each.style !== "hidden") parts.push(each.name + " " + said(each.values[i])); });
       picture.bands.forEach(function (band) {

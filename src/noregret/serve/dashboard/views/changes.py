@@ -1,8 +1,7 @@
-"""When the memory was cut and why, how much speaks for a change now, and what constraints cost and have used up."""
+"""When the memory was cut and why, and how much speaks for a change now."""
 
 from __future__ import annotations
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -24,9 +23,7 @@ from .pictures import (
 )
 from .progress import restart_marks
 
-EVIDENCE, BUDGET = "Evidence of a change", "Budgets"
-RECENT = 100
-PALETTE = ("main", "best", "third", "warn")
+EVIDENCE = "Evidence of a change"
 
 
 def changes(study: Study) -> dict[str, Any]:
@@ -64,7 +61,7 @@ def _evidence(study: Study) -> Picture:
     values = np.asarray(found.values, dtype=np.float64)
     if not len(values):
         return empty(EVIDENCE, "No answer has been weighed yet.")
-    kept, places = thinned(values, COLUMNS), np.asarray(found.trials, dtype=np.float64) + 1.0
+    kept, places = thinned(values, COLUMNS), np.asarray(found.trials, dtype=np.float64)
     rows = spread_evenly(len(values), ROWS).tolist()
     order = kept[np.argsort(places[kept], kind="stable")]
     xs = places[order]
@@ -80,66 +77,3 @@ def _evidence(study: Study) -> Picture:
         "bands": [], "dots": [], "marks": restart_marks(study),
         "table": table(["trial", "evidence"], [(int(places[i]), values[i]) for i in rows]),
     }  # fmt: skip
-
-
-# -- constraints -------------------------------------------------------------------------------------------------
-
-
-def budgets(study: Study) -> dict[str, Any] | None:
-    """What the constraints have used up, and what violating them costs now; None where nothing was told of any."""
-    told = [trial for trial in study.trials if trial.constraints is not None]
-    wanted = study.policy.constraint_count
-    widest = max((len(trial.constraints) for trial in told if trial.constraints is not None), default=0)
-    if not wanted and not widest:
-        return None
-    multipliers = study.multipliers.tolist()
-    if not told:
-        return {
-            "rows": [], "multipliers": [short(each) for each in multipliers], "saturated": study.saturated,
-            "picture": empty(BUDGET, "No constraint value has been told yet."), "infeasible": None,
-        }  # fmt: skip
-    rows = [trial.constraints.tolist() for trial in told if trial.constraints is not None]
-    values = np.array(list(itertools.zip_longest(*rows, fillvalue=np.nan)), dtype=np.float64)  # (m, n)
-    return {
-        "rows": [_constraint(j, each, multipliers) for j, each in enumerate(values)],
-        "multipliers": [short(each) for each in multipliers], "saturated": study.saturated,
-        "picture": _used(values, np.array([trial.number + 1.0 for trial in told])), "infeasible": _infeasible(study),
-    }  # fmt: skip
-
-
-def _constraint(j: int, values: Any, multipliers: list[float]) -> dict[str, str]:
-    known = values[np.isfinite(values)]
-    share, recent = float((known > 0.0).mean()), float((known[-RECENT:] > 0.0).mean())
-    total = float(known.sum())
-    return {
-        "name": f"constraint {j + 1}", "total": short(total),
-        "verdict": "within the budget" if total <= 0.0 else "over the budget",
-        "mean": short(float(known.mean())), "share": f"{share:.1%}", "recent": f"{recent:.1%}",
-        "violation": short(float(np.maximum(known, 0.0).sum())),
-        "multiplier": short(multipliers[j]) if j < len(multipliers) else "-",
-    }  # fmt: skip
-
-
-def _used(values: Any, places: Any) -> Picture:
-    total = np.cumsum(np.nan_to_num(values), axis=1)
-    kept = spread_evenly(total.shape[1], COLUMNS)
-    series = [line(f"constraint {j + 1}", each[kept], PALETTE[j % len(PALETTE)]) for j, each in enumerate(total)]
-    over = [f"constraint {j + 1} by {short(float(each[-1]))}" for j, each in enumerate(total) if each[-1] > 0.0]
-    summary = f"Over its budget: {', '.join(over)}." if over else "Every constraint is within its budget so far."
-    rows = spread_evenly(total.shape[1], ROWS).tolist()
-    return {
-        "kind": "lines", "title": "What constraints have used beyond what they may", "summary": summary,
-        "x": axis("trial"), "y": axis("sum of the constraint values"), "zero": "the budget, used to the full",
-        "layers": [{"x": places[kept].tolist(), "series": series}], "bands": [], "dots": [], "marks": [],
-        "table": table(["trial", *(each["name"] for each in series)], [(int(places[i]), *total[:, i]) for i in rows]),
-    }  # fmt: skip
-
-
-def _infeasible(study: Study) -> str | None:
-    if not (isinstance(study.policy, Policy) and study.policy.constraints is not None and study.policy.context is None):
-        return None
-    sure = study.infeasible()
-    if sure is None:
-        return None
-    proved = f"with probability at least {sure:.3g}" if sure else "as far as is believed, and nothing is proved"
-    return f"No point that was looked at can satisfy all constraints, {proved}."

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ....checks import Array, IndexArray
+from ....trial import Answer, Trial
 
 Picture = dict[str, Any]
 
@@ -38,8 +39,15 @@ def signed(value: float) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """1 trial, 2 trials."""
-    return f"{count:,} {what}{'s' * (count != 1)}"
+    """1 trial, 2 trials, 2 studies."""
+    return f"{count:,} {counted(count, what)}"
+
+
+def counted(count: int, what: str) -> str:
+    """The word alone: trial of one, trials of others."""
+    if count == 1:
+        return what
+    return f"{what[:-1]}ies" if what.endswith("y") and what[-2:-1] not in set("aeiou") else f"{what}s"
 
 
 def in_words(seconds: float) -> str:
@@ -83,17 +91,35 @@ def spread_evenly(count: int, most: int) -> IndexArray:
     return np.unique(np.linspace(0, count - 1, most).round().astype(np.intp))
 
 
-def running_mean(values: Array, window: int) -> Array:
-    """The mean of the last `window` values, of fewer at the beginning, `(n,)`."""
-    total = np.concatenate([[0.0], np.cumsum(values)])
-    ends = np.arange(1, len(values) + 1)
-    starts = np.maximum(ends - window, 0)
-    return np.asarray((total[ends] - total[starts]) / (ends - starts))
+def running_mean(values: Array, window: int, times: Array | None = None) -> Array:
+    """The mean of the last `window` values, of fewer at the beginning, `(n,)`.
+
+    Args:
+        values: `(n,)`.
+        window: how many.
+        times: how often each counts, `(n,)`; once unless given.
+    """
+    if times is None or not (times > 1.0).any():
+        total = np.concatenate([[0.0], np.cumsum(values)])
+        ends = np.arange(1, len(values) + 1)
+        starts = np.maximum(ends - window, 0)
+        return np.asarray((total[ends] - total[starts]) / (ends - starts))
+    counts = np.concatenate([[0.0], np.cumsum(times)])
+    total = np.concatenate([[0.0], np.cumsum(values * times)])
+    since = np.maximum(counts[1:] - window, 0.0)  # within a run, whose plays count as their mean
+    return np.asarray((total[1:] - np.interp(since, counts, total)) / (counts[1:] - since))
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> dict[str, Any]:
     """The figures of a picture, in text."""
     return {"head": list(head), "rows": [[short(value) for value in row] for row in rows]}
+
+
+def told(trial: Trial | Answer) -> str:
+    """The reward, and of how many plays it is the mean; "" of a trial without one."""
+    if trial.reward is None:
+        return ""
+    return short(trial.reward) + ("" if trial.plays is None else f" (mean of {many(trial.plays.times, 'play')})")
 
 
 def axis(label: str, *, log: bool = False, names: Sequence[object] | None = None) -> dict[str, Any]:

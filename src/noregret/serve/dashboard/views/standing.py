@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,11 +14,13 @@ from ....record import Record, Trial
 from ....study.study import Study
 from ....trial import TrialState
 from ...waiting import FACT, Rule
-from .pictures import in_words, many, short
+from .pictures import in_words, many, short, told
 from .progress import told_word
 
 RECENT = 20  # answers that say how it goes at present
 QUIET = 86_400.0  # seconds without an event after which a study is called quiet
+FRESH = ("running", "waiting")  # states that a day ends in which nothing happens
+LONGEST_NUMBER = 20
 LONGEST = 160  # characters of a domain
 
 
@@ -25,6 +28,20 @@ def order_of(study: Study) -> int:
     """The position of the last event: it grows with everything that happens to a study."""
     trials = study.trials
     return trials.order if isinstance(trials, Record) else len(trials)
+
+
+def unchanged(study: Study, known: str, *, now: float) -> bool:
+    """Whether `standing` would say what it said when this was its "known": nothing has happened, nor has a day passed.
+
+    Args:
+        study: of any kind.
+        known: as it was.
+        now: Unix seconds.
+    """
+    order, _, until = known.partition("_")
+    if order != str(order_of(study)):
+        return False
+    return until == "" or (until.lstrip("-").isdecimal() and len(until) < LONGEST_NUMBER and now <= int(until))
 
 
 def standing(study: Study, *, now: float) -> dict[str, Any]:
@@ -46,9 +63,10 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
     return {
         "goal": study.goal, "word": told_word(study), "algorithm": study.policy.algorithm, "order": order,
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
-        "failed": states["failed"], "abandoned": states["abandoned"], "last_told_at": last_told,
-        "last_asked_at": last_asked, "last_at": last, "state": state, "state_why": why, "best": best,
-        "why_no_best": why_no_best,
+        "plays": sum(trial.times for trial in trials if trial.reward is not None), "failed": states["failed"],
+        "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
+        "state": state, "state_why": why, "best": best, "why_no_best": why_no_best,
+        "known": f"{order}_{math.ceil(last + QUIET)}" if last is not None and state in FRESH else f"{order}_",
     }  # fmt: skip
 
 
@@ -60,7 +78,13 @@ def _state(
         return "empty", "nothing has been asked yet"
     ended = [trial.state for trial in trials[-RECENT:] if trial.state in ("observed", "failed")]
     if ended and all(state == "failed" for state in ended):
-        every = "every trial" if states["failed"] == len(trials) else f"the last {many(len(ended), 'trial')}"
+        every = (
+            "every trial"
+            if states["failed"] == len(trials)
+            else "the last trial"
+            if len(ended) == 1
+            else f"the last {many(len(ended), 'trial')}"
+        )
         return "failing", f"{every} failed"
     if now - last > QUIET:
         return "quiet", "nothing has happened for a day"
@@ -76,7 +100,7 @@ def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
     except TrialError as error:
         return None, str(error)
     found: dict[str, Any] = {
-        "number": best.number, "where": where(best), "reward": short(best.reward),
+        "number": best.number, "where": where(best), "reward": told(best),
         "context": None if best.context is None else short_context(best), "mean": None, "lower": None, "upper": None,
     }  # fmt: skip
     if isinstance(study.policy, Policy):

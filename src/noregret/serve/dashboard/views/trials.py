@@ -11,7 +11,7 @@ from ....record import Trial
 from ....study.explanation import Candidate, Explanation
 from ....study.export import record_of
 from ....study.study import Study
-from .pictures import short
+from .pictures import many, short, told
 from .standing import short_context
 
 PER_PAGE = 50
@@ -46,10 +46,15 @@ def listed(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
 def _row(trial: Trial) -> dict[str, Any]:
     record = record_of(trial)
     limits = record["constraints"]
-    marks = ["at random"] * trial.explored + ["late"] * trial.late + ["corrected"] * bool(trial.corrected)
+    marks = (
+        [f"to be played {many(trial.repeats, 'time')}"] * (trial.repeats > 1)
+        + ["at random"] * trial.explored
+        + ["late"] * trial.late
+        + ["corrected"] * bool(trial.corrected)
+    )
     return {
         "number": trial.number, "state": trial.state, "where": where(trial), "context": short_context(trial),
-        "reward": "" if trial.reward is None else short(trial.reward), "reason": record["reason"] or "",
+        "reward": told(trial), "reason": record["reason"] or "",
         "constraints": "" if limits is None else ", ".join(short(value) for value in limits),
         "violates": trial.feasible is False, "asked_at": trial.asked_at, "told_at": trial.told_at, "marks": marks,
         "asked": trial.righted().told_order != trial.asked_order,
@@ -63,7 +68,7 @@ def one(study: Study, number: int) -> dict[str, Any] | None:
         return None
     trial = trials[number]
     earlier = [
-        {"reward": short(answer.reward) if answer.reward is not None else f"failed: {answer.reason}", "at": answer.time}
+        {"reward": told(answer) if answer.reward is not None else f"failed: {answer.reason}", "at": answer.time}
         for answer in trial.corrected
     ]
     return _row(trial) | {

@@ -11,7 +11,7 @@ from ....operate.words import where
 from ....record import Trial
 from ....study.study import Study
 from ...waiting import Rule
-from .pictures import Picture, axis, dots, empty, in_words, many, short, table, thinned
+from .pictures import Picture, axis, dots, empty, in_words, many, short, table, thinned, told
 from .standing import short_context
 
 LISTED = 12  # trials of a table; the list of trials has all of them
@@ -85,7 +85,7 @@ def _late(trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
     return {
         "number": trial.number, "where": where(trial), "questions": questions,
         "waited": max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at),
-        "reward": "failed" if trial.reward is None else short(trial.reward), "told_at": trial.told_at,
+        "reward": told(trial) or "failed", "told_at": trial.told_at,
         "what": what + (", after it had been given up" if trial.late else ""),
     }  # fmt: skip
 
@@ -106,7 +106,7 @@ def _picture(came: list[Trial], seconds: Any) -> Picture:
     if not len(came) or not seconds.max() > ALIKE * seconds.min():
         return empty(TITLE, "No answer has come yet." if not came else "All answers took the same time.")
     kept = thinned(seconds, COLUMNS)
-    places = np.array([trial.number + 1.0 for trial in came])
+    places = np.array([float(trial.number) for trial in came])
     marked = [dots("time to the answer", places[kept], seconds[kept], "dot")]
     shares = [(f"{share:.0%}", in_words(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
     return {

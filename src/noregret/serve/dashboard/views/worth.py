@@ -21,7 +21,7 @@ from ....policy.policy import Policy
 from ....record import Trial
 from ....study.study import Study
 from .pictures import Picture, axis, empty, line, many, short, signed, spread_evenly, table
-from .progress import told_word
+from .progress import runs_axis, told_word
 from .rivals import Rival, best_now, counted_from, has_beliefs, in_plays, kept, noise_of
 
 TITLE = "What did it cost to learn, and what is it worth now?"
@@ -41,7 +41,8 @@ class Account:
 
     Attributes:
         since: the first trial that counts.
-        trials: numbers of the answered trials, from 1, `(n,)`.
+        trials: numbers of the answered trials, `(n,)`.
+        places: where they are drawn: their numbers, or where some are runs of plays, the plays until the end of each.
         plays: rewards told of all of them; more than n where a trial is played several times (`switching`).
         total: of what was told.
         first: what the first choice would have brought, or None where nothing is known of it.
@@ -58,6 +59,7 @@ class Account:
 
     since: int
     trials: Array
+    places: Array
     plays: int
     total: float
     first: Rival | None
@@ -70,6 +72,11 @@ class Account:
     cost: tuple[float, float] | None
     recent_cost: tuple[float, float] | None
     recent: int
+
+    @property
+    def in_runs(self) -> bool:
+        """Whether some trial was played more than once."""
+        return self.plays > len(self.trials)
 
 
 def account(study: Study, *, baseline: int | None = None) -> Account | None:
@@ -110,8 +117,9 @@ def account(study: Study, *, baseline: int | None = None) -> Account | None:
         lately = float(plays[-recent:].sum())
         spread = math.hypot(float(of_best.std[-recent:].sum()) / lately, noise / math.sqrt(lately))
         recent_cost = float(missed[-recent:].sum()) / lately, SIDES * spread
+    numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     return Account(
-        since=since, trials=np.array([trial.number + 1.0 for trial in answered]),
+        since=since, trials=numbers, places=count.astype(np.float64) if int(count[-1]) > len(answered) else numbers,
         plays=int(count[-1]), total=float(rewards.sum()),
         first=of_first, best=of_best, noise=noise, gained=gained, gained_half=gained_half, possible=possible,
         possible_half=possible_half, cost=cost, recent_cost=recent_cost, recent=recent,
@@ -188,10 +196,11 @@ def _picture(study: Study, found: Account) -> Picture:
         ]
         bands.append({"layer": 0, "low": 3, "high": 4, "color": "best"})
     rows = spread_evenly(len(found.trials), ROWS).tolist()
+    x = runs_axis(found.places[at], found.trials[at]) if found.in_runs else axis("trial")
     return {
-        "kind": "lines", "title": title, "summary": SUMMARY, "x": axis("trial"),
+        "kind": "lines", "title": title, "summary": SUMMARY, "x": x,
         "y": axis(f"{better} in all"), "zero": "the first choice, kept",
-        "layers": [{"x": found.trials[at].tolist(), "series": series}], "bands": bands, "dots": [],
+        "layers": [{"x": found.places[at].tolist(), "series": series}], "bands": bands, "dots": [],
         "marks": [],
         "table": table(
             ["trial", f"{better} so far", "from", "to", "possible with the best of now"],
@@ -272,7 +281,7 @@ def _said(study: Study, found: Account) -> tuple[list[dict[str, str]], list[str]
 
 def _one(found: Account) -> str:
     """What brings one reward."""
-    return "play" if found.plays > len(found.trials) else "trial"
+    return "play" if found.in_runs else "trial"
 
 
 def _worth_now(study: Study, found: Account, best: Rival) -> dict[str, str]:
