@@ -30,6 +30,7 @@ from .views.waits import waits
 from .views.worth import worth
 
 R = TypeVar("R")
+LONGEST_NUMBER = 10  # digits of one that is typed
 EXPLAINING = 2  # replays at once: of the threads that look some are left for those who look at less
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -150,10 +151,21 @@ async def progress_part(request: Request) -> Response:
 async def worth_part(request: Request) -> Response:
     """What learning cost, and what it is worth."""
     text = request.query_params.get("baseline", "")
-    if text and not (text.isdecimal() and len(text) < 10):
+
+    def see(given: Study) -> dict[str, Any]:
+        try:
+            return worth(given, baseline=_baseline(text)) | {"refused": ""}
+        except InvalidInput as error:  # the form stays, and says so
+            return worth(given) | {"refused": str(error)}
+
+    found = await _look(request, see)
+    return page(request, "worth.html", status=422 if found["refused"] else 200, name=_name(request), baseline=text, **found)
+
+
+def _baseline(text: str) -> int | None:
+    if text and not (text.isdecimal() and len(text) < LONGEST_NUMBER):
         raise InvalidInput(f"The trial to compare with is {text[:20]!r}: it must be the number of a trial.")
-    found = await _look(request, partial(worth, baseline=int(text) if text else None))
-    return page(request, "worth.html", name=_name(request), baseline=text, **found)
+    return int(text) if text else None
 
 
 @shown

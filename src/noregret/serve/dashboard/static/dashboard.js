@@ -47,23 +47,49 @@
   window.setInterval(function () { if (!document.hidden) times(document); }, 10000);
 
   // -- up to date -------------------------------------------------------------------------------------------------
-  window.setInterval(function () {
-    var live = document.querySelector("[data-live]");
-    if (live && !document.hidden) window.htmx.trigger(live, "poll");
-  }, POLL);
+  // What has `data-live` asks again by itself, by the event of that name; a line of a list while it is on the screen.
+  function look() {
+    if (document.hidden) return;
+    document.querySelectorAll("[data-live]").forEach(function (each) {
+      var box = each.getBoundingClientRect(), name = each.getAttribute("data-live");
+      if (each.classList.contains("htmx-request")) return;
+      if (name === "row" && (box.bottom < 0 || box.top > window.innerHeight)) return;
+      window.htmx.trigger(each, name);
+    });
+  }
+  window.setInterval(look, POLL);
+  document.addEventListener("visibilitychange", look);
 
-  var open = {};
+  function lost(said) {
+    var line = document.getElementById("lost");
+    if (line && line.textContent !== said) line.textContent = said;
+  }
+  function noAnswer() { lost("The server does not answer. What is shown may be out of date; it is asked again every few seconds."); }
+  document.addEventListener("htmx:sendError", noAnswer);
+  document.addEventListener("htmx:timeout", noAnswer);
+
+  // What a visitor has opened and how far tables are scrolled stays; what is in focus does by its id.
+  var open = {}, scrolled = {};
   document.addEventListener("htmx:beforeSwap", function (event) {
-    if (event.detail.xhr.status === 401) { // logged out, or the token is no longer valid
-      event.detail.shouldSwap = false;
+    var detail = event.detail, status = detail.xhr.status;
+    if (status === 401) { // logged out, or the token is no longer valid
+      detail.shouldSwap = false;
       window.location.reload();
       return;
     }
-    event.detail.target.querySelectorAll("details[id]").forEach(function (each) { open[each.id] = each.open; });
+    if (status < 400) lost("");
+    else if (status !== 404 && detail.requestConfig.elt.hasAttribute("data-live")) { // a pause, and no news
+      detail.shouldSwap = false;
+      noAnswer();
+      return;
+    }
+    detail.target.querySelectorAll("details[id]").forEach(function (each) { open[each.id] = each.open; });
+    detail.target.querySelectorAll(".scroll[id]").forEach(function (each) { scrolled[each.id] = each.scrollLeft; });
   });
   document.addEventListener("htmx:afterSettle", function (event) {
     var root = event.detail.elt;
     root.querySelectorAll("details[id]").forEach(function (each) { if (open[each.id]) each.open = true; });
+    root.querySelectorAll(".scroll[id]").forEach(function (each) { each.scrollLeft = scrolled[each.id] || 0; });
     times(root.parentNode || document);
     window.noregretPictures(root);
   });

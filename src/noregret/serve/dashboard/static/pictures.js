@@ -4,6 +4,8 @@
   var MINUS = "\u2212";
   var RAMP = ["#30123b", "#35478f", "#1f7aa0", "#1fa187", "#5ec962", "#b8de29", "#fde725"];
 
+  var read = {}; // how far each picture has been read by the arrow keys, which goes on where it is drawn anew
+
   function color(name) {
     return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim() || "#888888";
   }
@@ -242,13 +244,14 @@
         setCursor: [function (u) { readout.textContent = u.cursor.idx === null || u.cursor.idx === undefined ? "" : reading(picture, data, u.cursor.idx); }]
       }
     }, data, node);
-    var at = -1;
+    var at = node.id in read ? Math.min(read[node.id], xs.length - 1) : -1;
     node.onkeydown = function (event) {
       var step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       if (event.key === "Home") at = 0; else if (event.key === "End") at = xs.length - 1;
       else if (step) at = at < 0 ? (step > 0 ? 0 : xs.length - 1) : Math.min(xs.length - 1, Math.max(0, at + step * (event.shiftKey ? 10 : 1)));
       else return;
       event.preventDefault();
+      read[node.id] = at;
       plot.setCursor({ left: plot.valToPos(xs[at], "x"), top: 10 }, false);
       readout.textContent = reading(picture, data, at);
     };
