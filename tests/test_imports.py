@@ -326,6 +326,7 @@ ORDER = [
     "serve.openapi",
     "serve.dashboard.views",
     "serve.dashboard.views.pictures",
+    "serve.dashboard.views.domains",
     "serve.dashboard.views.progress",
     "serve.dashboard.views.standing",
     "serve.dashboard.views.waits",

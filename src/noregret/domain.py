@@ -352,9 +352,8 @@ class Arms:
         return hash((self.points.tobytes(), self.space))
 
     def __repr__(self) -> str:
-        return (
-            f"Arms({len(self)} arms of dimension {self.dimension}{'' if self.space is None else f' in {self.space}'})"
-        )
+        space, arms = "" if self.space is None else f" in {self.space}", f"{len(self)} arm{'s' * (len(self) != 1)}"
+        return f"Arms({arms} of dimension {self.dimension}{space})"
 
     @property
     def dimension(self) -> int:

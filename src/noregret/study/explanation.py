@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -238,17 +239,17 @@ class Explanation:
         context = self.trial.context
         seen = "" if context is None else str(self.trial.context_parameters or context.tolist())
         width = "" if self.width is None else f"mean +- {_figure(self.width)} std, "
-        waiting = f"; waiting for trials {_listed(self.pending)}" if self.pending else ""
+        waiting = f"; waiting for trial{'s' * (len(self.pending) > 1)} {_listed(self.pending)}" if self.pending else ""
         proved = "nothing is proved for them" if self.valid_for == "none" else f"proved for {self.valid_for}"
         return [
             ("context", seen),
             ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
             ("score", "" if self.drawn is None else f"mean + {_figure(self.drawn)} std, a width drawn for this round"),
-            ("known", f"{self.answered} answers{waiting}"),
+            ("known", f"{self.answered} answer{'s' * (self.answered != 1)}{waiting}"),
             ("forgotten", f"trials before {self.first_counted}" if self.first_counted else ""),
             ("restarts", "; ".join(f"round {restart.round}: {restart.reason}" for restart in self.restarts)),
-            ("multipliers", ", ".join(map(_figure, self.multipliers))),
+            ("multipliers", ", ".join(_figure(each) for each in self.multipliers if not math.isnan(each))),
             ("constraints", "; ".join(map(str, self.constraints))),
             ("feasible", "" if self.feasible is None else _figure(self.feasible)),
             ("kernel", repr(self.kernel) + ", fitted" if self.fitted else ""),

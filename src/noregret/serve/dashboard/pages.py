@@ -159,7 +159,9 @@ async def worth_part(request: Request) -> Response:
             return worth(given) | {"refused": str(error)}
 
     found = await _look(request, see)
-    return page(request, "worth.html", status=422 if found["refused"] else 200, name=_name(request), baseline=text, **found)
+    return page(
+        request, "worth.html", status=422 if found["refused"] else 200, name=_name(request), baseline=text, **found
+    )
 
 
 def _baseline(text: str) -> int | None:

@@ -14,6 +14,7 @@ from ....record import Record, Trial
 from ....study.study import Study
 from ....trial import TrialState
 from ...waiting import FACT, Rule
+from .domains import in_words_of
 from .pictures import in_words, many, short, told
 from .progress import told_word
 
@@ -21,7 +22,6 @@ RECENT = 20  # answers that say how it goes at present
 QUIET = 86_400.0  # seconds without an event after which a study is called quiet
 FRESH = ("running", "waiting")  # states that a day ends in which nothing happens
 LONGEST_NUMBER = 20
-LONGEST = 160  # characters of a domain
 
 
 def order_of(study: Study) -> int:
@@ -120,16 +120,15 @@ def short_context(trial: Trial) -> str:
 
 def described(study: Study) -> list[tuple[str, str]]:
     """What was set when the study was made."""
-    domain = repr(study.policy.domain)
     facts = [
         ("policy", study.policy.algorithm), ("goal", f"{study.goal} the {told_word(study)}"),
-        ("domain", domain if len(domain) <= LONGEST else domain[: LONGEST - 3] + "..."), ("seed", str(study.seed)),
+        ("to choose from", in_words_of(study.policy.domain)),
     ]  # fmt: skip
     if study.policy.context is not None:
-        contexts = repr(study.policy.context)
-        facts.append(("contexts", contexts if len(contexts) <= LONGEST else contexts[: LONGEST - 3] + "..."))
+        facts.append(("contexts", in_words_of(study.policy.context)))
     if study.policy.constraint_count:
         facts.append(("constraints", str(study.policy.constraint_count)))
+    facts.append(("seed", str(study.seed)))
     return facts + [
         ("answers", _rule(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
         for name, value in study.about.items()

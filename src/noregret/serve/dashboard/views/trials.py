@@ -15,6 +15,7 @@ from .pictures import many, short, told
 from .standing import short_context
 
 PER_PAGE = 50
+PLUS_MINUS = "\N{PLUS-MINUS SIGN}"
 STATES = ("observed", "pending", "failed", "abandoned")
 
 
@@ -82,7 +83,7 @@ def reasons(found: Explanation) -> dict[str, Any]:
     candidates = [("chosen", found.chosen), ("runner-up", found.runner_up)]
     shown = [(name, each) for name, each in candidates if each is not None]
     return {
-        "why": found.why, "facts": [(name, said) for name, said in found.facts if said],
+        "why": found.why, "facts": [(name, said.replace("+-", PLUS_MINUS)) for name, said in found.facts if said and name != "context"],
         "candidates": [_candidate(name, each) for name, each in shown], "bars": _bars(shown),
         "rule": found.rule,
     }  # fmt: skip

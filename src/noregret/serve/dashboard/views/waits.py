@@ -97,7 +97,7 @@ def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set
         return waiting
     typical = f" Answers took {in_words(float(np.median(seconds)))} (median), {in_words(float(seconds.max()))} at most."
     if not late:
-        return waiting + typical + " None came after a further question."
+        return waiting + typical + " No answer came after a further question."
     dropped = f", and {len(too_late):,} of them too late to count" if too_late else ""
     return f"{waiting}{typical} {many(len(late), 'answer')} came after further questions{dropped}."
 
