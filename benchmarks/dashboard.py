@@ -11,12 +11,9 @@ study is what any page takes. Where there is no browser, the server's part alone
 
 import argparse
 import contextlib
-import json
 import os
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 import urllib.request
@@ -26,6 +23,7 @@ import numpy as np
 
 import noregret as nr
 from noregret.serve.dashboard.files import bytes_of_scripts
+from noregret.serve.testing import in_a_process
 
 AT_ONCE = 5000  # trials of one transaction while the study is made
 FIRST = "performance.getEntriesByName('noregret-first-picture').map(each => each.startTime)[0]"
@@ -42,21 +40,6 @@ def make(url, name, count):
         told = np.sin(6.0 * np.array([trial.point[0] for trial in trials])) + rng.normal(0.0, 0.1, len(trials))
         study.tell_many(list(zip(trials, told.tolist(), strict=True)))
     study.close()
-
-
-@contextlib.contextmanager
-def served(url):
-    """Its process and its address."""
-    command = [sys.executable, "-m", "noregret", "serve", "--storage", url, "--port", "0", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    lines = []
-    while not lines or lines[-1] not in ("}\n", ""):
-        lines.append(process.stdout.readline())
-    try:
-        yield process, json.loads("".join(lines))["dashboard"].rstrip("/")
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def processors(server):
@@ -124,7 +107,8 @@ def main():
         url = f"sqlite:///{folder}/studies.db"
         for count in (0, *given.trials):
             make(url, f"of-{count}", count)
-        process, base = stack.enter_context(served(url))
+        process, said = stack.enter_context(in_a_process("--storage", url))
+        base = said["dashboard"].rstrip("/")
         browser = None
         if executable is None:
             print("No browser was found (on Debian and Ubuntu `apt-get install chromium`): the server's part alone.")

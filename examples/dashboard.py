@@ -10,18 +10,15 @@ playwright and Chromium (`apt-get install chromium`).
 """
 
 import argparse
-import contextlib
-import json
 import math
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import numpy as np
 
 import noregret as nr
+from noregret.serve.testing import in_a_process
 from noregret.slots.envelope import ConstantWidth
 
 MINUTES = 60.0
@@ -113,31 +110,16 @@ def router(url, days, rng):
         study.tell(trial, math.log1p(rate) + rng.normal(0.0, 0.2), constraints=[used - 3.0])
 
 
-@contextlib.contextmanager
-def served(url):
-    """The address of a server of its own."""
-    command = [sys.executable, "-m", "noregret", "serve", "--storage", url, "--port", "0", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    lines = []
-    while not lines or lines[-1] not in ("}\n", ""):
-        lines.append(process.stdout.readline())
-    try:
-        yield json.loads("".join(lines))["dashboard"].rstrip("/")
-    finally:
-        process.terminate()
-        process.wait()
-
-
 def photograph(url, folder):
     """Save the pages as pictures of few colours, which are small."""
     from PIL import Image
     from playwright.sync_api import sync_playwright
 
-    with served(url) as base, sync_playwright() as playwright:
+    with in_a_process("--storage", url) as (_, said), sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, (address, part, width, height, scheme) in SHOTS.items():
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-            page.goto(base + address)
+            page.goto(said["dashboard"].rstrip("/") + address)
             page.wait_for_load_state("networkidle")
             page.wait_for_timeout(500)
             path = folder / f"{name}.png"

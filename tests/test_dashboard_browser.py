@@ -153,8 +153,87 @@ def test_a_page_stays_up_to_date_by_itself(browser, base, url):
         assert page.wrong == []
 
 
+def test_the_list_stays_up_to_date_by_itself_and_leaves_the_visitor_in_peace(browser, base, url):
+    first = play(nr.Study(arms(), storage=url, name="first of the list"), 3, hill)
+    with opened(browser, base, reduced_motion="reduce") as page:
+        page.set_viewport_size({"width": 1200, "height": 6000})
+        page.goto(f"{base}/studies")
+        settled(page)
+        page.set_viewport_size({"width": 1200, "height": 500})
+        row = page.locator("tr", has_text="first of the list")
+        row.get_by_role("link").focus()
+        page.evaluate("window.mark = document.querySelector('#studies tbody tr')")
+        seen = "document.activeElement.getBoundingClientRect().top"  # whatever grows above it
+        where = page.evaluate(seen)
+        first.tell(first.ask(), 77.0)
+        until(page, "[...document.querySelectorAll('#studies tr')].some(each => each.innerText.includes('77'))")
+        assert page.evaluate("document.activeElement.textContent") == "first of the list"
+        assert abs(page.evaluate(seen) - where) < 2
+        count = page.locator("#studies tbody tr").count()
+        play(nr.Study(arms(), storage=url, name="second of the list"), 1, hill)
+        page.locator("tr", has_text="second of the list").wait_for()
+        assert page.evaluate("document.activeElement.textContent") == "first of the list"
+        assert abs(page.evaluate(seen) - where) < 2
+        assert page.evaluate("document.querySelector('#studies tbody tr').innerText.includes('looking')") is False
+        status = page.get_by_role("status").filter(has_text="studies")
+        assert status.inner_text() == f"{count + 1} studies, the oldest first."
+        page.set_viewport_size({"width": 375, "height": 6000})
+        words = "[...document.querySelectorAll('#studies tr')].map(each => each.innerText).join(' ')"
+        until(page, f"/second of the list[^]*\\b1 trial\\s/.test({words})")
+        first.storage.delete("second of the list")
+        page.locator("tr", has_text="second of the list").wait_for(state="detached")
+        assert [said for said in page.wrong if "404" not in said] == []  # its last line may have been asked for
+
+
+def test_a_pause_of_the_server_is_said_and_what_was_there_stays(browser, tmp_path):
+    with Served(tmp_path) as served:
+        here = f"http://127.0.0.1:{served.port}"
+        play(nr.Study(arms(), storage=f"sqlite:///{tmp_path}/noregret.db", name="live"), 3, hill)
+        with opened(browser, here) as page:
+            page.goto(at(here, "live"))
+            settled(page)
+            served.stop()
+            page.get_by_text("The server does not answer").wait_for()
+            assert "3 answered" in page.locator("#head").inner_text()
+
+
+def test_a_picture_is_read_on_where_it_was_left_when_it_is_drawn_anew(browser, base, url):
+    study = play(nr.Study(arms(), storage=url, name="read"), 4, hill)
+    with opened(browser, base) as page:
+        page.goto(at(base, "read"))
+        settled(page)
+        page.locator("#drawing-progress").focus()
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#picture-progress .readout").inner_text().startswith("trial 1;")
+        before = page.evaluate(picture("progress"))
+        study.tell(study.ask(), 0.25)
+        until(page, f"before => {picture('progress')} != before", before)
+        settled(page)
+        assert page.evaluate("document.activeElement.id") == "drawing-progress"
+        page.keyboard.press("ArrowRight")
+        assert page.locator("#picture-progress .readout").inner_text().startswith("trial 2;")
+        assert page.wrong == []
+
+
+@pytest.mark.parametrize("name", ["..", ".", "~~2e", "a\\b"])
+def test_a_study_of_any_name_is_reached_through_the_list(browser, base, url, name):
+    play(nr.Study(arms(), storage=url, name=name), 2, hill)
+    with opened(browser, base) as page:
+        page.goto(f"{base}/studies")
+        page.get_by_role("link", name=name, exact=True).click()
+        page.get_by_role("heading", name=name, exact=True, level=1).wait_for()
+        settled(page)
+        page.get_by_role("link", name="All trials").click()
+        page.get_by_role("link", name="1", exact=True).click()
+        settled(page)
+        assert page.locator("h1").inner_text() == f"Trial 1 of {name}"
+        assert page.wrong == []
+
+
 def test_everything_can_be_reached_from_the_keyboard(browser, base):
     with opened(browser, base) as page:
+        page.set_viewport_size({"width": 1200, "height": 6000})  # what is not on the screen is not looked for
         page.goto(f"{base}/studies")
         settled(page)
         page.keyboard.press("Tab")
@@ -172,9 +251,9 @@ def test_everything_can_be_reached_from_the_keyboard(browser, base):
         page.locator("#picture-progress .drawing").focus()
         page.keyboard.press("End")
         said = page.locator("#picture-progress .readout")
-        assert said.inner_text().startswith("trial 40;")
-        page.keyboard.press("ArrowLeft")
         assert said.inner_text().startswith("trial 39;")
+        page.keyboard.press("ArrowLeft")
+        assert said.inner_text().startswith("trial 38;")
         page.keyboard.press("Tab")
         page.keyboard.press("Enter")
         assert page.locator("#table-progress").get_attribute("open") is not None

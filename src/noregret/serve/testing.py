@@ -1,11 +1,19 @@
-"""A service of one's own for the tests of a program that uses one: in this process, on a free port, gone afterwards."""
+"""A service of one's own for the tests of a program that uses one: on a free port, and gone afterwards.
+
+`Serving` is in this process; `in_a_process` is `noregret serve` itself, dashboard and all.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import socket
+import subprocess
+import sys
 import threading
 import time
-from typing import Self, final
+from collections.abc import Iterator
+from typing import Any, Self, final
 
 import uvicorn
 
@@ -75,3 +83,31 @@ class Serving:
 
     def __exit__(self, *_: object) -> None:
         self.stop()
+
+
+@contextlib.contextmanager
+def in_a_process(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
+    """`noregret serve` in a process of its own, until the block ends.
+
+    Args:
+        *arguments: of the command, such as "--storage" and its URL.
+
+    Yields:
+        The process, and what it said when it began: "url" of the API, "dashboard", "storage".
+
+    Raises:
+        ServiceError: it did not begin.
+    """
+    command = [sys.executable, "-m", "noregret", "serve", "--port", "0", "--json", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        lines: list[str] = []
+        while process.stdout is not None and (not lines or lines[-1] not in ("}\n", "")):
+            lines.append(process.stdout.readline())
+        try:
+            if not lines or lines[-1] == "":
+                raise ServiceError(
+                    "The service did not begin; what it printed says why. Usually its arguments are wrong."
+                )
+            yield process, json.loads("".join(lines))
+        finally:
+            process.terminate()

@@ -83,7 +83,8 @@ def reasons(found: Explanation) -> dict[str, Any]:
     candidates = [("chosen", found.chosen), ("runner-up", found.runner_up)]
     shown = [(name, each) for name, each in candidates if each is not None]
     return {
-        "why": found.why, "facts": [(name, said.replace("+-", PLUS_MINUS)) for name, said in found.facts if said and name != "context"],
+        "why": found.why,
+        "facts": [(name, said.replace("+-", PLUS_MINUS)) for name, said in found.facts if said and name != "context"],
         "candidates": [_candidate(name, each) for name, each in shown], "bars": _bars(shown),
         "rule": found.rule,
     }  # fmt: skip
