@@ -1,5 +1,6 @@
 """`noregret serve` as users start it: who may reach it, what it does with what is no request, and how it ends."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -222,3 +223,35 @@ def test_a_busy_connection_is_not_silent():
     watch._make_room()
     assert idle.transport.aborted  # the oldest; one too many
     assert not between.transport.aborted
+
+
+def test_the_head_of_an_answer_goes_out_with_what_follows_or_by_itself():
+    class Transport:
+        is_closing = get_extra_info = pause_reading = resume_reading = abort = None
+
+        def __init__(self):
+            self.written = []
+
+        def write(self, data):
+            self.written.append(data)
+
+        def close(self):
+            self.written.append(None)
+
+    async def written():
+        transport = Transport()
+        joining = connections._Joining(transport)
+        for part in (b"HTTP/1.1 200 \r\n\r\n", b"body", b"HTTP/1.1 100 \r\n\r\n", b"HTTP/1.1 200 \r\n\r\n", b""):
+            joining.write(part)
+        joining.write(b"HTTP/1.1 201 \r\n\r\n")
+        await asyncio.sleep(0)  # a stream, of which nothing has come yet
+        joining.write(b"more")
+        joining.write(b"HTTP/1.1 400 \r\n\r\n")
+        joining.close()
+        await asyncio.sleep(0)
+        return transport.written
+
+    assert asyncio.run(written()) == [
+        b"HTTP/1.1 200 \r\n\r\nbody", b"HTTP/1.1 100 \r\n\r\nHTTP/1.1 200 \r\n\r\n", b"",
+        b"HTTP/1.1 201 \r\n\r\n", b"more", b"HTTP/1.1 400 \r\n\r\n", None,
+    ]  # fmt: skip

@@ -3,11 +3,14 @@
 import asyncio
 import itertools
 import threading
+from functools import partial
 
 import pytest
 
 import noregret as nr
 from noregret.serve.settings import Settings
+from noregret.serve.threads import Threads
+from noregret.serve.timely import timely
 from noregret.storage import MemoryStorage, SqlStorage
 from noregret.study.several import Failed, NotYet, several
 
@@ -48,7 +51,7 @@ def held(client):
     """Keeps the writers busy until it is set."""
     go = threading.Event()
     for _ in range(client.service.settings.writers):
-        client.service.desks._writers.submit(go.wait)
+        client.service.desks._writers.submit("default", go.wait)
     return go
 
 
@@ -219,3 +222,99 @@ def test_a_database_that_is_away_for_a_while(postgres):
         status, said = client.post(f"{AT}/decisions", {}, key="k")
         assert (status, said["decisions"][0]["number"]) == (201, 1)
         assert told(client, first, 1.0)[0] == 200
+
+
+# -- threads -----------------------------------------------------------------------------------------------------------
+
+
+def test_looks_that_take_long_leave_a_thread_for_other_tenants():
+    storage = MemoryStorage()
+    for name in ("shop", "other/shop"):
+        nr.Study(POLICY, storage=storage, name=name)
+    with Client(storage) as client:
+        desks, go, begun = client.service.desks, threading.Event(), []
+
+        def slow(study):
+            begun.append(study)
+            return go.wait(60)
+
+        async def looks():
+            desk = await desks.of("default", "shop")
+            tasks = [asyncio.ensure_future(desk.look(slow)) for _ in range(20)]
+            while len(begun) < client.service.settings.readers - 1:
+                await asyncio.sleep(0.001)
+            try:
+                other = await asyncio.wait_for(desks.of("other", "shop"), 20)  # which is opened in such a thread, too
+                seen = await asyncio.wait_for(other.look(lambda study: len(study.trials)), 20)
+            finally:
+                go.set()
+            return seen, len(begun), await asyncio.gather(*tasks)
+
+        seen, held_meanwhile, done = client.run(looks())
+    assert (seen, done) == (0, [True] * 20)
+    assert held_meanwhile == 3
+
+
+def test_tenants_take_turns():
+    threads, go, order = Threads(1, "test"), threading.Event(), []
+    threads.submit("a", go.wait)
+    for i in range(4):
+        threads.submit("a", partial(order.append, f"a{i}"))
+    for i in range(2):
+        threads.submit("b", partial(order.append, f"b{i}"))
+    futures = [threads.begun("c", partial(int, text)) for text in ("7", "no")]
+    gone = threads.begun("c", partial(order.append, "nobody waits for this"))
+    assert gone.cancel()
+    go.set()
+    threads.close(drop=False)
+    assert order == ["a0", "b0", "a1", "b1", "a2", "a3"]
+    assert futures[0].result() == 7
+    with pytest.raises(ValueError, match="invalid literal"):
+        futures[1].result()
+    with pytest.raises(RuntimeError, match="closed"):
+        threads.submit("a", go.wait)
+
+
+def test_what_waits_is_dropped_where_that_is_wanted():
+    threads, go, done = Threads(2, "test", most=1), threading.Event(), []
+    threads.submit("a", lambda: go.wait() and done.append("begun"))
+    threads.submit("a", partial(done.append, "waits"))
+    closing = threading.Thread(target=threads.close, kwargs={"drop": True})
+    closing.start()
+    while threads._waiting:
+        closing.join(0.001)
+    go.set()
+    closing.join()
+    assert done == ["begun"]
+
+
+def test_a_limit_on_time_holds_where_one_waits():
+    async def nothing():
+        return 1
+
+    async def later(seconds):
+        await asyncio.sleep(seconds)
+        return 2
+
+    async def fails():
+        await asyncio.sleep(0)
+        raise ZeroDivisionError
+
+    async def cancelled():
+        task = asyncio.ensure_future(timely(60.0, later(60.0)))
+        await asyncio.sleep(0)
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        return task.cancelled()
+
+    async def all_of():
+        assert await timely(1e-9, nothing()) == 1  # there was nothing to wait for
+        assert await timely(60.0, later(0.001)) == 2
+        assert await timely(60.0, asyncio.ensure_future(later(0.0))) == 2
+        assert await cancelled()
+        with pytest.raises(ZeroDivisionError):
+            await timely(60.0, fails())
+        with pytest.raises(TimeoutError):
+            await timely(0.001, later(60.0))
+
+    asyncio.run(all_of())

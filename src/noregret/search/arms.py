@@ -37,7 +37,8 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
     if scores.item(scores.argmax()) < least:  # mostly: a fifth of the time of a comparison with every score
         return best
     scores[best] = top
-    return int(randomness.generator.choice(np.flatnonzero(scores >= least)))
+    ties = np.flatnonzero(scores >= least)
+    return int(ties[randomness.generator.integers(len(ties))])  # as `choice` draws, in half its time
 
 
 def _least(top: float, size: float) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from typing import final
 
@@ -10,6 +9,7 @@ from starlette.types import Message, Send
 
 from .limits import Limits
 from .problems import Problem
+from .timely import timely
 
 HEADERS = {
     b"content-security-policy": (
@@ -22,6 +22,8 @@ HEADERS = {
     b"cross-origin-resource-policy": b"same-origin",
 }
 STORED_NOWHERE = (b"cache-control", b"no-store")  # unless the application says otherwise, as of its static files
+ALL = [*HEADERS.items(), STORED_NOWHERE]
+NAMES = frozenset(name for name, _ in ALL)
 
 
 @final
@@ -52,8 +54,7 @@ class Answer:
             message = {**message, "headers": _dressed(list(message.get("headers", ())))}
         elif message.get("more_body") and self.still is not None and not await self.still():
             raise GoneError
-        async with asyncio.timeout(self._limits.send_seconds):
-            await self._send(message)
+        await timely(self._limits.send_seconds, self._send(message))
 
     async def tell(self, problem: Problem, *, close: bool) -> None:
         """Send a refusal, unless something else has begun to be sent.
@@ -79,6 +80,8 @@ class GoneError(Exception):
 
 def _dressed(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
     there = {name.lower() for name, _ in headers}
+    if NAMES.isdisjoint(there):  # mostly
+        return headers + ALL
     headers += [(name, value) for name, value in HEADERS.items() if name not in there]
     if STORED_NOWHERE[0] not in there:
         headers.append(STORED_NOWHERE)

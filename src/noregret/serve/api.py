@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from starlette.responses import Response
+from starlette.types import ASGIApp
 
 from ..errors import InvalidInput
 from ..record import Trial
@@ -14,7 +14,7 @@ from . import messages as m
 from .caller import Caller
 from .calls import Decide, Decided, Hear, Observe, Request
 from .desk import Desk
-from .operations import REFUSED, Answered, Heard, Operation, json_of
+from .operations import AGAIN, REFUSED, Answered, Heard, Operation, json_of
 from .problems import problem_of
 from .replies import answer, decision
 from .service import Service
@@ -28,15 +28,15 @@ TOLD = {
 }
 
 
-async def put_study(service: Service, heard: Heard) -> Response:
+async def put_study(service: Service, heard: Heard) -> ASGIApp:
     """Make it, or see that it is the same."""
     made, desk_of = await service.desks.thread(
-        making.put, service.storage, heard.caller, heard.path["name"], heard.body
+        making.put, service.storage, heard.caller, heard.path["name"], heard.body, tenant=heard.caller.tenant
     )
     return json_of(desk_of, 201 if made else 200)
 
 
-async def ask(service: Service, heard: Heard) -> Response:
+async def ask(service: Service, heard: Heard) -> ASGIApp:
     """Ask for decisions."""
     desk, body = await heard.desk(service), heard.body
     _check_count("count", body.count or 1, service)
@@ -50,8 +50,7 @@ async def ask(service: Service, heard: Heard) -> Response:
     service.metrics.decided(desk, len(decided.trials), again=decided.again)
     chances = await _propensities(desk, body, decided.trials) if body.propensity else [None] * len(decided.trials)
     said = [decision(desk, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
-    headers = {"Idempotency_Replayed": "true"} if decided.again else {}
-    return json_of(m.Decisions(said), 201, **headers)
+    return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())
 
 
 async def _propensities(desk: Desk, body: m.DecisionRequest, trials: list[Trial]) -> list[float | None]:
@@ -62,14 +61,14 @@ async def _propensities(desk: Desk, body: m.DecisionRequest, trials: list[Trial]
     return await desk.look(lambda _: [one(trial.number) for trial in trials])
 
 
-async def reward(service: Service, heard: Heard) -> Response:
+async def reward(service: Service, heard: Heard) -> ASGIApp:
     """Tell what came of a decision."""
     desk = await heard.desk(service)
     said, _ = await _told(service, desk, heard.caller, heard.path["id"], heard.body)
     return json_of(said)
 
 
-async def failure(service: Service, heard: Heard) -> Response:
+async def failure(service: Service, heard: Heard) -> ASGIApp:
     """Tell that nothing will come of a decision."""
     desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
@@ -91,7 +90,7 @@ async def _told(
     return answer(desk, service.ids, done), number
 
 
-async def rewards(service: Service, heard: Heard) -> Response:
+async def rewards(service: Service, heard: Heard) -> ASGIApp:
     """Tell what came of several decisions, each by itself."""
     desk = await heard.desk(service)
     body: m.RewardsRequest = heard.body
@@ -118,14 +117,14 @@ def _check_count(name: str, count: int, service: Service) -> None:
         raise InvalidInput(f"`{name}` is {count}: at most {most} are taken in one request. Send several.")
 
 
-async def observe(service: Service, heard: Heard) -> Response:
+async def observe(service: Service, heard: Heard) -> ASGIApp:
     """Tell of something that was not asked for."""
     desk = await heard.desk(service)
     done = await desk.do(Observe(heard.body, Request.of("observations", heard.key, heard.body)))
     service.metrics.observed(desk, again=done.again)
     trial, would = done.trial, done.would
     said = m.Observation(trial.number, trial.reward or 0.0, None if would is None else m.Would(**would))
-    return json_of(said, 201, **({"Idempotency_Replayed": "true"} if done.again else {}))
+    return json_of(said, 201, AGAIN if done.again else ())
 
 
 DECIDING = [

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from ..errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
 from .api import DECIDING
+from .doors import Door, Doors
 from .gate import Gate
 from .looking import HEALTH, LOOKING
 from .openapi import document
@@ -50,7 +51,7 @@ def create_app(
     chosen = settings or Settings()
     service = Service(storage, chosen, clock)
     before = Middleware(Gate, tokens=Tokens(storage), local=True, limits=chosen.limits) if gate is None else gate
-    written = document(OPERATIONS)
+    written, doors = document(OPERATIONS), [Door(operation, service) for operation in OPERATIONS]
 
     async def openapi(_: Request) -> Response:
         return Response(written, media_type="application/json")
@@ -63,8 +64,8 @@ def create_app(
         service.desks.close()
 
     app = Starlette(
-        routes=[*(operation.route() for operation in OPERATIONS), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[before],
+        routes=[*(door.route() for door in doors), Route("/openapi.json", openapi), *routes],
+        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[before, Middleware(Doors, doors=doors)],
     )  # fmt: skip
     app.router.redirect_slashes = False  # the redirection would name a scheme and a host that a proxy may have changed
     app.state.service = service

@@ -9,6 +9,7 @@ from starlette.types import Message, Receive
 
 from .limits import Limits
 from .problems import Problem
+from .timely import timely
 
 LEFT = 65_536  # bytes of a body that nobody wants and that are still taken, so that the answer is heard
 
@@ -38,23 +39,26 @@ async def read(receive: Receive, headers: Mapping[str, str], limits: Limits) -> 
         return b""
     if length is not None and length > limits.body_bytes:
         raise too_large(limits)
-    parts: list[bytes] = []
-    have, more = 0, True
     try:
-        async with asyncio.timeout(limits.body_seconds):
-            while more:
-                message = await receive()
-                if message["type"] != "http.request":
-                    return None
-                parts.append(message.get("body", b""))
-                have += len(parts[-1])
-                if have > limits.body_bytes:
-                    raise too_large(limits)
-                more = message.get("more_body", False)
+        return await timely(limits.body_seconds, _whole(receive, limits))
     except TimeoutError:
         raise Problem(
             408, "slow", f"The body did not come within {limits.body_seconds:g} s.", headers={"Connection": "close"}
         ) from None
+
+
+async def _whole(receive: Receive, limits: Limits) -> bytes | None:
+    parts: list[bytes] = []
+    have, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        parts.append(message.get("body", b""))
+        have += len(parts[-1])
+        if have > limits.body_bytes:
+            raise too_large(limits)
+        more = message.get("more_body", False)
     return b"".join(parts)
 
 

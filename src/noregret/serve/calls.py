@@ -46,7 +46,7 @@ class Request(NamedTuple):
 
     Attributes:
         key: of the note about it; None where the caller gave none.
-        body: a hash of what was asked.
+        body: a hash of what was asked, where there is a key.
     """
 
     key: str | None
@@ -55,9 +55,10 @@ class Request(NamedTuple):
     @classmethod
     def of(cls, kind: str, key: str | None, body: msgspec.Struct) -> Request:
         """Of a kind of request, what the caller calls it, and what it says."""
+        if key is None:
+            return cls(None, "")
         said = msgspec.json.encode(body, order="deterministic")
-        hashed = hashlib.sha256(kind.encode() + b"\0" + said).hexdigest()
-        return cls(None if key is None else key_of("key", key), hashed)
+        return cls(key_of("key", key), hashlib.sha256(kind.encode() + b"\0" + said).hexdigest())
 
     def answered(self, turn: Turn) -> Known | None:
         """What it was answered with, if it was.
@@ -79,7 +80,7 @@ class Request(NamedTuple):
     def note(self, turn: Turn, numbers: Sequence[int], more: Any = None) -> None:
         """Remember it."""
         if self.key is not None:
-            turn.note(self.key, json.dumps([self.body, list(numbers), more]))
+            turn.note(self.key, msgspec.json.encode([self.body, numbers, more]).decode())
 
 
 class Decided(NamedTuple):
@@ -97,8 +98,7 @@ class Decide(NamedTuple):
     request: Request
     most_pending: int
 
-    @property
-    def keys(self) -> list[str]:
+    def keys(self, desk: Desk) -> list[str]:  # noqa: ARG002
         """See `Call`."""
         client = self.body.client
         found = [] if client is None else [key_of("client", client)]
@@ -166,10 +166,9 @@ class Hear(NamedTuple):
     body: messages.RewardRequest | None
     reason: str | None = None
 
-    @property
-    def keys(self) -> list[str]:
+    def keys(self, desk: Desk) -> list[str]:
         """See `Call`."""
-        return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE)]
+        return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE)] if desk.waiting.acts else []
 
     def prepared(self, desk: Desk) -> Act:
         """See `Call`."""
@@ -238,8 +237,7 @@ class Observe(NamedTuple):
     body: messages.ObservationRequest
     request: Request
 
-    @property
-    def keys(self) -> list[str]:
+    def keys(self, desk: Desk) -> list[str]:  # noqa: ARG002
         """See `Call`."""
         return [] if self.request.key is None else [self.request.key]
 

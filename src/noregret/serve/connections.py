@@ -1,8 +1,10 @@
-"""Connections on which nothing comes: they must not use up the place for others.
+"""Connections: those on which nothing comes must not use up the place for others, and an answer goes out in one piece.
 
 uvicorn waits for the headers of a request for ever, and, when it closes a connection, for the other side to take what
 is still to be sent. Here whoever is too slow is cut off, and where there are too many connections the one that has
 been silent for longest.
+
+It also writes the head of an answer and its body one by one, each a call into the system that wakes up who asked.
 """
 
 from __future__ import annotations
@@ -10,19 +12,20 @@ from __future__ import annotations
 import asyncio
 import time
 import weakref
-from typing import Any
+from typing import Any, cast, final
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+HEAD = b"HTTP/1.1 "  # how an answer begins
 PARTS = 5  # of the time that is given, after each of which one looks
 
 
 def watched(
     config: Config, server_state: ServerState, app_state: dict[str, Any],
     _loop: asyncio.AbstractEventLoop | None = None, *, seconds: float, most: int,
-) -> H11Protocol:  # fmt: skip
+) -> asyncio.Protocol:  # fmt: skip
     """A connection as uvicorn makes them (its `http` may be any callable), with somebody who looks after it.
 
     Args:
@@ -38,7 +41,81 @@ def watched(
         watch = _WATCHES[server_state] = _Watch(server_state, seconds, most)
     made = H11Protocol(config, server_state, app_state, _loop)
     watch.begin(made)
-    return made
+    return _Front(made)
+
+
+@final
+class _Front(asyncio.Protocol):
+    """What the loop sees of a connection: as it is, but for how it writes.
+
+    Args:
+        made: by uvicorn.
+    """
+
+    def __init__(self, made: H11Protocol) -> None:
+        self._made = made
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """See `asyncio.Protocol`, as of the others."""
+        self._made.connection_made(cast(asyncio.Transport, _Joining(cast(asyncio.Transport, transport))))
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Likewise."""
+        self._made.connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Likewise."""
+        self._made.data_received(data)
+
+    def eof_received(self) -> None:
+        """Likewise."""
+        self._made.eof_received()
+
+    def pause_writing(self) -> None:
+        """Likewise."""
+        self._made.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Likewise."""
+        self._made.resume_writing()
+
+
+@final
+class _Joining:
+    """A transport that sends the head of an answer with what is written next, if that comes at once.
+
+    Args:
+        transport: of the loop.
+    """
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._loop = asyncio.get_running_loop()
+        self._head = b""
+        self.is_closing = transport.is_closing
+        self.get_extra_info = transport.get_extra_info
+        self.pause_reading = transport.pause_reading
+        self.resume_reading = transport.resume_reading
+        self.abort = transport.abort
+
+    def write(self, data: bytes) -> None:
+        """Now, but for a head, which waits for the body no longer than till whoever writes lets others do something."""
+        if self._head:
+            data, self._head = self._head + data, b""
+        elif data.startswith(HEAD):
+            self._head = data
+            self._loop.call_soon(self._go_on)
+            return
+        self._transport.write(data)
+
+    def close(self) -> None:
+        """Once all has been sent."""
+        self._go_on()
+        self._transport.close()
+
+    def _go_on(self) -> None:
+        if self._head:
+            self.write(b"")
 
 
 class _Watch:

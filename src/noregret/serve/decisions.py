@@ -1,8 +1,9 @@
 """What a decision is called outside: an id that nobody can guess, and from which the service knows the trial.
 
-An id holds the number of the trial, hidden, and 128 bits of an HMAC over tenant, study and number under a secret of
-the installation. So nothing needs to be looked up to know that an id is genuine, any server process knows those that
-another has given, and the id of one decision says nothing about those of others.
+An id holds the number of the trial, hidden, and 128 bits of BLAKE2b over tenant, study and number, with a secret of the
+installation as its key (RFC 7693: keyed, it is a message authentication code, in a third of the time of an HMAC). So
+nothing needs to be looked up to know that an id is genuine, any server process knows those that another has given, and
+the id of one decision says nothing about those of others.
 """
 
 from __future__ import annotations
@@ -57,11 +58,11 @@ class Ids:
 
     def _mac(self, tenant: str, study: StoredStudy, number: int) -> bytes:
         said = "\0".join((tenant, owner(study), str(number)))
-        return hmac.digest(self._signing, said.encode(), "sha256")[:MAC]
+        return hashlib.blake2b(said.encode(), digest_size=MAC, key=self._signing).digest()
 
     def _hidden(self, mac: bytes, number: bytes) -> bytes:
-        mask = hmac.digest(self._hiding, mac, "sha256")
-        return bytes(a ^ b for a, b in zip(number, mask, strict=False))
+        mask = hashlib.blake2b(mac, digest_size=NUMBER, key=self._hiding).digest()
+        return (int.from_bytes(number) ^ int.from_bytes(mask)).to_bytes(NUMBER)
 
 
 def new_secret() -> str:

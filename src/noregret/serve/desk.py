@@ -1,8 +1,8 @@
 """A desk for each study: calls wait there, a thread takes all that wait, does them and commits once.
 
 While a commit runs the next calls gather, so batches grow with the load by themselves and nobody waits when there is
-none. All desks share a few threads, first come, first served; a desk that still has calls after its turn goes to the
-end of the queue, so a busy study holds up the others for one turn at most.
+none. All desks share a few threads, which tenants take in turn; a desk that still has calls after its turn goes to the
+end of its tenant's queue, so a busy study holds up the others for one turn at most.
 """
 
 from __future__ import annotations
@@ -12,18 +12,20 @@ import threading
 import time
 from collections import OrderedDict, deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol, TypeVar, final
 
 from ..errors import InvalidInput, StorageError
 from ..storage import MemoryStorage, SqlStorage, StoredStudy
 from ..study.several import Failed, NotYet, Turn, several
 from ..study.study import Study
+from .caller import OPERATOR
 from .keeping import Keeping
 from .problems import Problem
 from .settings import Settings
 from .tally import Tally
 from .tenants import missing, stored_name
+from .threads import Threads, deliver
 from .waiting import Rule, Waiting
 
 R = TypeVar("R")
@@ -35,8 +37,7 @@ CLERKS = 2  # threads for looks into the storage
 class Call(Protocol):
     """Something to be done to a study."""
 
-    @property
-    def keys(self) -> Sequence[str]:
+    def keys(self, desk: Desk) -> Sequence[str]:
         """Of the notes that it looks for."""
 
     def prepared(self, desk: Desk) -> Act:
@@ -45,7 +46,7 @@ class Call(Protocol):
 
 class _Waiting(NamedTuple):
     call: Call
-    future: Future[Any]
+    future: asyncio.Future[Any]  # of the loop in which somebody waits
 
 
 @final
@@ -64,7 +65,7 @@ class Desk:
 
     def __init__(
         self, tenant: str, name: str, study: Study, stored: StoredStudy, settings: Settings,
-        writers: ThreadPoolExecutor, readers: ThreadPoolExecutor,
+        writers: Threads, readers: Threads,
     ) -> None:  # fmt: skip
         self.tenant, self.name, self.study, self.stored = tenant, name, study, stored
         self.waiting, self.tally = Waiting(Rule.of(dict(study.about))), Tally()
@@ -83,7 +84,7 @@ class Desk:
         Raises:
             Problem: 503, too many wait already.
         """
-        future: Future[Any] = Future()
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         with self._lock:
             if len(self._queue) >= self._settings.waiting:
                 raise Problem(
@@ -93,12 +94,12 @@ class Desk:
             self._queue.append(_Waiting(call, future))
             begin, self._at_work = not self._at_work, True
         if begin:
-            self._writers.submit(self._turn)
-        return await asyncio.wrap_future(future)
+            self._writers.submit(self.tenant, self._turn)
+        return await future
 
     async def look(self, see: Callable[[Study], R]) -> R:
         """What `see(study)` gives, from a thread that may take its time."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, see, self.study)
+        return await self._readers.run(self.tenant, lambda: see(self.study))
 
     # -- in a thread ---------------------------------------------------------------------------------------------
 
@@ -108,38 +109,40 @@ class Desk:
             count = min(len(self._queue), self._settings.turn_calls)
             calls = [self._queue.popleft() for _ in range(count)]
         left: list[_Waiting] = []
+        answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
         begin = time.thread_time()
         try:
-            left = self._done(calls)
+            left = self._done(calls, answers)
         except BaseException as error:
-            for each in calls:
-                if not each.future.done():
-                    each.future.set_exception(error)
+            answers = [(each.future, None, error) for each in calls]
+        deliver(answers)
         with self._lock:
             self._queue.extendleft(reversed(left))
-            self._at_work = bool(self._queue)
-        if self._at_work:
-            self._writers.submit(self._turn)
+            again = self._at_work = bool(self._queue)
+        if again:
+            self._writers.submit(self.tenant, self._turn)
         if self._keeping.worked(time.thread_time() - begin):
-            self._readers.submit(self._keeping.keep)
+            self._readers.begun(self.tenant, self._keeping.keep)
 
     def leave(self) -> None:
         """It is no longer open here."""
         self._keeping.leave()
 
-    def _done(self, calls: Sequence[_Waiting]) -> list[_Waiting]:
+    def _done(
+        self, calls: Sequence[_Waiting], answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]
+    ) -> list[_Waiting]:
         """Answers those that it came to; the others are left."""
         acts: list[tuple[_Waiting, Act]] = []
         for each in calls:
-            if not each.future.running() and not each.future.set_running_or_notify_cancel():
+            if each.future.cancelled():
                 continue  # whoever asked is gone, and nothing has been begun
             try:
                 acts.append((each, each.call.prepared(self)))
             except Exception as error:
-                each.future.set_exception(error)
+                answers.append((each.future, None, error))
         if not acts:
             return []
-        keys = [key for each, _ in acts for key in each.call.keys]
+        keys = [key for each, _ in acts for key in each.call.keys(self)]
         turn_of_all = [self.waiting.sweep, *(act for _, act in acts)]
         swept, *found = several(self.study, turn_of_all, keys=keys, seconds=self._settings.turn_seconds)
         if not isinstance(swept, Failed):
@@ -147,11 +150,11 @@ class Desk:
         left: list[_Waiting] = []
         for (each, _), result in zip(acts, found, strict=True):
             if isinstance(result, NotYet):
-                left.append(_Waiting(each.call, each.future))
+                left.append(each)
             elif isinstance(result, Failed):
-                each.future.set_exception(result.error)
+                answers.append((each.future, None, result.error))
             else:
-                each.future.set_result(result)
+                answers.append((each.future, result, None))
         return left
 
 
@@ -167,9 +170,9 @@ class Desks:
 
     def __init__(self, storage: Place, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self.storage, self._settings, self._clock = storage, settings, clock
-        self._writers = ThreadPoolExecutor(settings.writers, "noregret-writer")
-        self._readers = ThreadPoolExecutor(settings.readers, "noregret-reader")
-        self._clerks = ThreadPoolExecutor(CLERKS, "noregret-clerk")
+        self._writers = Threads(settings.writers, "noregret-writer")
+        self._readers = Threads(settings.readers, "noregret-reader", most=max(1, settings.readers - 1))
+        self._clerks = Threads(CLERKS, "noregret-clerk")
         self._lock = threading.Lock()
         self._desks: OrderedDict[str, Desk] = OrderedDict()  # by name in the storage, longest unused first
         self._opening: dict[str, Future[Desk]] = {}
@@ -184,23 +187,25 @@ class Desks:
         stored_as = stored_name(tenant, name)
         desk = self._known(stored_as)
         if desk is None and stored_as in self._desks:
-            desk = await self.quickly(self._still, stored_as)
+            desk = await self.quickly(self._still, stored_as, tenant=tenant)
         if desk is not None:
             return desk
         with self._lock:  # one thread opens it, however many ask meanwhile
             opening = self._opening.get(stored_as)
             if opening is None:
-                opening = self._opening[stored_as] = self._readers.submit(self._found, tenant, name, stored_as)
+                opening = self._opening[stored_as] = self._readers.begun(
+                    tenant, lambda: self._found(tenant, name, stored_as)
+                )
         opening.add_done_callback(lambda _: self._opening.pop(stored_as, None))
         return await asyncio.shield(asyncio.wrap_future(opening))
 
-    async def thread(self, do: Callable[..., R], *args: Any) -> R:
-        """What a function gives that may take its time, from a thread for looking."""
-        return await asyncio.get_running_loop().run_in_executor(self._readers, lambda: do(*args))
+    async def thread(self, do: Callable[..., R], *args: Any, tenant: str = OPERATOR) -> R:
+        """What a function gives that may take its time, from a thread for looking, in this tenant's turn."""
+        return await self._readers.run(tenant, lambda: do(*args))
 
-    async def quickly(self, do: Callable[..., R], *args: Any) -> R:
+    async def quickly(self, do: Callable[..., R], *args: Any, tenant: str = OPERATOR) -> R:
         """Likewise of one that takes no more than a look into the storage: it does not wait for those that do."""
-        return await asyncio.get_running_loop().run_in_executor(self._clerks, lambda: do(*args))
+        return await self._clerks.run(tenant, lambda: do(*args))
 
     @property
     def open(self) -> list[Desk]:
@@ -210,9 +215,9 @@ class Desks:
 
     def close(self) -> None:
         """Let the calls under way come to their end, and go."""
-        self._writers.shutdown(wait=True)
-        self._readers.shutdown(wait=True, cancel_futures=True)
-        self._clerks.shutdown(wait=True, cancel_futures=True)
+        self._writers.close(drop=False)
+        self._readers.close(drop=True)
+        self._clerks.close(drop=True)
         end = time.monotonic() + self._settings.leave_seconds
         for desk in self.open:
             if time.monotonic() < end:
@@ -265,5 +270,5 @@ class Desks:
             self._desks[stored_as] = desk
             while len(self._desks) > self._settings.open_studies:
                 _, longest = self._desks.popitem(last=False)
-                self._readers.submit(longest.leave)
+                self._readers.begun(longest.tenant, longest.leave)
         return desk

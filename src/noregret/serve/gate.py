@@ -109,13 +109,16 @@ class Gate:
         if not caller.may(need):
             raise Problem(403, "role", f"This needs a token of the role {need!r}; this one is of a {caller.role!r}.")
         _check_path(scope)
-        with self._crowd.one_more(name):
+        self._crowd.enter(name)
+        try:
             body = await bodies.read(receive, headers, self._limits)
             if body is None:
                 return
             if again is not None:
                 answer.still = again
             await self._through(scope, caller, body, receive, answer)
+        finally:
+            self._crowd.leave(name)
 
     async def _through(self, scope: Scope, caller: Caller, body: bytes, receive: Receive, answer: Answer) -> None:
         """To the application, which must begin to answer in time."""

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp
 
 from ..errors import InvalidInput, NoRegretError
 from ..serialize import plain_loads
@@ -33,7 +34,7 @@ MEDIA = {
 }  # fmt: skip
 
 
-async def studies(service: Service, heard: Heard) -> Response:
+async def studies(service: Service, heard: Heard) -> ASGIApp:
     """The tenant's."""
 
     def found() -> list[m.StudySaid]:
@@ -46,16 +47,16 @@ async def studies(service: Service, heard: Heard) -> Response:
                 said.append(m.StudySaid(**study_said(name, str(plain_loads(stored.policy)["algorithm"]), stored)))
         return said
 
-    return json_of(m.Studies(await service.desks.thread(found)))
+    return json_of(m.Studies(await service.desks.thread(found, tenant=heard.caller.tenant)))
 
 
-async def study(service: Service, heard: Heard) -> Response:
+async def study(service: Service, heard: Heard) -> ASGIApp:
     """Where it stands."""
     desk = await heard.desk(service)
     return json_of(await desk.look(lambda _: study_in_full(desk)))
 
 
-async def one_decision(service: Service, heard: Heard) -> Response:
+async def one_decision(service: Service, heard: Heard) -> ASGIApp:
     """What became of it."""
     desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
@@ -84,14 +85,14 @@ async def one_decision(service: Service, heard: Heard) -> Response:
     return json_of(await desk.look(seen))
 
 
-async def predict(service: Service, heard: Heard) -> Response:
+async def predict(service: Service, heard: Heard) -> ASGIApp:
     """Posterior mean and standard deviation."""
     desk, points, context = await _where(service, heard)
     mean, std = await desk.look(lambda study: study.predict(points, context=context))
     return json_of(m.Prediction(listed(mean), listed(std)))
 
 
-async def bounds(service: Service, heard: Heard) -> Response:
+async def bounds(service: Service, heard: Heard) -> ASGIApp:
     """Confidence bounds."""
     desk, points, context = await _where(service, heard)
     channel: int = heard.query.channel
@@ -108,34 +109,34 @@ async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
     return desk, points, _json("context", heard.query.context)
 
 
-async def best(service: Service, heard: Heard) -> Response:
+async def best(service: Service, heard: Heard) -> ASGIApp:
     """The best decision so far."""
     desk, context = await heard.desk(service), _json("context", heard.query.context)
     trial = await desk.look(lambda study: study.best(context=context))
     heard_again = Heard(
-        caller=heard.caller, request=heard.request,
+        heard.caller, scope=heard.scope,
         path={"name": desk.name, "id": service.ids.of(desk.tenant, desk.stored, trial.number)},
     )  # fmt: skip
     return await one_decision(service, heard_again)
 
 
-async def explain(service: Service, heard: Heard) -> Response:
+async def explain(service: Service, heard: Heard) -> ASGIApp:
     """Why it was decided so."""
     desk, number = await heard.desk(service), heard.path["number"]
     said = await desk.look(lambda study: study.explain(number, draws=heard.query.draws).to_dict())
     return Response(json.dumps(said, allow_nan=False), media_type="application/json")
 
 
-async def happened(service: Service, heard: Heard) -> Response:
+async def happened(service: Service, heard: Heard) -> ASGIApp:
     """What happened; as a stream where that is asked for."""
     desk, query = await heard.desk(service), heard.query
-    if "text/event-stream" in heard.request.headers.get("accept", ""):
+    if "text/event-stream" in heard.headers.get("accept", ""):
         if service.streams.full:
             raise Problem(
                 503, "busy", "As many streams of events are open as this server takes; ask for events by their cursor.",
                 headers={"Retry-After": "5"},
             )  # fmt: skip
-        last = heard.request.headers.get("last-event-id", "")
+        last = heard.headers.get("last-event-id", "")
         after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else query.after
         return StreamingResponse(
             service.streams.follow(desk, after), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
@@ -143,7 +144,7 @@ async def happened(service: Service, heard: Heard) -> Response:
     return json_of(await desk.look(lambda study: events(study, query.after, query.limit)))
 
 
-async def export(service: Service, heard: Heard) -> Response:
+async def export(service: Service, heard: Heard) -> ASGIApp:
     """All trials, as a file."""
     desk, kind = await heard.desk(service), heard.query.format
 
@@ -169,7 +170,7 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
             yield part
 
 
-async def apprentice(service: Service, heard: Heard) -> Response:
+async def apprentice(service: Service, heard: Heard) -> ASGIApp:
     """How the policy compares with who was observed."""
     desk = await heard.desk(service)
 
@@ -207,13 +208,13 @@ def _json(name: str, text: str | None) -> Any:
         ) from None
 
 
-async def health(service: Service, _: Heard) -> Response:
+async def health(service: Service, _: Heard) -> ASGIApp:
     """The process runs."""
     del service
     return json_of(m.Health(ok=True))
 
 
-async def ready(service: Service, _: Heard) -> Response:
+async def ready(service: Service, _: Heard) -> ASGIApp:
     """The storage answers, and is as this version needs it."""
     try:
         await service.desks.quickly(service.storage.find, "ready")
@@ -222,10 +223,10 @@ async def ready(service: Service, _: Heard) -> Response:
     return json_of(m.Health(ok=True))
 
 
-async def metrics(service: Service, heard: Heard) -> Response:
+async def metrics(service: Service, heard: Heard) -> ASGIApp:
     """For Prometheus."""
     tenant = None if heard.caller.may("admin") and heard.caller.tenant == "default" else heard.caller.tenant
-    text = await service.desks.thread(service.metrics.text, tenant)
+    text = await service.desks.thread(service.metrics.text, tenant, tenant=heard.caller.tenant)
     return Response(text, media_type="text/plain; version=0.0.4; charset=utf-8")
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import msgspec
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Route
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..checks import shown
 from ..errors import InvalidInput
@@ -21,7 +20,7 @@ from .messages import Reply
 from .problems import Problem
 from .service import Service
 
-JSON = "application/json"
+JSON = b"application/json"
 LONGEST_KEY = 200  # characters of an Idempotency-Key
 
 
@@ -61,40 +60,21 @@ class Operation:
     path: str
     name: str
     summary: str
-    do: Callable[[Service, Heard], Awaitable[Response]]
+    do: Callable[[Service, Heard], Awaitable[ASGIApp]]
     answers: Mapping[int, Answered]
     text: str = ""
     body: type[msgspec.Struct] | None = None
     query: type[msgspec.Struct] | None = None
     repeatable: bool = False
 
-    def route(self) -> Route:
-        """As Starlette has it."""
-        decoder = None if self.body is None else msgspec.json.Decoder(self.body)
 
-        async def endpoint(request: Request) -> Response:
-            service: Service = request.app.state.service
-            heard = Heard(
-                caller=caller_of(request.scope), path=_named(request.path_params), request=request,
-                body=None if decoder is None else _read(decoder, await request.body()),
-                query=None if self.query is None else _asked(self.query, request),
-                key=_key(request) if self.repeatable else None,
-            )  # fmt: skip
-            with service.metrics.timed(self.name):
-                return await self.do(service, heard)
-
-        return Route(self.path, endpoint, methods=[self.method], name=self.name)
-
-
-@final
-@dataclass(frozen=True, kw_only=True)
-class Heard:
+class Heard(NamedTuple):
     """A request, read.
 
     Attributes:
         caller: who sends it.
         path: the names in the address.
-        request: as it came.
+        scope: as ASGI has it.
         body: of the operation's kind.
         query: likewise.
         key: `Idempotency-Key`, or None.
@@ -102,10 +82,15 @@ class Heard:
 
     caller: Caller
     path: Mapping[str, Any]
-    request: Request
+    scope: Scope
     body: Any = None
     query: Any = None
     key: str | None = None
+
+    @property
+    def headers(self) -> Headers:
+        """Of the request."""
+        return Headers(scope=self.scope)
 
     async def desk(self, service: Service) -> Desk:
         """Of the study in the address."""
@@ -131,10 +116,45 @@ REFUSALS = {
 REFUSED = {status: Answered(what, Told) for status, what in REFUSALS.items()}
 
 
-def json_of(reply: Reply, status: int = 200, **headers: str) -> Response:
+@final
+class Said:
+    """An answer in JSON, as it is sent.
+
+    Args:
+        status: of HTTP.
+        body: JSON.
+        headers: besides those of every answer.
+    """
+
+    def __init__(self, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self.status, self.body, self.headers = status, body, headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; as the ASGI interface has it."""
+        del scope, receive
+        length = b"%d" % len(self.body)
+        headers = [(b"content-type", JSON), (b"content-length", length), *self.headers]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+AGAIN = ((b"idempotency-replayed", b"true"),)  # says that the request had come before
+
+
+def json_of(reply: Reply, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Said:
     """A structure, as it is sent."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Response(msgspec.json.encode(reply), status, named, media_type=JSON)
+    return Said(status, msgspec.json.encode(reply), headers)
+
+
+def read(
+    operation: Operation, decoder: msgspec.json.Decoder[Any] | None, scope: Scope, body: bytes, path: Mapping[str, Any]
+) -> Heard:
+    """A request, read: its body as the operation's decoder has it."""
+    return Heard(
+        caller_of(scope), _named(path), scope, None if decoder is None else _read(decoder, body),
+        None if operation.query is None else _asked(operation.query, scope),
+        _key(scope) if operation.repeatable else None,
+    )  # fmt: skip
 
 
 def _named(path: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -150,9 +170,9 @@ def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         raise Problem(400, "malformed", "The body is nested too deeply.") from None
 
 
-def _asked(kind: type[msgspec.Struct], request: Request) -> Any:
+def _asked(kind: type[msgspec.Struct], scope: Scope) -> Any:
     given: dict[str, str] = {}
-    for name, value in request.query_params.multi_items():
+    for name, value in QueryParams(scope["query_string"]).multi_items():
         if name in given:
             raise InvalidInput(f"`{name}` stands in the address more than once.")
         if name not in kind.__struct_fields__:
@@ -165,8 +185,8 @@ def _asked(kind: type[msgspec.Struct], request: Request) -> Any:
         raise InvalidInput(f"The address cannot be used: {error}.") from None
 
 
-def _key(request: Request) -> str | None:
-    key = request.headers.get("idempotency-key")
+def _key(scope: Scope) -> str | None:
+    key = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"), None)
     if key is not None and not (key.strip() and len(key) <= LONGEST_KEY):
         raise Problem(
             422, "invalid", f"`Idempotency-Key` is {shown(key)}: it must be text of at most {LONGEST_KEY} characters.",

@@ -11,6 +11,7 @@ import ipaddress
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from ..checks import shown
 from ..errors import InvalidInput
@@ -102,6 +103,7 @@ def is_own(host: str) -> bool:
     return plain in LOOPBACK or f"[{plain}]" in LOOPBACK
 
 
+@lru_cache(1024)
 def is_loopback(host: str) -> bool:
     """Whether an address is of the machine itself."""
     plain = host.strip("[]").lower()

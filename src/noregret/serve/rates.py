@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import final
 
 from .problems import Problem
@@ -56,9 +55,8 @@ class Crowd:
         self._most = most
         self._now: dict[str, int] = {}
 
-    @contextmanager
-    def one_more(self, caller: str) -> Iterator[None]:
-        """While one of the caller's is being answered.
+    def enter(self, caller: str) -> None:
+        """One more of the caller's is being answered, until `leave`.
 
         Raises:
             Problem: 429, there are too many already.
@@ -70,11 +68,11 @@ class Crowd:
                 headers={"Retry-After": "1"},
             )  # fmt: skip
         self._now[caller] = count + 1
-        try:
-            yield
-        finally:
-            left = self._now[caller] - 1
-            if left:
-                self._now[caller] = left
-            else:
-                del self._now[caller]
+
+    def leave(self, caller: str) -> None:
+        """One has been answered."""
+        left = self._now[caller] - 1
+        if left:
+            self._now[caller] = left
+        else:
+            del self._now[caller]

@@ -13,7 +13,7 @@ from ..errors import NoRegretError
 from ..record import Trial
 from ..serialize import plain_loads
 from ..storage import StoredStudy
-from ..study.export import record_of
+from ..study.export import context_of
 from ..study.study import Study
 from ..trial import Plays
 from . import messages
@@ -68,11 +68,10 @@ def _known(study: Study, name: str) -> float | None:
 
 def decision(desk: Desk, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
     """A trial as it was when it was asked for: the same words whenever it is said again."""
-    said = record_of(trial)
     return messages.Decision(
-        id=ids.of(desk.tenant, desk.stored, trial.number), number=trial.number, parameters=said["parameters"],
-        point=said["point"], arm=trial.arm, context=said["context"], explored=trial.explored, repeats=trial.repeats,
-        propensity=propensity, asked_at=trial.asked_at, expires_at=desk.waiting.expires_at(trial),
+        ids.of(desk.tenant, desk.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
+        trial.arm, context_of(trial), trial.explored, trial.repeats, propensity, trial.asked_at,
+        desk.waiting.expires_at(trial),
     )  # fmt: skip
 
 

@@ -6,7 +6,8 @@ own, a crash between the two would give a second decision to whoever repeats the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, final
 
 import sqlalchemy as sql
@@ -46,14 +47,20 @@ class NoteStatements:
     """
 
     def __init__(self, notes: sql.Table, dialect: str, text: Callable[[Any], str]) -> None:
-        self.lists = dialect == "postgresql"  # whether the driver takes a list; else JSON
-        among = "= ANY(:keys)" if self.lists else "IN (SELECT value FROM json_each(:keys))"
+        self._lists = dialect == "postgresql"  # whether the driver takes a list; else JSON
+        among = "= ANY(:keys)" if self._lists else "IN (SELECT value FROM json_each(:keys))"
         read = f"SELECT key, value FROM {notes.name} WHERE study = :study AND "
-        self.read = text(sql.text(f"{read} key {among}"))
+        self._one, self._several = (text(sql.text(f"{read} key {which}")) for which in ("= :key", among))
         self.under = text(sql.text(f"{read} key >= :low AND key < :high"))
         put = f"INSERT INTO {notes.name} (study, key, value) VALUES (:study, :key, :value) ON CONFLICT (study, key) DO"
         self.write = text(sql.text(f"{put} UPDATE SET value = excluded.value"))
         self.once = text(sql.text(f"{put} NOTHING"))
+
+    def read(self, study: str, keys: Sequence[str]) -> tuple[str, dict[str, Any]]:
+        """The statement that reads these notes, and its parameters."""
+        if len(keys) == 1:  # mostly; a table made of a list takes SQLite longer than the rest of it
+            return self._one, {"study": study, "key": keys[0]}
+        return self._several, {"study": study, "keys": list(keys) if self._lists else json.dumps(list(keys))}
 
 
 def rows(study: str, notes: Mapping[str, str]) -> list[dict[str, Any]]:

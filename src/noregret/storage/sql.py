@@ -8,7 +8,6 @@ and orders would refuse two events of one order even without the lock.
 
 from __future__ import annotations
 
-import json
 import secrets
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -324,8 +323,7 @@ class _Turn(Writer, Notes):
 
     def noted(self, keys: Sequence[str]) -> dict[str, str]:
         """See `Notes`."""
-        sought = list(keys) if self._notes.lists else json.dumps(list(keys))
-        self._cursor.execute(self._notes.read, {"study": self._owner, "keys": sought})
+        self._cursor.execute(*self._notes.read(self._owner, keys))
         return dict(self._cursor.fetchall())
 
     def note(self, notes: Mapping[str, str]) -> None:

@@ -34,7 +34,6 @@ def record_of(trial: Trial) -> Row:
 
     `context` is a dict where contexts have named parameters, else a list of coordinates; times are Unix seconds.
     """
-    context = trial.context_parameters
     return {
         "number": trial.number,
         "state": trial.state,
@@ -43,13 +42,21 @@ def record_of(trial: Trial) -> Row:
         "parameters": trial.parameters,
         "point": trial.point.tolist(),
         "arm": trial.arm,
-        "context": context if context is not None or trial.context is None else trial.context.tolist(),
+        "context": context_of(trial),
         "constraints": None if trial.constraints is None else trial.constraints.tolist(),
         "explored": trial.explored,
         "late": trial.late,
         "asked_at": trial.asked_at,
         "told_at": trial.told_at,
     } | (_run_of(trial) if trial.repeats > 1 else {})
+
+
+def context_of(trial: Trial) -> dict[str, Any] | list[float] | None:
+    """By names where contexts have them, else a list of coordinates."""
+    if trial.context is None:
+        return None
+    named = trial.context_parameters
+    return trial.context.tolist() if named is None else named
 
 
 def _run_of(trial: Trial) -> Row:

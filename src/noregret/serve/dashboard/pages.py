@@ -86,7 +86,7 @@ async def studies_list(request: Request) -> Response:
 
 async def _names(request: Request) -> list[str]:
     desks, tenant = request.app.state.desks, caller_of(request).tenant
-    stored = await desks.quickly(desks.storage.names)
+    stored = await desks.quickly(desks.storage.names, tenant=tenant)
     return [name for name in (own_name(tenant, each) for each in stored) if name is not None]
 
 
