@@ -1,27 +1,34 @@
 """What the cached state of a study saves whoever opens it, and what it costs.
 
-    OMP_NUM_THREADS=1 python benchmarks/replicas.py
+    python benchmarks/replicas.py
 
 Studies in SQLite files are opened by a replay of their record and from the state that is kept beside it, one after the
-other in one run: processor time and events taken in, size, what keeping the state costs, in seconds and in decisions of this
-study, and whether what is believed and decided next is the same to the bit. Then a server process is started on a study that another one has
-worked on, with its state and without it, and asked for a decision.
+other in one run: processor time and events taken in, size, what keeping the state costs, in seconds and in decisions of
+this study, and whether what is believed and decided next is the same to the bit. Then a server process is started on a
+study that another one has worked on, with its state and without it, and asked what is best.
 """
 
 import argparse
 import json
+import os
+import sys
 import tempfile
 import time
 import warnings
 from pathlib import Path
 from typing import NamedTuple
 
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
+
 import numpy as np
-from benchmarks.service_parts.servers import Connection, Server
 
 import noregret as nr
 from noregret.study.cached import SHARE
 from noregret.study.standing import _said
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.service_parts.servers import Connection, Server
 
 ARMS = nr.Arms.grid(0, 1, 100)
 K = nr.Matern(2.5, 0.2)
@@ -66,6 +73,17 @@ def played(case, url):
     return study, (time.process_time() - begin) / LOOKS
 
 
+def check(true, why):
+    if not true:
+        raise RuntimeError(why)
+
+
+def send(connection, method, path, body):
+    status, said = connection.send(method, path, body)
+    check(status in (200, 201), said)
+    return said
+
+
 def opened(url):
     begin = time.process_time()
     study = nr.Study.open(storage=url)
@@ -83,7 +101,7 @@ def look(case, folder):
     outcome = replayed._kept.keep_state()
     cost = time.process_time() - begin
     restored, fast = opened(url)
-    assert outcome.kept, outcome.why
+    check(outcome.kept, outcome.why)
     record = replayed._kept.record
     same = _said(replayed._kept.state, record) == _said(restored._kept.state, record)
     print(
@@ -101,13 +119,11 @@ def served(trials, folder):
     first = Server.of_studies(url)
     first.begin()
     connection = Connection(first.port)
-    assert connection.send("PUT", AT, {"policy": json.loads(policy.to_json()), "seed": 1})[0] == 201
+    send(connection, "PUT", AT, {"policy": json.loads(policy.to_json()), "seed": 1})
     for number in range(trials):
-        status, said = connection.send("POST", f"{AT}/decisions", {})
-        assert status == 201, said
-        decision = said["decisions"][0]
+        decision = send(connection, "POST", f"{AT}/decisions", {})["decisions"][0]
         reward = float(np.sin(9.0 * decision["arm"] / 100) + 0.1 * np.cos(50.0 * number))
-        assert connection.send("PUT", f"{AT}/decisions/{decision['id']}/reward", {"reward": reward})[0] == 200
+        send(connection, "PUT", f"{AT}/decisions/{decision['id']}/reward", {"reward": reward})
     connection.close()
     first.end()
     found = {}
@@ -120,8 +136,7 @@ def served(trials, folder):
         server = Server.of_studies(url)
         server.begin()
         connection, before = Connection(server.port), server.cpu
-        status, said = connection.send("GET", f"{AT}/best", None)
-        assert status == 200, said
+        said = send(connection, "GET", f"{AT}/best", None)
         found[how] = server.cpu - before, said
         connection.close()
         server.kill()
@@ -130,8 +145,8 @@ def served(trials, folder):
     (fast, one), (slow, other) = found["with"], found["without"]
     print(
         f"\na second server, {trials} decisions and rewards on 100 arms (`auto`): first answer after {slow:.2f} s by "
-        f"replay, {fast:.2f} s from the state of {events[0]} of {events[1]} events, {slow / max(fast, 0.01):.1f} times; "
-        f"the same answer: {'yes' if one == other else 'NO'}"
+        f"replay, {fast:.2f} s from the state of {events[0]} of {events[1]} events, {slow / max(fast, 0.01):.1f} "
+        f"times; the same answer: {'yes' if one == other else 'NO'}"
     )
 
 
