@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+import threading
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from noregret.serve import keeping
 from noregret.storage import MemoryStorage, SqlStorage
 from noregret.study import cached, program
 from noregret.study.goal import begun
+from noregret.study.standing import standing
 from noregret.testing.base import same
 from noregret.testing.driver import Driver
 from tests.composition import fillings
@@ -51,7 +53,7 @@ def imaged(study):
 
 
 def restored(study, content):
-    return image.read(content, anchors=image.Anchors(study.policy).at, trials=study._kept.record)
+    return image.read(content, anchors=image.Anchors(study.policy).at, trials=study._kept.record, most=cached.MOST)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -347,3 +349,28 @@ def test_a_made_up_state_is_found_out(tmp_path):
     assert opened(f"sqlite:///{path}")[1:] == (24, 0)
     assert "It is NOT what a replay gives" in command(path, "study", "--check", code=1)
     assert opened(f"sqlite:///{path}")[1:] == (0, 24)
+
+
+def test_others_may_look_and_decide_meanwhile(tmp_path):
+    """Whatever moment it is made at, it is of that moment: what it is made of does not change meanwhile."""
+    url = f"sqlite:///{tmp_path}/s.db"
+    study = played(nr.Study(POINTS, storage=url), 4)
+    end = threading.Event()
+    point = study.trials[0].settings
+
+    def look():
+        while not end.is_set():
+            study.predict(dict(point))
+
+    looking = threading.Thread(target=look)
+    deciding = threading.Thread(target=played, args=(study, 12))
+    looking.start()
+    deciding.start()
+    while deciding.is_alive():
+        study._kept.keep_state()
+        replayed, found, _ = opened(url)
+        if found:
+            assert standing(replayed._kept, check=True).equal
+    deciding.join()
+    end.set()
+    looking.join()

@@ -98,7 +98,7 @@ def joined(header, memory):
 
 
 def read(study, content):
-    return image.read(content, anchors=image.Anchors(study.policy).at, trials=study._kept.record)
+    return image.read(content, anchors=image.Anchors(study.policy).at, trials=study._kept.record, most=cached.MOST)
 
 
 # -- damage ------------------------------------------------------------------------------------------------------------
@@ -181,15 +181,17 @@ def test_fields_that_would_hide_a_method(kept, field):
 
 WHOLE = [0, 1, 2, 3]
 NODES = {
-    "an array larger than its memory": [["a", "<f8", [2**40], [0], True, 0]],
-    "an array larger than any": [["a", "<f8", [2**62, 2**62], [0, 1], True, 0]],
-    "an array of a negative length": [["a", "<f8", [-1], [0], True, 0]],
-    "an array of objects": [["a", "|O", [1], [0], True, 0]],
-    "an array of texts": [["a", "<U9999", [1], [0], True, 0]],
-    "a place between two": [["a", "<f8", [1], [0], True, 3]],
-    "a view beyond its array": [["a", "<f8", [2], [0], True, 0], ["v", [0], "<f8", [2], [8], True, 8]],
-    "a view before its array": [["a", "<f8", [2], [0], True, 0], ["v", [0], "<f8", [2], [-8], True, 0]],
-    "a view that is larger": [["a", "<f8", [2], [0], True, 0], ["v", [0], "<f8", [2**40], [0], True, 0]],
+    "an array larger than its memory": [["a", "<f8", [2**40], [0], True, 0, 16]],
+    "an array larger than any": [["a", "<f8", [2**62, 2**62], [0, 1], True, 0, 16]],
+    "an array of a negative length": [["a", "<f8", [-1], [0], True, 0, 16]],
+    "an array of objects": [["a", "|O", [1], [0], True, 0, 8]],
+    "an array of texts": [["a", "<U9999", [1], [0], True, 0, 16]],
+    "a place between two": [["a", "<f8", [1], [0], True, 3, 8]],
+    "an array of more than there may be": [["a", "<f8", [2**28], [0], True, 0, 16]],
+    "an array of less than it has": [["a", "<f8", [1], [0], True, 0, 16]],
+    "a view beyond its array": [["a", "<f8", [2], [0], True, 0, 16], ["v", [0], "<f8", [2], [8], True, 8]],
+    "a view before its array": [["a", "<f8", [2], [0], True, 0, 16], ["v", [0], "<f8", [2], [-8], True, 0]],
+    "a view that is larger": [["a", "<f8", [2], [0], True, 0, 16], ["v", [0], "<f8", [2**40], [0], True, 0]],
     "a view of a list": [["l"], ["v", [0], "<f8", [1], [8], True, 0]],
     "a node that is not there": [["l", [7]]],
     "a node before the first": [["l", [-1]]],
@@ -213,6 +215,19 @@ NODES = {
     "a tuple with names of another length": [["m", 1, 1, 2]],
     "an object that is a tuple": [["x", 1, 1]],
 }
+
+
+def test_nodes_that_can_be(kept):
+    """What the ones below are to be told from; and zeros at the end of an array are not written."""
+    nodes = [
+        ["a", "<f8", [3], [0], True, 0, 16],
+        ["v", [0], "<f8", [2], [8], False, 8],
+        ["q", 2, 1, 2],
+        ["t", [1], [2]],
+    ]
+    view, queue = read(kept, joined([[], nodes, [3]], np.array([1.0, 2.0]).tobytes()))
+    assert (view.tolist(), view.base.tolist(), list(queue)) == ([2.0, 0.0], [1.0, 2.0, 0.0], [1, 2])
+    assert (view.flags.writeable, view.base.flags.writeable, view.flags.owndata) == (False, True, False)
 
 
 @pytest.mark.parametrize("name", NODES)

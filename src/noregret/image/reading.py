@@ -31,27 +31,28 @@ _ODD = (
 )  # fmt: skip
 
 
-def read(image: bytes, *, anchors: Mapping[str, Any], trials: Sequence[Trial]) -> Any:
+def read(image: bytes, *, anchors: Mapping[str, Any], trials: Sequence[Trial], most: int) -> Any:
     """The object that an image shows.
 
     Args:
         image: as `write` gave it.
         anchors: objects by the ways to them (`Anchors.at`).
         trials: by number; as they were when it was written.
+        most: bytes of all arrays.
 
     Raises:
         BadImage: it is none, or one of something else.
     """
     try:
-        return _Reader(image, anchors, trials).made()
+        return _Reader(image, anchors, trials, most).made()
     except _ODD as error:
         raise BadImage(f"{type(error).__name__}: {error}") from error
 
 
 @final
 class _Reader:
-    def __init__(self, image: bytes, anchors: Mapping[str, Any], trials: Sequence[Trial]) -> None:
-        self._anchors, self._trials = anchors, trials
+    def __init__(self, image: bytes, anchors: Mapping[str, Any], trials: Sequence[Trial], most: int) -> None:
+        self._anchors, self._trials, self._left = anchors, trials, most
         length, used = (int.from_bytes(image[at : at + 8], "big") for at in (_HEAD - 16, _HEAD - 8))
         if image[: len(MAGIC)] != MAGIC or len(image) != _HEAD + length + used:
             raise BadImage("its length")
@@ -210,19 +211,20 @@ class _Reader:
     # -- arrays --------------------------------------------------------------------------------------------------
 
     def _array(self, node: list[Any]) -> Any:
-        _, kind, shape, order, writeable, begin = node
-        dtype, shape, begin = _dtype(kind), _shape(shape), _index(begin)
+        _, kind, shape, order, writeable, begin, size = node
+        dtype, shape, begin, size = _dtype(kind), _shape(shape), _index(begin), _index(size)
         if sorted(order) != list(range(len(shape))) or type(writeable) is not bool or begin % ALIGNED:
             raise BadImage("an array's layout")
-        size = math.prod(shape) * dtype.itemsize
+        whole = math.prod(shape) * dtype.itemsize
+        self._left -= whole
         content = self._memory[begin : begin + size]
-        if len(content) != size:
+        if len(content) != size or size > whole or self._left < 0:
             raise BadImage("an array's memory")
         if order == list(range(len(shape)))[::-1]:
-            made = np.empty(shape, dtype, order="F")
+            made = np.zeros(shape, dtype, order="F")
             _fill_memory(made.T, content)
             return made
-        made = np.empty([shape[axis] for axis in order], dtype)
+        made = np.zeros([shape[axis] for axis in order], dtype)
         _fill_memory(made, content)
         return made if order == sorted(order) else made.transpose(np.argsort(order))
 
@@ -257,9 +259,9 @@ def _references(terms: list[Any]) -> list[int]:
 
 
 def _fill_memory(made: np.ndarray[Any, Any], content: memoryview) -> None:
-    """The bytes of an array in C's order."""
-    if made.size:
-        made.reshape(-1).view(np.uint8)[:] = np.frombuffer(content, np.uint8)
+    """The first bytes of an array in C's order."""
+    if len(content):
+        made.reshape(-1).view(np.uint8)[: len(content)] = np.frombuffer(content, np.uint8)
 
 
 def _index(number: Any) -> int:

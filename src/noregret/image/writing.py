@@ -3,7 +3,7 @@
 | part | content |
 |---|---|
 | header | MessagePack: `[classes, nodes, root]` |
-| memory | of arrays, each from a multiple of `ALIGNED` on |
+| memory | of arrays, each from a multiple of `ALIGNED` on, without the zeros at its end: room to grow is mostly zeros |
 
 A value is nothing, a truth value, a number, a text or bytes as it is, or `[i]` for node i. A node is `[kind, ...]`, see
 `Kind`. What may be changed comes before or after what refers to it; what may not (a tuple) comes after its parts, so
@@ -27,6 +27,7 @@ from .classes import Unimageable, has_field, is_named_tuple, is_plain, method_of
 
 MAGIC = b"nrgimg01"  # and the version of the format
 ALIGNED = 16  # bytes
+CHUNK = 2**16  # bytes looked at in one go for zeros
 NUMBERS = "?bBhHiIlLqQefdFD"  # types of arrays: their memory is all there is of them
 LARGEST = 2**63  # of whole numbers that are written as they are
 _ARRAYS = tuple(Trial._fields.index(name) for name in ("point", "context", "constraints"))
@@ -42,7 +43,7 @@ class Kind:
     COUNTER = "c"  # likewise
     SET = "s"  # values
     DEQUE = "q"  # its largest length, values
-    ARRAY = "a"  # type, shape, axes from slow to fast, whether it may be written to, where its memory begins
+    ARRAY = "a"  # type, shape, axes from slow to fast, whether it may be written to, where its memory begins, length
     OBJECT = "x"  # class and names of fields, by number; values
     TUPLE = "t"  # values
     NAMED = "m"  # class by number; values
@@ -64,7 +65,7 @@ def write(root: object, *, anchors: Mapping[int, str], trials: Sequence[Trial], 
         root: the object; it must not be changed meanwhile.
         anchors: the ways to what the reader has, by `id` (`Anchors.way`).
         trials: that the reader has, by number.
-        most: bytes.
+        most: bytes, of arrays and all.
 
     Raises:
         Unimageable: something in it is not of the kinds that have an image, or it is too large.
@@ -236,13 +237,14 @@ class _Writer:
         flat = value.transpose(order)
         if not flat.flags.c_contiguous:
             raise Unimageable("an array with holes")
-        size = value.nbytes
-        self._left -= size + ALIGNED
+        self._left -= value.nbytes + ALIGNED
         if self._left < 0:
             raise Unimageable("too large")
+        content = flat.reshape(-1).view(np.uint8) if value.size else np.zeros(0, np.uint8)
+        size = _filled(content)
         said = [value.dtype.str, list(value.shape), order, value.flags.writeable]
-        node = self._new(value, [Kind.ARRAY, *said, self._used])
-        self._memory += [flat.tobytes(), b"\0" * (-size % ALIGNED)]
+        node = self._new(value, [Kind.ARRAY, *said, self._used, size])
+        self._memory += [content[:size].tobytes(), b"\0" * (-size % ALIGNED)]
         self._used += size + -size % ALIGNED
         return node
 
@@ -254,6 +256,17 @@ def _order(value: np.ndarray[Any, Any]) -> list[int]:
     if value.flags.f_contiguous:
         return list(range(value.ndim))[::-1]
     return sorted(range(value.ndim), key=lambda axis: (-value.strides[axis], axis))
+
+
+def _filled(content: np.ndarray[Any, Any]) -> int:
+    """How many bytes there are before the zeros at the end."""
+    size = len(content)
+    while size:
+        part = content[max(size - CHUNK, 0) : size]
+        if part.any():
+            return size - len(part) + int(np.flatnonzero(part)[-1]) + 1
+        size -= len(part)
+    return 0
 
 
 def _owner(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -117,7 +117,7 @@ class Cache:
         if digest_of(before) != stored.record:
             raise image.BadImage("it is of other events")
         policy = of_rewards(fresh).policy
-        state: AnyState = image.read(stored.content, anchors=image.Anchors(policy).at, trials=before)
+        state: AnyState = image.read(stored.content, anchors=image.Anchors(policy).at, trials=before, most=MOST)
         if type(state) is not type(fresh) or type(of_rewards(state)) is not type(of_rewards(fresh)):
             raise image.BadImage("it is no state")
         if of_rewards(state).policy is not policy:
@@ -143,7 +143,7 @@ class Cache:
         try:
             anchors = image.Anchors(of_rewards(state).policy)
             content = image.write(state, anchors=anchors.way, trials=record, most=MOST)
-        except image.Unimageable as error:
+        except Exception as error:  # an image is never worth an error: the study goes on without
             self.unused = f"no image can be made: {error}"
             return None
         digest = hashlib.sha256(content).hexdigest()
