@@ -291,17 +291,19 @@ def test_a_service_keeps_what_it_has_worked_for(tmp_path):
         served(one, 15)
         desk = one.run(one.service.desks.of("default", "shop"))
         stored = desk.stored
-        assert desk._keeping.worked(0.0) is False
-        assert desk._keeping.worked(cached.WORTH)
-        assert desk._keeping.worked(cached.WORTH) is False  # it is under way
-        desk._keeping.keep()
+        assert desk.keeping.worked(0.0) is False
+        assert desk.keeping.worked(cached.WORTH)
+        assert desk.keeping.worked(cached.WORTH) is False  # it is under way
+        desk.keeping.keep()
+        said = one.get("/metrics")[1].decode()
+        assert 'noregret_process_states_total{kept="yes",study="shop",tenant="default"} 1.0' in said
         served(one, 2)
         assert one.service.storage.find(stored.name) == stored
     with Client(SqlStorage(url)) as two:
         desk = two.run(two.service.desks.of("default", "shop"))
         kept = desk.study._kept
         assert (kept.cache.found_at, kept.replayed) == (30, 4)
-        assert desk._keeping.worked(cached.WORTH) is False  # it has not grown by a quarter
+        assert desk.keeping.worked(cached.WORTH) is False  # it has not grown by a quarter
     assert nr.Study.open(storage=url, name=stored.name)._kept.replayed == 0  # kept when the service ended
 
 

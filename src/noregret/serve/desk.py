@@ -73,7 +73,7 @@ class Desk:
         self._lock = threading.Lock()
         self._queue: deque[_Waiting] = deque()
         self._at_work = False
-        self._keeping = Keeping(study)
+        self.keeping = Keeping(study)
         self.checked_at = time.monotonic()
 
     # -- for the event loop --------------------------------------------------------------------------------------
@@ -121,12 +121,12 @@ class Desk:
             again = self._at_work = bool(self._queue)
         if again:
             self._writers.submit(self.tenant, self._turn)
-        if self._keeping.worked(time.thread_time() - begin):
-            self._readers.begun(self.tenant, self._keeping.keep)
+        if self.keeping.worked(time.thread_time() - begin):
+            self._readers.begun(self.tenant, self.keeping.keep)
 
     def leave(self) -> None:
         """It is no longer open here."""
-        self._keeping.leave()
+        self.keeping.leave()
 
     def _done(
         self, calls: Sequence[_Waiting], answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]

@@ -28,6 +28,7 @@ class Keeping:
         self._at = self._kept.record.order - self._kept.replayed  # events in it
         self._under_way = False
         self._never = False
+        self.kept, self.missed = 0, 0  # how often a state was kept, and how often one could not be
 
     def worked(self, seconds: float) -> bool:
         """Decisions have taken so long; whether a state is to be kept now."""
@@ -43,7 +44,9 @@ class Keeping:
             self._worked, self._at = 0.0, self._kept.record.order
             outcome = self._kept.keep_state()
             self._never = outcome is None or outcome.hopeless
-            self._cost = 0.0 if outcome is None else outcome.seconds
+            if outcome is not None:
+                self._cost = outcome.seconds
+                self.kept, self.missed = self.kept + outcome.kept, self.missed + (not outcome.kept)
         finally:
             self._under_way = False
 
