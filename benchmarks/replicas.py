@@ -24,6 +24,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 import noregret as nr
+from noregret.storage import Change, SqlStorage
 from noregret.study.cached import SHARE
 from noregret.study.standing import _said
 
@@ -60,8 +61,8 @@ def answer(study, trial, rng):
 
 
 def played(case, url):
-    """The study, and processor seconds of a decision in the end."""
-    study, rng = nr.Study(case.policy, seed=1, storage=url), np.random.default_rng(0)
+    """Put a study there; returns processor seconds of a decision in the end."""
+    study, rng = nr.Study(case.policy, seed=1), np.random.default_rng(0)
     study.quiet = True
     box = isinstance(case.policy.domain, nr.Box)
     for number in range(case.trials):
@@ -70,7 +71,13 @@ def played(case, url):
             begin = time.process_time()
         # On boxes most points are drawn: a decision of the policy's own takes some tens of milliseconds.
         answer(study, study.ask(among=rng.random((1, 2))) if early else study.ask(), rng)
-    return study, (time.process_time() - begin) / LOOKS
+    decision, storage = (time.process_time() - begin) / LOOKS, SqlStorage(url)
+    text = case.policy.to_json()
+    stored = storage.find_or_make("study", policy=text, goal="maximize", seed=1, about="{}")
+    with storage.writing(stored) as writer:  # one commit for all
+        writer.save([Change(None, trial) for trial in study.trials], order=2 * case.trials)
+    storage.close()
+    return decision
 
 
 def check(true, why):
@@ -92,9 +99,7 @@ def opened(url):
 
 def look(case, folder):
     url = f"sqlite:///{folder}/{len(list(Path(folder).iterdir()))}.db"
-    study, decision = played(case, url)
-    study._kept.cache.drop()
-    study.close()
+    decision = played(case, url)
     replayed, slow = opened(url)
     replayed._kept.cache.drop()  # which a long replay has kept
     begin = time.process_time()
@@ -128,9 +133,9 @@ def served(trials, folder):
     first.end()
     found = {}
     for how in ("with", "without"):
-        name = nr.storage.SqlStorage(url).names()[0]
+        name = SqlStorage(url).names()[0]
         if how == "without":
-            storage = nr.storage.SqlStorage(url)
+            storage = SqlStorage(url)
             storage.drop_state(storage.find(name))
         kept = nr.Study.open(storage=url, name=name)._kept if how == "with" else None
         server = Server.of_studies(url)
