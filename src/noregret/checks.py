@@ -85,7 +85,7 @@ def number(
     return result
 
 
-def outcome(name: str, value: object, *, low: float, high: float, why: str) -> float:
+def outcome(name: str, value: object, *, low: float, high: float, why: str = "") -> float:
     """A number that was observed: as `number`, and True and False count as 1 and 0 (clicks, successes)."""
     if type(value) is float:  # the path of every round
         return number(name, value, low=low, high=high, why=why)
@@ -200,7 +200,8 @@ def _refuse_array(name: str, value: Any, hint: str) -> None:
         raise InvalidInput(f"`{name}` is not an array of numbers ({_first_line(error)}). {hint}".rstrip()) from None
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise InvalidInput(
-            f"`{name}` has masked values: drop them or fill them first, as by `array.filled(...)`. {hint}".rstrip()
+            f"`{name}` has masked values: drop them or fill them first. {hint}".rstrip(),
+            advice="`array.filled(...)` does so.",
         )
     kind, holds = array.dtype.kind, ""
     if kind == "O":
@@ -255,13 +256,14 @@ def listed(name: str, value: Any, *, why: str = "") -> list[Any]:
     return list(value)
 
 
-def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "") -> str:
+def one_of(name: str, value: Any, options: Iterable[str], *, why: str = "", advice: str = "") -> str:
     """`value` if it is one of the options, or an error that lists them."""
     known = list(options)
     if not isinstance(value, str) or value not in known:
         several = "one of " if len(known) > 1 else ""
         raise InvalidInput(
-            f"`{name}` is {shown(value)}: it must be {several}{', '.join(map(repr, known))}. {why}".rstrip()
+            f"`{name}` is {shown(value)}: it must be {several}{', '.join(map(repr, known))}. {why}".rstrip(),
+            advice=advice,
         )
     return str(value)  # of numpy's strings a plain one
 

@@ -124,7 +124,7 @@ class Conditions:
         try:
             return Need(on, tuple(parent.decode(np.array(parent.encode(value))) for value in given.values))
         except InvalidInput as error:
-            raise InvalidInput(f"Parameter `{name}` counts only for some values of {on!r}: {error}") from None
+            raise error.after(f"Parameter `{name}` counts only for some values of {on!r}: ") from None
 
     def is_active(self, name: str, values: Mapping[str, Any]) -> bool:
         """Whether a parameter counts, given the values of the active ones before it."""
@@ -166,7 +166,7 @@ class Conditions:
                 try:
                     encoded = parameter.encode(given[name])
                 except InvalidInput as error:
-                    raise InvalidInput(f"Parameter `{name}`: {error}") from None
+                    raise error.after(f"Parameter `{name}`: ") from None
                 values[name] = parameter.decode(np.array(encoded))
             elif _is_nothing(given.get(name)):  # a table has a column for every parameter
                 encoded = _middle(parameter).tolist()

@@ -47,9 +47,9 @@ def _meant(given: object) -> str:
     if isinstance(given, tuple) and len(given) == 2 and all(type(end) in (int, float) for end in given):
         low, high = given
         kind = "Int" if type(low) is type(high) is int else "Float"
-        return f" Numbers from {low!r} to {high!r} are nr.{kind}({low!r}, {high!r})."
+        return f"Numbers from {low!r} to {high!r} are nr.{kind}({low!r}, {high!r})."
     if isinstance(given, list | tuple) and given:
-        return f" One of several is a choice: nr.Choice({shown(given[0])}, ...)."
+        return f"One of several is a choice: nr.Choice({shown(given[0])}, ...)."
     return ""
 
 
@@ -68,11 +68,12 @@ class Space:
 
     def __init__(self, /, **parameters: Parameter | Conditional) -> None:
         if not parameters:
-            raise InvalidInput("Space needs at least one named parameter, e.g. Space(x=Float(0, 1)).")
+            raise InvalidInput("A space needs at least one named parameter.", advice="Such as Space(x=Float(0, 1)).")
         for name, parameter in parameters.items():
             if not isinstance(parameter, Float | Int | Choice | Conditional):
                 raise InvalidInput(
-                    f"Parameter `{name}` is {shown(parameter)}: it must be a Float, Int or Choice.{_meant(parameter)}"
+                    f"Parameter `{name}` is {shown(parameter)}: it must be a Float, Int or Choice.",
+                    advice=_meant(parameter),
                 )
         conditions = Conditions(parameters)
         self.declared: Mapping[str, Parameter | Conditional] = parameters
@@ -109,7 +110,7 @@ class Space:
             try:
                 columns += parameter.encode(parameters[name])
             except InvalidInput as error:
-                raise InvalidInput(f"Parameter `{name}`: {error}") from None
+                raise error.after(f"Parameter `{name}`: ") from None
         return np.array(columns)
 
     def decode(self, point: npt.ArrayLike) -> dict[str, Any]:
@@ -172,8 +173,8 @@ class Space:
             return self.snap(Box(self.lower, self.upper).inside(name, cast("npt.ArrayLike", points)))
         except InvalidInput as error:
             raise InvalidInput(
-                f"{error} In a Space numbers are shares of the ranges, as the kernel sees them; values are given by "
-                f"name: {{{next(iter(self.parameters))!r}: ...}}."
+                f"{error.what} In a Space numbers are shares of the ranges, as the kernel sees them; values are given "
+                f"by name: {{{next(iter(self.parameters))!r}: ...}}."
             ) from error
 
     def grid(self, per_dimension: int | Mapping[str, int]) -> Arms:
@@ -363,7 +364,10 @@ class Arms:
     def parameters(self, arm: int) -> dict[str, Any]:
         """The named parameters of an arm; errors where the arms have no `space`."""
         if self.space is None:
-            raise InvalidInput("These arms have no named parameters; make them with `Space(...).grid(...)`.")
+            raise InvalidInput(
+                "These arms have no named parameters, as those of a grid of a space have.",
+                advice="Make them with `Space(...).grid(...)`.",
+            )
         if integer("arm", arm, low=0) >= len(self):
             raise InvalidInput(f"There is no arm {arm}: these are arms 0 .. {len(self) - 1}.")
         return self.space.decode(self.points[arm])
@@ -440,10 +444,10 @@ def count_of_points(domain: Domain) -> int | None:
 def check_domain(name: str, value: object) -> None:
     """Refuse what is no domain."""
     if not isinstance(value, Arms | Box | Space):
-        hint = " Write nr.Space(**parameters)." if isinstance(value, dict) else ""
+        advice = "Write nr.Space(**parameters)." if isinstance(value, dict) else ""
         if isinstance(value, list):
-            hint = " Ranges of coordinates are nr.Box(lows, highs); points that may be played are nr.Arms(points)."
-        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.{hint}")
+            advice = "Ranges of coordinates are nr.Box(lows, highs); points that may be played are nr.Arms(points)."
+        raise InvalidInput(f"`{name}` must be Arms, a Box or a Space, not {shown(value)}.", advice=advice)
 
 
 def _count_of_values(parameter: Parameter, count: int) -> int:

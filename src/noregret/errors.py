@@ -1,8 +1,40 @@
 """The errors a caller may catch. Every message says what happened, why it usually does, and what to try."""
 
+from __future__ import annotations
+
+from typing import Self
+
 
 class NoRegretError(Exception):
-    """Base of every error this library raises on purpose."""
+    """Base of every error this library raises on purpose.
+
+    What to try is kept apart from what happened: it names calls of Python, and who reaches the library by other ways
+    (over HTTP, say) is given advice that fits there.
+
+    Attributes:
+        what: what happened, and why it usually does; without calls of Python.
+        advice: what to try in Python; empty where `what` says it.
+        topic: a word under which others keep their own advice; empty where none is needed.
+        places: the entries within entries where it was found, outermost first.
+    """
+
+    def __init__(self, what: str = "", *, advice: str = "", topic: str = "", places: tuple[str, ...] = ()) -> None:
+        self.what, self.advice, self.topic, self.places = what, advice, topic, places
+        at = "".join(f"[{place}] " for place in places)
+        super().__init__(f"{at}{what} {advice}".rstrip() if advice else f"{at}{what}")
+
+    def within(self, place: str) -> Self:
+        """The same, found in an entry of this name."""
+        return type(self)(self.what, advice=self.advice, topic=self.topic, places=(place, *self.places))
+
+    def after(self, words: str) -> Self:
+        """The same, with words before it."""
+        at = "".join(f"[{place}] " for place in self.places)
+        return type(self)(f"{words}{at}{self.what}", advice=self.advice, topic=self.topic)
+
+    def advised(self, advice: str, *, topic: str = "") -> Self:
+        """The same, with what to try."""
+        return type(self)(self.what, advice=advice, topic=topic, places=self.places)
 
 
 class InvalidInput(NoRegretError, ValueError):

@@ -34,7 +34,7 @@ def _from_unit(position: float, low: float, high: float, log: bool) -> float:
 def _check_log(kind: str, low: float, log: object) -> bool:
     """Whether the logarithm is what varies, or an error where there is none."""
     if flag("log", log) and low <= 0:
-        raise InvalidInput(f"{kind} with log=True needs low > 0, not {low:g}: the logarithm of {low:g} does not exist.")
+        raise InvalidInput(f"{kind} with `log` needs low > 0, not {low:g}: the logarithm of {low:g} does not exist.")
     return bool(log)
 
 
@@ -112,7 +112,10 @@ class Int:
                 f"{self.high - over}. Make that `high`."
             )
         if self.log and step > 1:
-            raise InvalidInput("Int takes a step or log=True, not both: list the values, as in Choice(16, 32, 64).")
+            raise InvalidInput(
+                "Int takes a `step` or `log`, not both: list the values, as the options of a Choice.",
+                advice="Such as Choice(16, 32, 64).",
+            )
 
     @property
     def count(self) -> int:

@@ -122,13 +122,17 @@ class Record(Sequence[Trial]):
         if trial.state == "failed":
             raise TrialError(
                 f"Trial {trial.number} was told to have failed, and nothing is learned from it now; nothing was "
-                "recorded. Usually the trial is not the one that was meant, or failed in its reward alone: tell "
-                "constraint values before `fail`, or correct it by `tell(trial, reward, constraints=..., revise=True)`."
+                "recorded. Usually the trial is not the one that was meant, or failed in its reward alone.",
+                advice="Tell constraint values before `fail`, or correct it by `tell(trial, reward, constraints=..., "
+                "revise=True)`.",
+                topic="failed",
             )
         if trial.constraints is not None:
             raise TrialError(
                 f"The constraint values of trial {trial.number} were told already ({trial.constraints.tolist()}). "
-                "Usually a worker reported twice; `tell(..., revise=True)` corrects what was told."
+                "Usually a worker reported twice.",
+                advice="`tell(..., revise=True)` corrects what was told.",
+                topic="answered",
             )
         return trial
 
@@ -143,9 +147,10 @@ class Record(Sequence[Trial]):
         if not trial.open:
             raise TrialError(
                 f"Trial {trial.number} was told already ({said(trial.reward, trial.constraints, trial.reason)}), and "
-                f"now another answer comes ({answer}); nothing was recorded. Usually two workers had the same trial. "
-                "`tell(..., revise=True)` corrects an answer and keeps the first; to record another reward of the same "
-                "point use `add`."
+                f"now another answer comes ({answer}); nothing was recorded. Usually two workers had the same trial.",
+                advice="`tell(..., revise=True)` corrects an answer and keeps the first; to record another reward of "
+                "the same point use `add`.",
+                topic="answered",
             )
         return trial
 
@@ -159,8 +164,9 @@ class Record(Sequence[Trial]):
             number = trial_or_number if given is None else given.number
             have = f"trials 0 .. {len(self) - 1}" if len(self) else "no trial yet"
             raise TrialError(
-                f"There is no trial {shown(number)}: this study has {have}. "
-                "Pass the trial that `ask` returned, or its number; for a point never asked for use `add`."
+                f"There is no trial {shown(number)}: this study has {have}.",
+                advice="Pass the trial that `ask` returned, or its number; for a point never asked for use `add`.",
+                topic="no_trial",
             )
         trial = self._trials[int(number)]
         if given is not None and given is not trial and given.point.tobytes() != trial.point.tobytes():

@@ -181,7 +181,8 @@ def _decoded(data: Any, levels: int) -> Any:
     try:
         return decode(values)
     except NoRegretError as error:
-        raise InvalidInput(f"The description of a {name} cannot be used: {error}") from error
+        what = f"The description of a {name} cannot be used: {error.what}"
+        raise InvalidInput(what, advice=error.advice, topic=error.topic) from error
     except _UNFIT as error:
         raise InvalidInput(f"The description of a {name} does not fit its fields: {error}.") from error
 

@@ -131,8 +131,8 @@ def _of_reward(keywords: dict[str, Any]) -> dict[str, Any]:
     reward = chosen_reward(keywords["reward"])
     if keywords.get("noise") is not None:
         raise InvalidInput(
-            f"With `reward` the noise follows, here {reward.noise:.6g}: leave `noise` out. A smaller one follows from "
-            "what more is known, such as `reward=nr.Bernoulli(ceiling=0.1)`."
+            f"With `reward` the noise follows, here {reward.noise:.6g}: leave `noise` out.",
+            advice="A smaller one follows from what more is known, such as `reward=nr.Bernoulli(ceiling=0.1)`.",
         )
     return keywords | {"reward": reward, "noise": reward.noise}
 
@@ -140,13 +140,14 @@ def _of_reward(keywords: dict[str, Any]) -> dict[str, Any]:
 def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[str, str]) -> Exception:
     if keyword in fills:
         return InvalidInput(
-            f"`{algorithm}` fills the slot `{keyword}` itself: {fills[keyword]}. Leave it out; for another part there "
-            f"make the policy first and say `policy.using({keyword}=...)`."
+            f"`{algorithm}` fills the slot `{keyword}` itself: {fills[keyword]}. Leave it out.",
+            advice=f"For another part there make the policy first and say `policy.using({keyword}=...)`.",
         )
     if keyword in LATER:
         return InvalidInput(
             f"`{keyword}` is no argument of `{algorithm}`: it is a slot of the policy, which is filled when that is "
-            f"there. Say `policy.using({keyword}=...)`."
+            "there.",
+            advice=f"Say `policy.using({keyword}=...)`.",
         )
     from difflib import get_close_matches  # only for who has misspelt something
 
@@ -172,8 +173,8 @@ def chosen_width(width: object, names: Iterable[str], *, delta: float, **others:
     if width is None:
         return None
     if not isinstance(width, Confidence):
-        why = "Or give a part, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`."
-        return one_of("width", width, names, why=why)
+        advice = "Or give a part, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`."
+        return one_of("width", width, names, advice=advice)
     given = [name for name, is_given in {**others, "delta": is_other(delta, DELTA)}.items() if is_given]
     if given:
         raise InvalidInput(
@@ -187,9 +188,10 @@ def checked_noise(noise: object) -> float:
     """The noise, or a clear error."""
     if isinstance(noise, str) and noise == "unknown":
         raise InvalidInput(
-            'Noise that nobody knows, noise="unknown", is bounded for the widths of `igp_ucb` and `gp_ts` alone. Take '
-            "one of them, or have the noise learned, with nothing proved: `refit=nr.Refit(every=10)` beside a first "
-            "guess of `noise`, or `nr.auto(domain)`."
+            "Noise that nobody knows, `noise` 'unknown', is bounded for the widths of `igp_ucb` and `gp_ts` alone. "
+            "Take one of them, or have the noise learned, with nothing proved, by `refit` beside a first guess of `noise`, "
+            "or by `auto`.",
+            advice="The one is `refit=nr.Refit(every=10)`, the other `nr.auto(domain)`.",
         )
     why = "It is a standard deviation (or sub-Gaussian constant), in the units of the reward."
     return number("noise", noise, low=0.0, high=LARGEST_REWARD, why=why)
@@ -277,8 +279,9 @@ def chosen_series(series: object) -> Series | None:
     if isinstance(series, int | float | np.integer | np.floating):
         return PowerSeries(series)  # type: ignore[arg-type]  # numpy's numbers become plain there
     raise InvalidInput(
-        f"`series` is {shown(series)}: it must be a power of t above 1, or a part such as `nr.EvenSeries(1000)`. It "
-        "says how delta is shared out over the rounds (Lemma 5.1)."
+        f"`series` is {shown(series)}: it must be a power of t above 1, or a part. It says how delta is shared out "
+        "over the rounds (Lemma 5.1).",
+        advice="Such a part is `nr.EvenSeries(1000)`.",
     )
 
 
@@ -289,7 +292,7 @@ def norm_bound_or_guess(norm_bound: float | None, *, guess_norm: bool, refit: Le
     if norm_bound is None and not guess_norm:
         raise InvalidInput(
             "`norm_bound` is missing: the theorem needs a bound on the norm of f in the kernel's RKHS. Where none is "
-            "known, guess_norm=True starts with a guess and doubles it whenever the observations contradict it."
+            "known, `guess_norm` starts with a guess and doubles it whenever the observations contradict it."
         )
     return 1.0 if norm_bound is None else norm_bound
 

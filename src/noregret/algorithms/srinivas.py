@@ -178,8 +178,8 @@ def _norm_of_theorem_3(norm_bound: float | None, *, guess_norm: bool, refit: Lea
     """B of Theorem 3, or the first guess of it."""
     if norm_bound is None and not guess_norm:
         raise InvalidInput(
-            "width='rkhs' is Theorem 3, which needs `norm_bound`: a bound on the norm of f in the kernel's RKHS. "
-            "Where none is known, guess_norm=True finds one by doubling."
+            "`width` 'rkhs' is Theorem 3, which needs `norm_bound`: a bound on the norm of f in the kernel's RKHS. "
+            "Where none is known, `guess_norm` finds one by doubling."
         )
     return norm_bound_or_guess(norm_bound, guess_norm=guess_norm, refit=refit)
 

@@ -149,8 +149,9 @@ def _censoring(
         one_of("horizon", horizon, ["doubling"], why="Or give the number of rounds, or None.")
         if slots.get("memory") is not None or regularization is not None:
             raise InvalidInput(
-                "horizon='doubling' decides itself which trials count and what lambda is: leave `memory` and "
-                "`regularization` out, or give `memory=nr.RestartDoubling(...)` in its place."
+                "`horizon` 'doubling' decides itself which trials count and what lambda is: leave `memory` and "
+                "`regularization` out.",
+                advice="Or give `memory=nr.RestartDoubling(...)` in its place.",
             )
         slots["memory"], horizon = RestartDoubling(16, ridge=True), None
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)

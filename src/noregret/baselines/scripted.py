@@ -217,6 +217,7 @@ class ScriptedState:
 
     def _no(self, what: str) -> NoReturn:
         raise NoRegretError(
-            f"{self.policy.algorithm} has no {what}: it keeps no posterior of the record. For that use a policy such "
-            "as `gp_ucb_noiseless_constraints`; `study.best()` and `study.trials` work all the same."
+            f"{self.policy.algorithm} has no {what}: it keeps no posterior of the record. For that use a policy that "
+            "learns, such as `gp_ucb_noiseless_constraints`.",
+            advice="`study.best()` and `study.trials` work all the same.",
         )

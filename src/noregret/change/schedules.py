@@ -76,7 +76,8 @@ def checked_schedule(name: str, schedule: float | PowerLaw | None) -> float | Po
     if callable(schedule):
         raise InvalidInput(
             f"`{name}` is {shown(schedule)}: a policy is stored with its schedules, so it must be a number or a "
-            "`PowerLaw`. (`detect_change` and `ChangeDetector` take any function of n.)"
+            "`PowerLaw`.",
+            advice="(`detect_change` and `ChangeDetector` take any function of n.)",
         )
     return schedule_value(name, schedule, 1)
 
@@ -169,8 +170,9 @@ def default_threshold(alpha: float | None, dimension: int, size: float, *, kerne
     """The threshold where none is given; errors for kernels of no stated smoothness. `size` is the prior variance."""
     if alpha is None:
         raise InvalidInput(
-            f"{shown(kernel)} states no smoothness alpha, and the threshold of Theorem 3.1 hangs on it. Give "
-            "`threshold`: a number, PowerLaw(constant, exponent) or any function of n; `calibrate_threshold` finds one."
+            f"The {type(kernel).__name__} kernel states no smoothness alpha, and the threshold of Theorem 3.1 hangs on "
+            "it. Give `threshold`.",
+            advice="A number, PowerLaw(constant, exponent) or any function of n; `calibrate_threshold` finds one.",
         )
     return detection_threshold(alpha, dimension, level=LEVEL * size)
 

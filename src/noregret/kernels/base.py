@@ -286,7 +286,9 @@ class PointKernel(Kernel):
 def check_kernel(name: str, value: object) -> None:
     """Refuse what is no kernel."""
     if not isinstance(value, Kernel):
-        raise InvalidInput(f"`{name}` must be a kernel such as Matern(2.5, lengthscale=0.2), not {shown(value)}.")
+        raise InvalidInput(
+            f"`{name}` must be a kernel, not {shown(value)}.", advice="Such as Matern(2.5, lengthscale=0.2)."
+        )
     try:
         hash(value)
     except TypeError as error:

@@ -79,7 +79,8 @@ class Overlap(PointKernel):
         if points.shape[1] != len(self.groups):
             raise InvalidInput(
                 f"The kernel says of {len(self.groups)} columns which choice they belong to, and the points have "
-                f"{points.shape[1]}. Have it see the choices alone: `kernel.on(*columns)`."
+                f"{points.shape[1]}. Have it see the choices alone.",
+                advice="That is `kernel.on(*columns)`.",
             )
         return np.maximum(np.sqrt(points**2 @ self._members), SMALLEST) @ self._members.T
 

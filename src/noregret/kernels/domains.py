@@ -66,7 +66,8 @@ def kernel_for(
     if isinstance(checked_lengths("lengthscale", share, why=DISTANCE), tuple):
         raise InvalidInput(
             f"`lengthscale` is {shown(lengthscale)}: give one number, a share of every range. For a lengthscale of its "
-            "own for each, write the kernel itself, such as Matern(2.5, lengthscale=[0.1, 0.3])."
+            "own for each, write the kernel itself.",
+            advice="Such as Matern(2.5, lengthscale=[0.1, 0.3]).",
         )
     unit = sides(domain, context)
     lengths = np.zeros(count)

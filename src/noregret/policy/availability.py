@@ -87,8 +87,10 @@ def available(domain: Domain, among: Some | None, exclude: Some | None) -> Avail
 def _points(domain: Domain, among: Some | None, exclude: Some | None) -> Available:
     if exclude is not None or among is None:
         raise InvalidInput(
-            "`exclude` is for arms: a box or a space has infinitely many points, or too many to list. Pass those that "
-            "may be played now, `among=` an array (n, d) or a list of dicts of parameters."
+            "`exclude` is for arms: a box or a space has infinitely many points, or too many to list. Pass `among`, "
+            "those that may be played now.",
+            advice="It is an array (n, d) or a list of dicts of parameters.",
+            topic="among",
         )
     whole = isinstance(among, Mapping | np.ndarray) or hasattr(among, "to_numpy")  # a table's elements are its columns
     listed = list(among) if isinstance(among, Collection) and not whole else among

@@ -222,8 +222,8 @@ class Policy:
         """
         if detects_by_rounds(self.memory):
             raise InvalidInput(
-                "This policy detects changes on uniform rounds already. For another detector in its place say "
-                "`policy.using(memory=nr.RestartOnChange(...))`."
+                "This policy detects changes on uniform rounds already.",
+                advice="For another detector in its place say `policy.using(memory=nr.RestartOnChange(...))`.",
             )
         memory = joined(self.memory, RestartOnChange(threshold=threshold, ridge=ridge, distance=distance))
         if exploration is None and self.explore.uniform:

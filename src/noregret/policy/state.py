@@ -553,8 +553,9 @@ class State:
     def _limits(self) -> Channels:
         if self._channels is None:
             raise InvalidInput(
-                f"`{self.policy.algorithm}` has no posterior of the constraints: make it with "
-                "`constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`."
+                f"`{self.policy.algorithm}` has no posterior of the constraints.",
+                advice="Make it with `constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`.",
+                topic="channels",
             )
         return self._channels
 

@@ -30,7 +30,8 @@ def best_arm(scores: Array, size: float, randomness: Randomness) -> int:
         raise InvalidInput(
             f"The score of an arm is {'infinite' if top == top else 'NaN'}. Usually a score of one's own divides by a "
             "standard deviation of 0, or takes the logarithm of a negative number, or a width of one's own is no "
-            "finite number: see `noregret.testing.check_policy`."
+            "finite number.",
+            advice="See `noregret.testing.check_policy`.",
         )
     least = _least(top, size)
     scores[best] = -np.inf

@@ -12,7 +12,7 @@ from ..record import Trial
 from . import making
 from . import messages as m
 from .caller import Caller
-from .calls import Decide, Decided, Hear, Observe, Request
+from .calls import Decide, Decided, GiveUp, Hear, Observe, Request
 from .desk import Desk
 from .operations import AGAIN, REFUSED, Answered, Heard, Operation, json_of
 from .problems import problem_of
@@ -72,9 +72,16 @@ async def failure(service: Service, heard: Heard) -> ASGIApp:
     """Tell that nothing will come of a decision."""
     desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
-    done = await desk.do(Hear(number, None, heard.body.reason))
+    done = await desk.do(Hear(number, heard.body))
     service.metrics.heard(desk, done)
     return json_of(answer(desk, service.ids, done))
+
+
+async def abandonment(service: Service, heard: Heard) -> Response:
+    """Tell that nobody works on a decision any more."""
+    desk = await heard.desk(service)
+    number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
+    return json_of(answer(desk, service.ids, await desk.do(GiveUp(number, heard.body.reason))))
 
 
 async def _told(
@@ -143,13 +150,22 @@ DECIDING = [
     ),
     Operation(
         method="PUT", path=f"{ONE}/reward", name="reward", summary="Tell what came of a decision.",
-        text="The same again changes nothing; another one is refused. A late one is taken; `late` and `counted` say "
-        "what became of it.",
+        text="The same again changes nothing; another one is refused, unless with `revise` it corrects the one there "
+        "is: the study goes on as if it had come first. A late one is taken; `late` and `counted` say what became of "
+        "it.",
         do=reward, body=m.RewardRequest, answers=TOLD,
     ),
     Operation(
         method="POST", path=f"{ONE}/failure", name="fail", summary="Tell that nothing will come of a decision.",
+        text="Its point is not asked for again, unless it has been answered, too. With `revise` it takes back a reward.",
         do=failure, body=m.FailureRequest, answers=TOLD,
+    ),
+    Operation(
+        method="POST", path=f"{ONE}/abandonment", name="abandon",
+        summary="Tell that nobody works on a decision any more.",
+        text="It no longer counts as pending, and says nothing of its point. Its reward is taken all the same if it "
+        "comes.",
+        do=abandonment, body=m.AbandonmentRequest, answers=TOLD,
     ),
     Operation(
         method="POST", path=f"{STUDY}/rewards", name="rewards", summary="Tell what came of several decisions.",

@@ -27,10 +27,11 @@ from ..trial import Plays
 from . import messages
 from .decisions import key_of
 from .desk import Act, Desk
-from .problems import Problem
+from .problems import Problem, about
 from .waiting import DEFAULTED
 
 LATE, OBSERVED, WOULD = "late", "observed", "would"  # notes of a trial
+PLACES = ("parameters", "point", "arm")  # entries of an observation that say where
 AHEAD = 60.0  # seconds by which the clocks of two machines may differ
 
 
@@ -107,9 +108,11 @@ class Decide(NamedTuple):
     def prepared(self, desk: Desk) -> Act:
         """See `Call`."""
         body, study = self.body, desk.study
-        seen = study._given.context(body.context)
+        seen = about("context", study._given.context, body.context)
         whole = body.among is None and body.exclude is None
-        offered = None if whole else available(study.policy.domain, body.among, body.exclude)
+        offered = None if whole else about(
+            "exclude" if body.among is None else "among", available, study.policy.domain, body.among, body.exclude
+        )
         lease = desk.waiting.lease(body.deadline)
 
         def act(turn: Turn) -> Decided:
@@ -163,8 +166,7 @@ class Hear(NamedTuple):
     """Tell what came of a decision: a reward, constraint values, or that it failed."""
 
     number: int
-    body: messages.RewardRequest | None
-    reason: str | None = None
+    body: messages.RewardRequest | messages.FailureRequest
 
     def keys(self, desk: Desk) -> list[str]:
         """See `Call`."""
@@ -173,31 +175,32 @@ class Hear(NamedTuple):
     def prepared(self, desk: Desk) -> Act:
         """See `Call`."""
         body, study = self.body, desk.study
-        if body is None:
-            reason = reason_of("failed", self.reason)
-            return lambda turn: self._failed(desk, turn, reason)
+        if isinstance(body, messages.FailureRequest):
+            reason, revise = about("reason", reason_of, "failed", body.reason), body.revise
+            return lambda turn: self._failed(desk, turn, reason, revise=revise)
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
-        told = told_of(study._given, self.number, rewards_of(body.reward), body.constraints)
+        field = "constraints" if body.reward is None else "reward"
+        told = about(field, told_of, study._given, self.number, _rewards(body.reward), body.constraints)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study._clock() + AHEAD, why="It is when the reward was seen.")
-        return lambda turn: self._told(desk, turn, told)
+        return lambda turn: self._told(desk, turn, told, body)
 
-    def _told(self, desk: Desk, turn: Turn, told: Told) -> Heard:
-        trial, body = _at(turn, self.number), self.body
+    def _told(self, desk: Desk, turn: Turn, told: Told, body: messages.RewardRequest) -> Heard:
+        trial = _at(turn, self.number)
         if turn.noted(f"{DEFAULTED}:{self.number}") is not None:
-            return self._after_default(desk, turn, trial, told)
-        trial = turn.tell(told)
-        if body is not None and body.observed_at is not None:
+            return self._after_default(desk, turn, trial, told, revise=body.revise)
+        trial = turn.tell(told, revise=body.revise)
+        if body.observed_at is not None:
             turn.note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
         return heard(desk, turn.trials, trial)
 
-    def _after_default(self, desk: Desk, turn: Turn, trial: Trial, told: Told) -> Heard:
+    def _after_default(self, desk: Desk, turn: Turn, trial: Trial, told: Told, *, revise: bool) -> Heard:
         """Too late for the study's rule: kept, and counted where the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
         before = json.loads(turn.noted(key) or "[null, null, null]")
-        late = _both(trial.number, before, told)
+        late = _both(trial.number, before, told, revise=revise)
         rule = desk.waiting.rule
         counts = rule.late == "count"
         if late != before:
@@ -214,12 +217,27 @@ class Hear(NamedTuple):
             trial, late=True, counted=counts, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1])
         )
 
-    def _failed(self, desk: Desk, turn: Turn, reason: str) -> Heard:
-        trial = _at(turn, self.number)
-        if turn.noted(f"{DEFAULTED}:{self.number}") is not None:
-            sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
-            return Heard(trial, late=True, counted=False, sentence=sentence)
-        return heard(desk, turn.trials, turn.fail(self.number, reason))
+    def _failed(self, desk: Desk, turn: Turn, reason: str, *, revise: bool) -> Heard:
+        after = _over(turn, self.number)
+        return after or heard(desk, turn.trials, turn.fail(self.number, reason, revise=revise))
+
+
+@final
+class GiveUp(NamedTuple):
+    """Tell that nobody works on a decision any more."""
+
+    number: int
+    reason: str
+
+    @property
+    def keys(self) -> list[str]:
+        """See `Call`."""
+        return [f"{DEFAULTED}:{self.number}"]
+
+    def prepared(self, desk: Desk) -> Act:
+        """See `Call`."""
+        reason = about("reason", reason_of, "was abandoned", self.reason)
+        return lambda turn: _over(turn, self.number) or heard(desk, turn.trials, turn.abandon(self.number, reason))
 
 
 class Observed(NamedTuple):
@@ -245,9 +263,11 @@ class Observe(NamedTuple):
         """See `Call`."""
         body, study = self.body, desk.study
         given = study._given
-        seen, (value, plays) = given.context(body.context), given.rewards(rewards_of(body.reward))
-        decision = given.point(self._place(desk))._replace(repeats=1 if plays is None else plays.times)
-        g = None if body.constraints is None else given.constraints(body.constraints)
+        seen = about("context", given.context, body.context)
+        value, plays = about("reward", given.rewards, _rewards(body.reward))
+        place, where = self._place(desk)
+        decision = about(place, given.point, where)._replace(repeats=1 if plays is None else plays.times)
+        g = None if body.constraints is None else about("constraints", given.constraints, body.constraints)
 
         def act(turn: Turn) -> Observed:
             known = self.request.answered(turn)
@@ -262,9 +282,10 @@ class Observe(NamedTuple):
 
         return act
 
-    def _place(self, desk: Desk) -> Any:
+    def _place(self, desk: Desk) -> tuple[str, Any]:
+        """The entry that says where, and what it says."""
         body, domain = self.body, desk.study.policy.domain
-        given = [each for each in (body.parameters, body.point, body.arm) if each is not None]
+        given = [(name, getattr(body, name)) for name in PLACES if getattr(body, name) is not None]
         if len(given) != 1:
             raise InvalidInput("`parameters`, `point` or `arm`: an observation is of exactly one of them.")
         if body.arm is None:
@@ -272,7 +293,7 @@ class Observe(NamedTuple):
         if not isinstance(domain, Arms) or body.arm >= len(domain):
             count = f"arms 0 .. {len(domain) - 1}" if isinstance(domain, Arms) else "no arms"
             raise InvalidInput(f"`arm` is {body.arm}: this study has {count}.")
-        return domain.points[body.arm]
+        return "arm", domain.points[body.arm]
 
     @staticmethod
     def _would(desk: Desk, decision: Decision, done: Decision) -> dict[str, Any]:
@@ -283,24 +304,39 @@ class Observe(NamedTuple):
         }  # fmt: skip
 
 
-def rewards_of(said: messages.Rewards | None) -> Any:
+def _rewards(said: messages.Rewards | None) -> Any:
     """A reward, or those of several plays, as a study takes them."""
-    return Rewards(**msgspec.structs.asdict(said)) if isinstance(said, messages.Sums) else said
+    if not isinstance(said, messages.Sums):
+        return said
+    try:
+        return Rewards(**msgspec.structs.asdict(said))
+    except InvalidInput as error:
+        raise error.within("reward") from None
 
 
-def _both(number_: int, before: Sequence[Any], told: Told) -> list[Any]:
+def _over(turn: Turn, number_: int) -> Heard | None:
+    """What is said of a decision to which the study's rule has been applied at its deadline; None of others."""
+    trial = _at(turn, number_)
+    if turn.noted(f"{DEFAULTED}:{number_}") is None:
+        return None
+    sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
+    return Heard(trial, late=True, counted=False, sentence=sentence)
+
+
+def _both(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
     """What has come late of a trial by now: reward, constraint values, plays.
 
     Raises:
-        TrialError: something else came before.
+        TrialError: something else came before, and is not to be corrected.
     """
     reward, g, plays = (*before, None)[:3]
     now = told.reward, None if told.constraints is None else told.constraints.tolist(), told.plays and list(told.plays)
     for name, known, other in (("reward", [reward, plays], [now[0], now[2]]), ("constraint values", [g], [now[1]])):
-        if known[0] is not None and other[0] is not None and known != other:
+        if known[0] is not None and other[0] is not None and known != other and not revise:
             raise TrialError(
                 f"Of trial {number_} a late answer was told already ({name} {known[0]}), and now another one comes "
-                f"({name} {other[0]}); nothing was recorded."
+                f"({name} {other[0]}); nothing was recorded.",
+                topic="answered",
             )
     first = (reward, plays) if now[0] is None else (now[0], now[2])
     return [first[0], g if now[1] is None else now[1], first[1]]

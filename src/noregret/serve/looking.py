@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 from starlette.responses import Response, StreamingResponse
@@ -21,11 +22,13 @@ from .calls import LATE, OBSERVED, WOULD
 from .calls import heard as heard_of
 from .events import events, snapshot
 from .operations import Answered, Heard, Operation, json_of
-from .problems import Problem
-from .replies import decision, listed, plays_of, study_in_full, study_said
+from .problems import Problem, about
+from .replies import decision, earlier, listed, plays_of, study_in_full, study_said
 from .service import Service
 from .tenants import own_name
 from .waiting import DEFAULTED
+
+R = TypeVar("R")
 
 PART = 1 << 16  # bytes of a file that are sent at a time
 MEDIA = {
@@ -80,6 +83,7 @@ async def one_decision(service: Service, heard: Heard) -> ASGIApp:
             reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at, late=came.late,
             counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
             observed_at=None if notes[OBSERVED] is None else json.loads(notes[OBSERVED] or ""),
+            corrected=[earlier(each) for each in trial.corrected],
         )  # fmt: skip
 
     return json_of(await desk.look(seen))
@@ -88,7 +92,7 @@ async def one_decision(service: Service, heard: Heard) -> ASGIApp:
 async def predict(service: Service, heard: Heard) -> ASGIApp:
     """Posterior mean and standard deviation."""
     desk, points, context = await _where(service, heard)
-    mean, std = await desk.look(lambda study: study.predict(points, context=context))
+    mean, std = await desk.look(lambda study: _seen(study, study.predict, points, context))
     return json_of(m.Prediction(listed(mean), listed(std)))
 
 
@@ -96,8 +100,14 @@ async def bounds(service: Service, heard: Heard) -> ASGIApp:
     """Confidence bounds."""
     desk, points, context = await _where(service, heard)
     channel: int = heard.query.channel
-    lower, upper = await desk.look(lambda study: study.bounds(points, context=context, channel=channel))
+    lower, upper = await desk.look(lambda study: _seen(study, study.bounds, points, context, channel=channel))
     return json_of(m.ConfidenceBounds(listed(lower), listed(upper)))
+
+
+def _seen(study: Study, look: Callable[..., R], points: Any, context: Any, **more: Any) -> R:
+    """What it sees at points under a context; of an error it is known which of them it is about."""
+    about("context", study._given.context, context)
+    return about("points", partial(look, points, context=context, **more))
 
 
 async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
@@ -112,7 +122,7 @@ async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
 async def best(service: Service, heard: Heard) -> ASGIApp:
     """The best decision so far."""
     desk, context = await heard.desk(service), _json("context", heard.query.context)
-    trial = await desk.look(lambda study: study.best(context=context))
+    trial = await desk.look(lambda study: about("context", partial(study.best, context=context)))
     heard_again = Heard(
         heard.caller, scope=heard.scope,
         path={"name": desk.name, "id": service.ids.of(desk.tenant, desk.stored, trial.number)},

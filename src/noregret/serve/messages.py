@@ -39,6 +39,8 @@ OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
 Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
+Reason = Annotated[str, Meta(min_length=1, max_length=2000, description="In words.")]
+Revise = Annotated[bool, Meta(description="Whether another answer than the one there is corrects it.")]
 Several = Annotated[int, Meta(ge=1, le=1000)]
 
 
@@ -162,6 +164,16 @@ class Decisions(Reply, frozen=True):
     decisions: list[Decision]
 
 
+class Earlier(Reply, frozen=True):
+    """An answer that a later one has replaced."""
+
+    reward: float | None
+    plays: Plays
+    constraints: list[float] | None
+    reason: str | None
+    told_at: float
+
+
 class DecisionInFull(Decision, frozen=True):
     """A decision, and what came of it."""
 
@@ -176,6 +188,7 @@ class DecisionInFull(Decision, frozen=True):
     defaulted: bool
     late_reward: float | None
     observed_at: float | None
+    corrected: Annotated[list[Earlier], Meta(description="What was told before, oldest first.")]
 
 
 # -- rewards -------------------------------------------------------------------------------------------------------
@@ -187,12 +200,20 @@ class RewardRequest(Request, frozen=True):
     reward: Rewards | None = None
     constraints: list[float] | None = None
     observed_at: Annotated[float | None, Meta(description="When it was seen; kept with it.")] = None
+    revise: Revise = False
 
 
 class FailureRequest(Request, frozen=True):
     """That nothing will come of a decision."""
 
-    reason: Annotated[str, Meta(min_length=1, max_length=2000)]
+    reason: Reason
+    revise: Revise = False
+
+
+class AbandonmentRequest(Request, frozen=True):
+    """That nobody works on a decision any more."""
+
+    reason: Reason = "its worker is gone"
 
 
 class Answer(Reply, frozen=True):
@@ -338,7 +359,8 @@ class Health(Reply, frozen=True):
 
 
 REQUESTS: tuple[type[Struct], ...] = (
-    StudyRequest, DecisionRequest, RewardRequest, FailureRequest, RewardsRequest, ObservationRequest,
+    StudyRequest, DecisionRequest, RewardRequest, FailureRequest, AbandonmentRequest, RewardsRequest,
+    ObservationRequest,
 )  # fmt: skip
 
 

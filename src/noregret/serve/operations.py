@@ -17,7 +17,7 @@ from .caller import Caller, caller_of
 from .desk import Desk
 from .messages import Problem as Told
 from .messages import Reply
-from .problems import Problem
+from .problems import Problem, unfit
 from .service import Service
 
 JSON = b"application/json"
@@ -182,7 +182,7 @@ def _asked(kind: type[msgspec.Struct], scope: Scope) -> Any:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise InvalidInput(f"The address cannot be used: {error}.") from None
+        raise unfit("The address", error) from None
 
 
 def _key(scope: Scope) -> str | None:

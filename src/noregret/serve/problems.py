@@ -9,7 +9,7 @@ import logging
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, final
+from typing import Any, TypeVar, final
 
 import msgspec
 from starlette.exceptions import HTTPException
@@ -18,9 +18,13 @@ from starlette.responses import Response
 
 from ..checks import shown
 from ..errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
+from .advice import MISSING, sentence_of
+
+R = TypeVar("R")
 
 LOG = logging.getLogger("noregret.serve")
 AT = re.compile(r" - at `(?:\$|key in \$)\.?(.*?)`$")  # how msgspec says where
+ENTRY = re.compile(r"(?:unknown|required) field `(.*?)`")  # likewise, which
 FIELD = re.compile(r"`(\w+)`")  # how the library's errors name what is wrong, and where they begin with it
 TOLD = "_noregret_told"  # of an error: the problem that it became
 # What anybody may be told of what went wrong on our side.
@@ -65,8 +69,25 @@ class Problem(Exception):
         return msgspec.json.encode(self.to_dict())
 
 
+def about(field: str, do: Callable[..., R], *given: Any) -> R:
+    """`do(*given)`, where a value that cannot be used is one of this entry of the request, unless it says of which.
+
+    Raises:
+        Problem: 422, it cannot be used.
+    """
+    try:
+        return do(*given)
+    except NoRegretError as error:
+        problem = problem_of(error)
+        if isinstance(error, InvalidInput):
+            problem.field = problem.field or field
+        raise problem from error
+
+
 def problem_of(error: Exception, *, hide: Iterable[tuple[str, str]] = ()) -> Problem:
     """What the caller is told of an error; what is nobody's business is in the log, under an id that is told.
+
+    What an error of the library advises to Python is not told: see `advice`.
 
     Args:
         error: of any kind.
@@ -86,13 +107,13 @@ def problem_of(error: Exception, *, hide: Iterable[tuple[str, str]] = ()) -> Pro
     if isinstance(error, MissingExtra):
         return _logged(error, 501, "missing", LACKING)
     if isinstance(error, InvalidInput):
-        sentence = _hidden(str(error), hide)
-        named = FIELD.match(sentence)
-        return Problem(422, "invalid", sentence, field=named[1] if named else None)
+        return Problem(422, "invalid", _hidden(sentence_of(error), hide), field=_field(error))
+    if isinstance(error, TrialError) and error.topic in MISSING:
+        return Problem(404, MISSING[error.topic], _hidden(sentence_of(error), hide), field="number")
     if isinstance(error, TrialError):
-        return Problem(409, "conflict", _hidden(str(error), hide))
+        return Problem(409, "conflict", _hidden(sentence_of(error), hide))
     if isinstance(error, NoRegretError):
-        return Problem(422, "refused", _hidden(str(error), hide))
+        return Problem(422, "refused", _hidden(sentence_of(error), hide))
     return _logged(error, 500, "internal", BROKEN)
 
 
@@ -111,13 +132,27 @@ HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = dict.
 )
 
 
+def _field(error: InvalidInput) -> str | None:
+    """What the library's sentence begins with, within the entries where it was found."""
+    named = FIELD.match(error.what)
+    return ".".join((*error.places, named[1]) if named else error.places) or None
+
+
+def unfit(what: str, error: msgspec.ValidationError) -> Problem:
+    """That a body, or what else there is, has not the entries or the kinds that it should have."""
+    said = str(error)
+    found, named = AT.search(said), ENTRY.search(said)
+    inner = [found[1]] if found and found[1] else []
+    field = ".".join([*inner, named[1]] if named else inner)
+    where = f" (`{field}`)" if field else ""
+    hint = " `/openapi.json` has those there are." if named and "unknown" in said else ""
+    return Problem(422, "invalid", f"{what} does not fit{where}: {AT.sub('', said)}.{hint}", field=field or None)
+
+
 def _of_json(error: msgspec.DecodeError) -> Problem:
     said = str(error)
-    found = AT.search(said)
     if isinstance(error, msgspec.ValidationError):
-        field = found[1] if found else None
-        where = f" (`{field}`)" if field else ""
-        return Problem(422, "invalid", f"The body does not fit{where}: {AT.sub('', said)}.", field=field or None)
+        return unfit("The body", error)
     return Problem(400, "malformed", f"The body is no JSON: {shown(said, length=200)[1:-1]}.")
 
 

@@ -15,6 +15,7 @@ from ..serialize import plain_loads
 from ..storage import StoredStudy
 from ..study.export import context_of
 from ..study.study import Study
+from ..trial import Answer as Earlier
 from ..trial import Plays
 from . import messages
 from .calls import Heard
@@ -78,6 +79,13 @@ def decision(desk: Desk, ids: Ids, trial: Trial, propensity: float | None = None
 def plays_of(reward: float | None, plays: Plays | None) -> int | None:
     """Of how many plays a reward is the mean."""
     return None if reward is None else 1 if plays is None else plays.times
+
+
+def earlier(answer: Earlier) -> messages.Earlier:
+    """An answer that was corrected."""
+    g = None if answer.constraints is None else answer.constraints.tolist()
+    plays = plays_of(answer.reward, answer.plays)
+    return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time)
 
 
 def answer(desk: Desk, ids: Ids, heard: Heard) -> messages.Answer:

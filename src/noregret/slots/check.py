@@ -48,7 +48,7 @@ def check_part(slot: str, part: object) -> None:
         )
     if not is_described(part) or not is_dataclass(part):
         raise InvalidInput(
-            f"`{slot}` is a {type(part).__name__}, which could not be stored and read back. Make it a frozen dataclass "
-            "and decorate it with `noregret.serialize.described`; what it remembers during a run goes elsewhere "
-            "(see docs/extending.md)."
+            f"`{slot}` is a {type(part).__name__}, which could not be stored and read back.",
+            advice="Make it a frozen dataclass and decorate it with `noregret.serialize.described`; what it remembers "
+            "during a run goes elsewhere (see docs/extending.md).",
         )

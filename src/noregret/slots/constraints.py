@@ -100,8 +100,9 @@ class Constraints(Part):
             object.__setattr__(self, "confidence", ConstantWidth(value=width))
         elif not isinstance(given, Confidence | None):
             raise InvalidInput(
-                f"`confidence` is {shown(given)}: it must be a part of `noregret.slots.envelope`, or a number, which "
-                "multiplies the standard deviation."
+                f"`confidence` is {shown(given)}: it must be a part that makes bounds, or a number, which multiplies "
+                "the standard deviation.",
+                advice="Such parts are in `noregret.slots.envelope`.",
             )
 
     def _check_pending(self) -> None:
@@ -110,12 +111,13 @@ class Constraints(Part):
         for part in self._listed("pending", self.pending):
             if not isinstance(part, Pending | None) or (part is not None and part.in_time):
                 raise InvalidInput(
-                    f"`pending` is {shown(part)}: it must be a part that does not look at the clock, such as "
-                    "`nr.Imputed(minimum=-1.0)`, in units of the constraint."
+                    f"`pending` is {shown(part)}: it must be a part that does not look at the clock, in units of the "
+                    "constraint.",
+                    advice="Such as `nr.Imputed(minimum=-1.0)`.",
                 )
         if not self.hallucinates:
             raise InvalidInput(
-                f"`{type(self).__name__}` certifies by answers alone: leave `pending` out, or take `nr.EveryRound`."
+                f"`{type(self).__name__}` certifies by answers alone: leave `pending` out, or take `EveryRound`."
             )
         object.__setattr__(self, "pending", self._each("pending", self.pending))
 
@@ -254,8 +256,8 @@ class EveryRound(Constraints):
         super().check(policy)
         if self.rule == "probability" and not getattr(policy.score, "logarithm", False):
             raise InvalidInput(
-                f"`rule='probability'` adds a log probability, and `{type(policy.score).__name__}` is no logarithm: "
-                "take `ExpectedImprovement`, or rule='optimistic'."
+                f"`rule` 'probability' adds a log probability, and `{type(policy.score).__name__}` is no logarithm: "
+                "take `ExpectedImprovement`, or the rule 'optimistic'."
             )
 
     def beside(self, score: Part) -> EveryRound:

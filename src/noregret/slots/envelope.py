@@ -252,7 +252,10 @@ def checked_delta(value: object) -> float:
 def checked_series(value: object) -> Series | None:
     """The pi_t of Lemma 5.1, or None for the theorem's own."""
     if not isinstance(value, Series | None):
-        raise InvalidInput(f"`series` must be a part such as `nr.PowerSeries(1.5)`, not {shown(value)}.")
+        raise InvalidInput(
+            f"`series` must be a part that shares out delta, not {shown(value)}.",
+            advice="Such as `nr.PowerSeries(1.5)`.",
+        )
     return value
 
 

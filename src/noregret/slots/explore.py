@@ -275,8 +275,9 @@ class InTurn(Explore):
         parts = tuple(self.parts) if isinstance(self.parts, tuple | list) else ()
         if not parts or not all(isinstance(part, Explore) for part in parts):
             raise InvalidInput(
-                f"`parts` is {shown(self.parts)}: it must be a tuple of parts of `noregret.slots.explore`, such as "
-                "InTurn((InitialDesign(5), CoordinateSearch()))."
+                f"`parts` is {shown(self.parts)}: it must be several kinds of forced rounds.",
+                advice="It is a tuple of parts of `noregret.slots.explore`, such as InTurn((InitialDesign(5), "
+                "CoordinateSearch())).",
             )
         object.__setattr__(self, "parts", parts)
 

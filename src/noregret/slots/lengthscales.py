@@ -63,8 +63,9 @@ def _check_lengths(policy: Combination) -> None:
     columns = len(sides(policy.domain, policy.context))
     if not any(parameter.kind in LENGTHS for parameter in policy.kernel.hyperparameters(range(columns))):
         raise InvalidInput(
-            f"{shown(policy.kernel)} has no lengthscale, so that there is nothing to compare: leave `refit` out, or "
-            "take a kernel that has one, such as `nr.Matern(2.5, 0.3)`."
+            f"The {type(policy.kernel).__name__} kernel has no lengthscale, so that there is nothing to compare: leave "
+            "`refit` out, or take a kernel that has one.",
+            advice="Such as `nr.Matern(2.5, 0.3)`.",
         )
 
 
@@ -113,7 +114,10 @@ class LengthscaleBank(Learning):
         weight = None if self.weight is None else number("weight", self.weight, low=0.0, open_low=True, why=why)
         settle(self, factors=_checked_factors(self.factors), weight=weight)
         if not isinstance(self.around, Refit | None):
-            raise InvalidInput(f"`around` is {shown(self.around)}: it must be made by `nr.Refit(...)`, or None.")
+            raise InvalidInput(
+                f"`around` is {shown(self.around)}: it must be a `Refit`, or nothing.",
+                advice="It is made by `nr.Refit(...)`.",
+            )
 
     @property
     def fitting(self) -> Refit | None:
@@ -183,7 +187,8 @@ class RegretBalancing(Learning):
             raise InvalidInput(
                 "`lb_gp_ucb` (`RegretBalancing`) compares what candidates earned on average in different rounds, and "
                 "under contexts the best that can be earned differs from round to round: who had the better contexts "
-                "would refute the others. Leave out `context`, or take `refit=nr.LengthscaleBank()` instead."
+                "would refute the others. Leave out `context`, or take a `LengthscaleBank` for `refit` instead.",
+                advice="That is `refit=nr.LengthscaleBank()`.",
             )
         _check_lengths(policy)
         information_gain_rate(policy.kernel, len(sides(policy.domain, policy.context)), 2.0, source="vakili")

@@ -323,8 +323,8 @@ class RestartOnChange(Memory):
         super().check(policy)
         if not policy.explore.uniform:
             raise InvalidInput(
-                "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both; to "
-                "any other policy `policy.detecting_changes()` adds both.)"
+                "Changes are detected on forced uniform rounds: give `exploration` > 0. (`gp_ucb_cpd` has both.)",
+                advice="To any other policy `policy.detecting_changes()` adds both.",
             )
         self.detector(policy.domain, policy.context, policy.kernel)  # has it all that it needs?
 

@@ -18,14 +18,15 @@ def chosen_pending(pending: str | Pending) -> Pending:
     if isinstance(pending, Pending):
         return pending
     named = {"ignore": Ignored(), "hallucinate": Hallucinated(), "auto": LateOrNever()}
-    return named[one_of("pending", pending, named, why="Or give a part, such as `nr.Censored.within(20, minimum=0)`.")]
+    advice = "Or give a part, such as `nr.Censored.within(20, minimum=0)`."
+    return named[one_of("pending", pending, named, advice=advice)]
 
 
 def chosen_memory(memory: str | Memory) -> Memory:
     """Which trials count, by name or as a part."""
     if not isinstance(memory, str):
         return memory  # what is no part is refused by the policy
-    one_of("memory", memory, ["adaptive"], why="Or give a part, such as `nr.SlidingWindow(200)`.")
+    one_of("memory", memory, ["adaptive"], advice="Or give a part, such as `nr.SlidingWindow(200)`.")
     return EDetector()
 
 
@@ -33,7 +34,7 @@ def chosen_switching(switching: str | Switching) -> Switching:
     """How long a choice is played, by name or as a part."""
     if not isinstance(switching, str):
         return switching  # what is no part is refused by the policy
-    one_of("switching", switching, ["lazy"], why="Or give a part, such as `nr.Lazy(factor=1.1)`.")
+    one_of("switching", switching, ["lazy"], advice="Or give a part, such as `nr.Lazy(factor=1.1)`.")
     return Lazy()
 
 

@@ -295,7 +295,7 @@ class MultiplicativePenalty(Constrained):
                 )
             check_assumption_2(self.penalty)
             return self.penalty
-        one_of("penalty", self.penalty, ["exp", "power"], why="Or give a `nr.PenaltyFunction`.")
+        one_of("penalty", self.penalty, ["exp", "power"], advice="Or give a `nr.PenaltyFunction`.")
         return ExponentialPenalty(self.c) if self.penalty == "exp" else PowerPenalty(self.c, self.n)
 
     def psi(self, g: Array) -> Array:

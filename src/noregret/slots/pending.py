@@ -292,8 +292,9 @@ class Censored(Pending):
             raise InvalidInput(
                 f"`reward` is {reward:g}, below the declared minimum of {self.minimum:g} by more than {NOISE_STDS:g} "
                 "standard deviations of the noise. An unanswered trial counts as the minimum, so that must be the "
-                "worst that is expected of any point. Start a new study with a lower `minimum`; `add` takes over the "
-                "rewards there are."
+                "worst that is expected of any point. Start a new study with a lower `minimum`.",
+                advice="`add` takes over the rewards there are.",
+                topic="minimum",
             )
 
     def turned(self) -> Censored:
@@ -307,5 +308,7 @@ class Censored(Pending):
                 f"`reward` is {loss:g}, worse than the declared worst (`minimum`) of {self.minimum:g} by more than "
                 f"{NOISE_STDS:g} standard deviations of the noise. An unanswered trial counts as the worst that is "
                 "expected of any point, and in a study that minimises that is the largest value. Start a new study "
-                "with a larger `minimum`; `add` takes over the values there are."
+                "with a larger `minimum`.",
+                advice="`add` takes over the values there are.",
+                topic="minimum",
             )

@@ -314,7 +314,9 @@ class Bounded(KnownReward):
         if not self.low <= value <= self.high:
             raise InvalidInput(
                 f"The reward {value:g} is outside of [{self.low:g}, {self.high:g}], where the policy was told they all "
-                "are. Give the bounds that hold: `reward=nr.Bounded(low=..., high=...)`."
+                "are. Give the bounds that hold.",
+                advice="They are `reward=nr.Bounded(low=..., high=...)`.",
+                topic="bounded",
             )
 
     @property
@@ -339,4 +341,4 @@ def chosen_reward(reward: object) -> KnownReward:
     if isinstance(reward, KnownReward):
         return reward
     named: dict[str, KnownReward] = {"bernoulli": Bernoulli(), "poisson": Poisson(), "bounded": Bounded()}
-    return named[one_of("reward", reward, NAMES, why="Or give a part, such as `nr.Bernoulli(ceiling=0.1)`.")]
+    return named[one_of("reward", reward, NAMES, advice="Or give a part, such as `nr.Bernoulli(ceiling=0.1)`.")]

@@ -63,8 +63,8 @@ class _Silent(Pending):
         if self.delay is not None and (not isinstance(self.delay, Delay) or self.delay.within(math.inf) != 1.0):
             raise InvalidInput(
                 f"`delay` is {shown(self.delay)}: it must be the law of the delays, in questions, of the answers that "
-                "do come, such as `noregret.environments.delays.GeometricDelay(10.0)`, or None to have it learned from "
-                "the record."
+                "do come, or be left out to have it learned from the record.",
+                advice="Such a law is `noregret.environments.delays.GeometricDelay(10.0)`.",
             )
 
     def lowest(self, least: float | None, prior_mean: float) -> float:

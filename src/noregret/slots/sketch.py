@@ -70,7 +70,7 @@ class Sketch(Part):
         if policy.memory.drift() is not None:
             raise InvalidInput(
                 f"Under {type(policy.memory).__name__} f is another function in each round, which no fixed number of "
-                "inducing points can follow. Take a window (`nr.SlidingWindow`) or restarts with a sketch."
+                "inducing points can follow. Take a window (`SlidingWindow`) or restarts with a sketch."
             )
 
     def terms(self, seed: int) -> Terms:
@@ -81,5 +81,7 @@ class Sketch(Part):
 def check_sketch(sketch: object, policy: Combination) -> None:
     """Refuse what is no sketch, and one that the policy has no use for."""
     if not isinstance(sketch, Sketch):
-        raise InvalidInput(f"`sketch` is {shown(sketch)}: it must be made by `nr.Sketch(...)`, or None.")
+        raise InvalidInput(
+            f"`sketch` is {shown(sketch)}: it must be a `Sketch`, or nothing.", advice="It is made by `nr.Sketch(...)`."
+        )
     sketch.check(policy)

@@ -101,8 +101,8 @@ class Switching(Part):
         if policy.refit is not None:
             raise InvalidInput(
                 f"`{name}` bounds how much plays teach under one kernel, and `refit` changes it between them; fits "
-                "see single rewards, too. Fit the kernel first (`nr.fit`), and give it to a policy without "
-                "`refit`."
+                "see single rewards, too. Fit the kernel first, and give it to a policy without `refit`.",
+                advice="`nr.fit` does so.",
             )
         if policy.confidence.recent is not None:
             raise InvalidInput(

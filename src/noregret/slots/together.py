@@ -31,15 +31,16 @@ class AllOf(Memory):
         if wrong or not parts:
             what = f"has {shown(wrong[0])}, which is no memory" if wrong else f"is {shown(self.parts)}"
             raise InvalidInput(
-                f"`parts` {what}: it must be a tuple of memories, such as nr.AllOf((nr.EDetector(), "
-                'nr.SlidingWindow(200))), where nr.EDetector() is what is called "adaptive" elsewhere.'
+                f"`parts` {what}: it must be a tuple of memories.",
+                advice="Such as nr.AllOf((nr.EDetector(), nr.SlidingWindow(200))), where nr.EDetector() is what is "
+                'called "adaptive" elsewhere.',
             )
         object.__setattr__(self, "parts", parts)
         drifting = [type(part).__name__ for part in parts if part.drift() is not None]
         if len(drifting) > 1:
             raise InvalidInput(
                 f"`parts` has {' and '.join(drifting)}: a function drifts by one law. For several rates give one "
-                "`nr.DriftBank`."
+                "`DriftBank`."
             )
 
     def check(self, policy: Combination) -> None:

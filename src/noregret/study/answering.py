@@ -75,8 +75,9 @@ class Answering:
         if not known.open:
             raise TrialError(
                 f"Trial {known.number} cannot be abandoned: its answer is there "
-                f"({said(known.reward, known.constraints, known.reason)}). A wrong answer is corrected by "
-                "`tell(..., revise=True)` or `fail(..., revise=True)`."
+                f"({said(known.reward, known.constraints, known.reason)}).",
+                advice="A wrong answer is corrected by `tell(..., revise=True)` or `fail(..., revise=True)`.",
+                topic="answered",
             )
         return self._kept.put(known.given_up(reason=reason, order=record.order + 1, time=self._kept.now()))
 
@@ -104,8 +105,9 @@ class Answering:
         if known.state == "observed" and policy.constraint_count and not has_channels(policy):
             raise TrialError(
                 f"The reward of trial {known.number} was told without constraint values, and {policy.algorithm} learns "
-                "from both together: it is too late for them. Tell them with the reward, or before it; policies made "
-                "with `constraints=nr.EveryRound(...)` take them in any order."
+                "from both together: it is too late for them. Tell them with the reward, or before it.",
+                advice="Policies made with `constraints=nr.EveryRound(...)` take them in any order.",
+                topic="together",
             )
         if g is None:
             return known

@@ -41,8 +41,9 @@ def explanation(
     trial = trials[number]
     if trial.righted().told_order == trial.asked_order:
         raise TrialError(
-            f"Trial {number} was not asked for: its point and its answer were added together (`study.add`), and "
-            "nobody chose it. Ask about a trial that `ask` returned."
+            f"Trial {number} was not asked for: its point and its answer were added together, and nobody chose it.",
+            advice="That was `study.add`. Ask about a trial that `ask` returned.",
+            topic="added",
         )
     earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
     state = begun(policy, goal, seed=seed)
@@ -144,7 +145,8 @@ class _Moment:
                 return None
             raise InvalidInput(
                 f"Trial {trial.number} is at {trial.point.tolist()}, which is not among what you say could be played "
-                "then. Pass what was passed to `ask`."
+                "then.",
+                advice="Pass what was passed to `ask`.",
             )
         return float(reasons.shown[there[0]])
 

@@ -15,6 +15,11 @@ from ..policy.policy import Policy
 from .goal import AnyPolicy, Goal, check_told
 from .rewards import Gathered, gathered, is_several, refuse_several
 
+NO_REWARD = (
+    "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not reach "
+    "the model."
+)
+
 
 @final
 class Given:
@@ -31,11 +36,10 @@ class Given:
 
     def reward(self, value: object) -> float:
         """A reward (a loss, where the goal is to minimise) as it is recorded."""
-        why = (
-            "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does "
-            "not reach the model."
-        )
-        reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why)
+        try:
+            reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        except InvalidInput as error:
+            raise error.advised(NO_REWARD, topic="unusable") from None
         check_told(self._policy, self._goal, reward)
         return reward
 
@@ -62,13 +66,15 @@ class Given:
         domain = self._policy.context
         if domain is None:
             if context is not None:
-                hint = f" Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
-                raise InvalidInput(f"This policy has no context domain, so it takes no context.{hint}")
+                meant = f"Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
+                raise InvalidInput("This policy has no context domain, so it takes no context.", advice=meant)
             return None
         if context is None:
             raise InvalidInput(
-                f"This policy decides for a context of {domain.dimension} number{'s' * (domain.dimension > 1)}: pass "
-                "`context=`, what is known before the decision."
+                f"This policy decides for a context of {domain.dimension} number{'s' * (domain.dimension > 1)}, what "
+                "is known before the decision, and none is given.",
+                advice="Pass `context=`.",
+                topic="context",
             )
         if type(context) is not np.ndarray:  # as a simulation has it, round after round
             one_row("context", context, domain.dimension)
@@ -83,6 +89,8 @@ class Given:
         one_row("point", point, domain.dimension)
         rows = domain.inside("point", point)
         if len(rows) != 1:
-            raise InvalidInput(f"`add` records one point at a time; {len(rows)} were given.")
+            raise InvalidInput(
+                f"One point is recorded at a time; {len(rows)} were given.", advice="Call `add` for each."
+            )
         arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
         return Decision(frozen(rows[0].copy()), arm, explored=False)

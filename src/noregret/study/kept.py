@@ -268,8 +268,8 @@ class Kept:
             if now < last:
                 raise NoRegretError(
                     f"The clock has gone back by {last - now:g} s since the last question, and this policy measures "
-                    "how long it waits for answers. Set the clock right (or pass `clock=` to the study) and try "
-                    "again; nothing was recorded."
+                    "how long it waits for answers. Set the clock right and try again; nothing was recorded.",
+                    advice="Or pass `clock=` to the study.",
                 )
         return now
 

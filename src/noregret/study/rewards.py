@@ -12,6 +12,7 @@ from ..errors import InvalidInput, TrialError
 from ..slots.switching import MOST_REPEATS
 from ..trial import Plays, Trial
 
+NONE_WILL_COME = "A trial that will have none is told by `study.fail(trial, reason)`."
 SLACK = 1e-9  # share of the sum of squares by which rounding may have made it smaller than the sum says
 
 
@@ -97,12 +98,15 @@ def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
     if values.shape == (0,):
         raise InvalidInput(
             "The rewards of a trial are an empty list: usually none has come yet. Tell them when they are there, at "
-            "least one; a trial that will have none is told by `study.fail(trial, reason)`."
+            "least one.",
+            advice=NONE_WILL_COME,
+            topic="unusable",
         )
     if values.ndim != 1:
         raise InvalidInput(
-            f"The rewards of a trial have shape {values.shape}: they are one number for each play, `(n,)`, or "
-            "`nr.Rewards(count=n, sum=s, squares=q)`."
+            f"The rewards of a trial have shape {values.shape}: they are one number for each play.",
+            advice="That is `(n,)`, or `nr.Rewards(count=n, sum=s, squares=q)`.",
+            topic="plays",
         )
     for extreme in {float(values.min()), float(values.max())}:
         check(extreme)
@@ -120,7 +124,9 @@ def check_plays(trial: Trial, plays: Plays | None) -> None:
         raise TrialError(
             f"Trial {trial.number} is to be played {asked}, and {plays.times} rewards are told of it; nothing was "
             "recorded. Usually they are of several trials. Only policies with `switching` ask for a point several "
-            "times at once; more plays of it are told by `add`."
+            "times at once.",
+            advice="More plays of it are told by `add`.",
+            topic="more_plays",
         )
 
 
@@ -128,7 +134,7 @@ def refuse_several(reward: object) -> None:
     """For policies that ask for each play by itself."""
     raise InvalidInput(
         f"`reward` must be a number, not {shown(reward)}: this policy decides in every round, so a trial has one "
-        "reward. A policy made with `switching='lazy'` plays a choice several times and takes the rewards of them all."
+        "reward. A policy made with `switching` 'lazy' plays a choice several times and takes the rewards of them all."
     )
 
 

@@ -83,6 +83,10 @@ class Turn:
         """See `Study.fail`."""
         return self.study._answering.fail(trial, reason, revise=revise)
 
+    def abandon(self, trial: int, reason: str) -> Trial:
+        """See `Study.abandon`."""
+        return self.study._answering.abandon(trial, reason)
+
     def add(
         self, decision: Decision, context: Array | None, reward: float, constraints: Array | None,
         plays: Plays | None = None,

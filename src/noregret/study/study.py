@@ -390,7 +390,9 @@ class Study(Looking):
 def check_policy(policy: object) -> None:
     """Refuse what is no policy."""
     if not isinstance(policy, Policy | ScriptedPolicy):
-        raise InvalidInput(f"`policy` must be made by an algorithm such as `gp_ucb(...)`, not {shown(policy)}.")
+        raise InvalidInput(
+            f"`policy` must be made by an algorithm, not {shown(policy)}.", advice="Such as `gp_ucb(...)`."
+        )
 
 
 def _seconds(lease: float | timedelta) -> float:

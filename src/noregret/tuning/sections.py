@@ -89,7 +89,7 @@ def within(entry: str, read: Callable[..., R], *arguments: Any) -> R:
     try:
         return read(*arguments)
     except InvalidInput as error:
-        raise InvalidInput(f"[{entry}] {error}") from error
+        raise error.within(entry) from error
 
 
 def convert(data: Any, kind: Any, place: str = "") -> Any:

@@ -213,7 +213,7 @@ class Inflated(Width):
     def __post_init__(self) -> None:
         if not isinstance(self.base, Width):
             raise InvalidInput(
-                f"`base` is {shown(self.base)}: it must be a width, a part of `noregret.slots.envelope`."
+                f"`base` is {shown(self.base)}: it must be a width.", advice="Widths are in `noregret.slots.envelope`."
             )
         why = "It bounds an information gain, in nats; exp of it multiplies the width."
         object.__setattr__(self, "least", number("least", self.least, low=0.0, high=LARGEST_GAIN, why=why))

@@ -117,5 +117,8 @@ class ConstantGain(Gain):
 def checked_gain(value: object) -> Gain:
     """Refuse what is no gain."""
     if not isinstance(value, Gain):
-        raise InvalidInput(f"`gain` must be a part of `noregret.widths.gains`, not {shown(value)}.")
+        raise InvalidInput(
+            f"`gain` must be a bound of the information gain, not {shown(value)}.",
+            advice="They are in `noregret.widths.gains`.",
+        )
     return value

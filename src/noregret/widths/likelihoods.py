@@ -88,8 +88,8 @@ class LikelihoodRatio(Confidence):
         reward = policy.objective.learned(policy)
         if reward is None:
             raise InvalidInput(
-                'Likelihood ratios are for clicks, counts and bounded rewards (`reward="bernoulli"`, "poisson" or '
-                '"bounded") on finitely many arms and contexts, of one function, without `refit`, drift, or '
+                "Likelihood ratios are for clicks, counts and bounded rewards (`reward` 'bernoulli', 'poisson' or "
+                "'bounded') on finitely many arms and contexts, of one function, without `refit`, drift, or "
                 "constraints of their own posteriors. Say what the rewards are, or take another width."
             )
         (low, width), top = reward.span, reward.top

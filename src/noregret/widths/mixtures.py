@@ -300,8 +300,8 @@ class Intersection(Confidence):
         parts = self.parts
         if not isinstance(parts, tuple | list) or len(parts) < 2 or not all(isinstance(p, Confidence) for p in parts):
             raise InvalidInput(
-                "`parts` must be two or more parts for `width`, such as (FiniteBayes(...), DualMixture(...)): what is "
-                "inside all of them is what is left."
+                "`parts` must be two or more parts for `width`: what is inside all of them is what is left.",
+                advice="Such as (FiniteBayes(...), DualMixture(...)).",
             )
         settle(self, parts=tuple(parts))
 

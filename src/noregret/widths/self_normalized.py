@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass, field
 from typing import Generic, Protocol, Self, TypeVar, final
 
-from ..checks import LARGEST_REWARD, flag, integer, number, settle, shown
+from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..errors import InvalidInput
 from ..posterior import Posterior
 from ..serialize import described
@@ -77,8 +77,8 @@ class NormWidth(Width):
             if not policy.objective.admits(self):
                 raise InvalidInput(
                     "Noise that is not known is bounded as that of Gaussian rewards of one standard deviation, and the "
-                    f"rewards are said to be others: {shown(policy.objective)}. Their noise follows from what they "
-                    "are: make the policy with `reward=` and without `noise`."
+                    f"rewards are said to be others ({type(policy.objective).__name__}). Their noise follows from what "
+                    "they are: give `reward`, and leave `noise` out."
                 )
 
     @final

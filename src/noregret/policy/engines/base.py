@@ -322,7 +322,9 @@ class Engine(ABC, Generic[B]):
         if failed.all():
             raise NoRegretError(
                 f"All of the {len(failed)} points that may be played now have failed, and a point that has only failed "
-                "is not asked for again. Ask when others are available, or look at the reasons in `study.trials`."
+                "is not asked for again. Ask when others are available, or look at the reasons.",
+                advice="They are in `study.trials`.",
+                topic="all_failed",
             )
         return failed
 
@@ -366,8 +368,10 @@ def none_left(is_so: bool) -> None:
 def nothing_left() -> NoRegretError:
     """That error."""
     return NoRegretError(
-        "Everything that could be asked for has failed, so there is nothing left. Look at the reasons in "
-        "`study.trials`: usually the objective cannot run at all. After mending it, start a study with a new name."
+        "Everything that could be asked for has failed, so there is nothing left: usually the objective cannot run at "
+        "all. Look at the reasons; after mending it, start a study with a new name.",
+        advice="They are in `study.trials`.",
+        topic="all_failed",
     )
 
 
