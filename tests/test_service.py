@@ -48,7 +48,8 @@ def test_a_study_from_a_recipe(client):
         "space": {
             "price": {"type": "float", "low": 1.0, "high": 9.0}, "kind": {"type": "choice", "options": ["a", "b"]},
         },
-        "context": {"day": {"type": "int", "low": 0, "high": 6}}, "options": {"noise": 0.5}, "goal": "minimize",
+        "context": {"day": {"type": "int", "low": 0, "high": 6}}, "policy": {"algorithm": "auto", "noise": 0.5},
+        "goal": "minimize",
         "about": {"units": "EUR"},
     }  # fmt: skip
     status, said = client.put("/v1/studies/new", recipe)
@@ -62,7 +63,7 @@ def test_a_study_from_a_recipe(client):
 
 
 def test_a_recipe_for_clicks(client):
-    recipe = {"arms": [[0.0], [0.5], [1.0]], "options": {"reward": "bernoulli"}}
+    recipe = {"arms": [[0.0], [0.5], [1.0]], "policy": {"reward": "bernoulli"}}
     assert client.put("/v1/studies/clicks", recipe)[0] == 201
     expected = nr.auto(nr.Arms([[0.0], [0.5], [1.0]]), reward="bernoulli")
     assert client.get("/v1/studies/clicks")[1]["policy"] == plain(expected)
@@ -75,18 +76,18 @@ def test_a_recipe_for_clicks(client):
 @pytest.mark.parametrize(
     ("body", "words"),
     [
-        ({"arms": [[0.0], [1.0]], "options": {"reward": "clicks"}}, "bernoulli"),
-        ({"arms": [[0.0], [1.0]], "options": {"reward": 1}}, "reward"),
-        ({"arms": [[0.0], [1.0]], "options": {"switching": "lazy"}}, "unknown switching"),
+        ({"arms": [[0.0], [1.0]], "policy": {"reward": "clicks"}}, "bernoulli"),
+        ({"arms": [[0.0], [1.0]], "policy": {"reward": 1}}, "reward"),
+        ({"arms": [[0.0], [1.0]], "policy": {"switching": "lazy"}}, "unknown switching"),
         ({"polcy": {}}, "unknown field `polcy`"),
         ({}, "`space` or `arms` is missing"),
         ({"policy": {"type": "Policy"}}, "description"),
         ({"policy": {"type": "os.system"}}, "Unknown type"),
         ({"policy": {"type": "Float", "low": 0.0, "high": 1.0, "log": False}}, "describes no policy"),
         ({"policy": "{"}, "JSON"),
-        ({"policy": {}, "grid": 3}, "give one or the other"),
+        ({"policy": plain(POLICY), "grid": 3}, "give one or the other"),
         ({"space": {"x": {"type": "float", "low": 0, "high": 1, "hi": 2}}}, "hi"),
-        ({"arms": [[0.0], [1.0]], "options": {"nois": 1.0}}, "nois"),
+        ({"arms": [[0.0], [1.0]], "policy": {"nois": 1.0}}, "nois"),
         ({"arms": [[0.0], [1.0]], "deadline": -1.0}, ">"),
         ({"arms": [[0.0], [1.0]], "on_deadline": "reward"}, "`deadline` is missing"),
         ({"arms": [[0.0], [1.0]], "on_deadline": "reward", "deadline": 3.0}, "`default_reward` is missing"),

@@ -291,7 +291,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
         (("trials = 12", "trials = "), "is not valid TOML"),
         (("low = 0.0", "low = 2.0"), "[parameters.x] Float needs low < high"),
         (("low = 0.0", "low = 'zero'"), "[parameters.x] Expected `float`, got `str` - at `low`"),
-        (("low = 0.0", "low = 0.0\nlog = true"), "[parameters.x] Float with log=True needs low > 0"),
+        (("low = 0.0", "low = 0.0\nlog = true"), "[parameters.x] Float with `log` needs low > 0"),
         (('type = "float"', 'type = "real"'), "[parameters.x] `type` is 'real': it must be 'float', 'int' or 'choice'"),
         (('["a", "b c"]', "[]"), "[parameters.kind] Choice needs at least one option"),
         (("noise = 0.1", "noise = -0.1"), "[policy] `noise` is -0.1"),

@@ -22,11 +22,11 @@ def check_size(name: str, coordinates: Array) -> None:
         raise InvalidInput(f"`{name}` has a coordinate beyond {FARTHEST:g}, where distances overflow: change the unit.")
 
 
-def check_count(count: int) -> None:
+def check_count(count: int, most: int = MOST_ARMS) -> None:
     """Refuse a grid of too many arms before it is made."""
-    if count > MOST_ARMS:
+    if count > most:
         raise InvalidInput(
-            f"This grid would have {shown(count)} arms, and the most is {MOST_ARMS:,}. Take fewer values of each "
+            f"This grid would have {shown(count)} arms, and the most is {most:,}. Take fewer values of each "
             "dimension, or give the domain itself, which is then searched without a grid."
         )
 

@@ -177,11 +177,12 @@ class Space:
                 f"by name: {{{next(iter(self.parameters))!r}: ...}}."
             ) from error
 
-    def grid(self, per_dimension: int | Mapping[str, int]) -> Arms:
+    def grid(self, per_dimension: int | Mapping[str, int], *, most: int = MOST_ARMS) -> Arms:
         """Arms at every combination of `per_dimension` values of each number and all options of each choice.
 
         Args:
             per_dimension: one number for all, or one for each numeric parameter by name.
+            most: arms; a grid of more is refused before it is made.
         """
         names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
         counts = dict(per_dimension) if isinstance(per_dimension, Mapping) else dict.fromkeys(names, per_dimension)
@@ -192,8 +193,8 @@ class Space:
         for name, count in counts.items():
             counts[name] = integer(f"per_dimension[{name}]", count, low=1)
         if self.conditions is not None:
-            return Arms(self._rows_with_conditions(counts, self.conditions), space=self, counts=tuple(counts.items()))
-        check_count(math.prod(_count_of_values(p, counts.get(name, 0)) for name, p in self.parameters.items()))
+            return Arms(self._settled(counts, self.conditions, most), space=self, counts=tuple(counts.items()))
+        check_count(math.prod(_count_of_values(p, counts.get(name, 0)) for name, p in self.parameters.items()), most)
         columns = [
             np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
             for name, parameter in self.parameters.items()
@@ -202,13 +203,13 @@ class Space:
         rows = np.concatenate([column[place] for column, place in zip(columns, places, strict=True)], axis=1)
         return Arms(rows, space=self, counts=tuple(counts.items()))
 
-    def _rows_with_conditions(self, counts: Mapping[str, int], conditions: Conditions) -> Array:
+    def _settled(self, counts: Mapping[str, int], conditions: Conditions, most: int) -> Array:
         """Every combination once: what does not count does not multiply the others. Parents come first."""
         rows = conditions.middle[None]
         for (name, parameter), (_, columns) in zip(self.parameters.items(), self.columns(), strict=True):
             values = np.array([parameter.encode(value) for value in parameter.values(counts.get(name, 0))])
             active = conditions.active(rows)[:, columns.start]
-            check_count(len(rows) + int(active.sum()) * (len(values) - 1))
+            check_count(len(rows) + int(active.sum()) * (len(values) - 1), most)
             repeats = np.where(active, len(values), 1)
             of_value = np.concatenate([np.arange(count) for count in repeats])
             rows, active = np.repeat(rows, repeats, axis=0), np.repeat(active, repeats)
@@ -415,8 +416,8 @@ class Arms:
             raise InvalidInput(
                 f"{shown(row.tolist())} is not one of the arms; the nearest is arm {arm} at "
                 f"{shown(self.points[arm].tolist())}. "
-                "A posterior on arms knows only the arms: use one of `domain.points` (of contexts, `context.points`), "
-                "or add this point to them."
+                "A posterior on arms knows only the arms: use one of them, or add this point to them.",
+                advice="They are `domain.points` (of contexts, `context.points`).",
             )
         return arm
 

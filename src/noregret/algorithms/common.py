@@ -189,8 +189,8 @@ def checked_noise(noise: object) -> float:
     if isinstance(noise, str) and noise == "unknown":
         raise InvalidInput(
             "Noise that nobody knows, `noise` 'unknown', is bounded for the widths of `igp_ucb` and `gp_ts` alone. "
-            "Take one of them, or have the noise learned, with nothing proved, by `refit` beside a first guess of `noise`, "
-            "or by `auto`.",
+            "Take one of them, or have the noise learned, with nothing proved, by `refit` beside a first guess of "
+            "`noise`, or by `auto`.",
             advice="The one is `refit=nr.Refit(every=10)`, the other `nr.auto(domain)`.",
         )
     why = "It is a standard deviation (or sub-Gaussian constant), in the units of the reward."

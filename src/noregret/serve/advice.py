@@ -23,6 +23,8 @@ ADVICE = {
     "channels": "Those of studies that were put with `constraints` have one.",
     "minimum": "`POST .../observations` takes over to it what was told to this one.",
     "bounded": 'They are {"type": "bounded", "low": ..., "high": ...}, `reward` of a `policy`.',
+    "kernel": 'Such as {"type": "matern", "nu": 2.5, "lengthscale": 0.2}.',
+    "policy": 'It has an "algorithm", as that of a recipe, or is what `noregret create` takes as a `.json` file.',
     "no_trial": "Numbers are those that came with the decisions.",
 }
 MISSING = {"no_trial": "no_decision"}  # topics of what is not there: 404, and of which kind

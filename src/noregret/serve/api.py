@@ -31,7 +31,8 @@ TOLD = {
 async def put_study(service: Service, heard: Heard) -> ASGIApp:
     """Make it, or see that it is the same."""
     made, desk_of = await service.desks.thread(
-        making.put, service.storage, heard.caller, heard.path["name"], heard.body, tenant=heard.caller.tenant
+        making.put, service.storage, heard.caller, heard.path["name"], heard.body, service.settings.limits,
+        tenant=heard.caller.tenant,
     )
     return json_of(desk_of, 201 if made else 200)
 
@@ -157,7 +158,7 @@ DECIDING = [
     ),
     Operation(
         method="POST", path=f"{ONE}/failure", name="fail", summary="Tell that nothing will come of a decision.",
-        text="Its point is not asked for again, unless it has been answered, too. With `revise` it takes back a reward.",
+        text="A point that has only failed is not asked for again. With `revise` it takes back a reward.",
         do=failure, body=m.FailureRequest, answers=TOLD,
     ),
     Operation(

@@ -110,8 +110,12 @@ class Decide(NamedTuple):
         body, study = self.body, desk.study
         seen = about("context", study._given.context, body.context)
         whole = body.among is None and body.exclude is None
-        offered = None if whole else about(
-            "exclude" if body.among is None else "among", available, study.policy.domain, body.among, body.exclude
+        offered = (
+            None
+            if whole
+            else about(
+                "exclude" if body.among is None else "among", available, study.policy.domain, body.among, body.exclude
+            )
         )
         lease = desk.waiting.lease(body.deadline)
 

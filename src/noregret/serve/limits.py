@@ -27,6 +27,10 @@ class Limits:
         strangers_burst: likewise at once.
         count: decisions, rewards or points in one request.
         pending: decisions of one study that nobody has answered.
+        arms: of one study, under all its contexts where these are finitely many; what is kept of each grows with the
+            points that have been tried.
+        columns: of a point with its context: one for each number, and one for each option of a choice.
+        parts: descriptions within the description of a policy.
     """
 
     body_bytes: int = 1 << 20
@@ -44,6 +48,9 @@ class Limits:
     strangers_burst: float = 200.0
     count: int = 1000
     pending: int = 100_000
+    arms: int = 10_000
+    columns: int = 200
+    parts: int = 1000
 
     def __post_init__(self) -> None:
         for field in fields(self):

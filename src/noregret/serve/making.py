@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import Any
 
-from ..algorithms.auto import auto
-from ..checks import points_array
+from ..checks import points_array, shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
+from ..parameters import Choice
 from ..policy.policy import Policy
-from ..serialize import from_plain, loads
+from ..serialize import from_plain, plain_loads, to_plain
 from ..study.goal import AnyPolicy
 from ..study.integrity import differences
 from ..study.study import Study, check_policy
-from . import messages
+from ..tuning.sections import within
+from . import messages, sizes
 from .caller import Caller
 from .desk import Place
-from .problems import Problem
+from .limits import Limits
+from .problems import Problem, about
 from .replies import study_said
 from .tenants import BETWEEN, stored_name
 from .waiting import FACT, Rule
 
-RECIPE = ("space", "arms", "grid", "context", "options")
+RECIPE = ("space", "arms", "grid", "context")
 
 
-def put(storage: Place, caller: Caller, name: str, body: messages.StudyRequest) -> tuple[bool, messages.StudySaid]:
+def put(
+    storage: Place, caller: Caller, name: str, body: messages.StudyRequest, limits: Limits
+) -> tuple[bool, messages.StudySaid]:
     """Make a study; whether it was not there before, and what it is.
 
     Raises:
@@ -36,7 +39,7 @@ def put(storage: Place, caller: Caller, name: str, body: messages.StudyRequest) 
         raise Problem(422, "invalid", "A study's name must have a letter, and no slash.", field="name")
     stored_as = stored_name(caller.tenant, name)
     rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
-    policy = rule.policy(_policy(body), body.goal)
+    policy = rule.policy(_policy(body, limits), body.goal)
     about = dict(body.about or {})
     if FACT in about:
         raise InvalidInput(f"`about` has {FACT!r}, under which the waiting rule is kept: call that fact otherwise.")
@@ -60,50 +63,84 @@ def put(storage: Place, caller: Caller, name: str, body: messages.StudyRequest) 
     return made, messages.StudySaid(**study_said(name, policy.algorithm, known))
 
 
-def _policy(body: messages.StudyRequest) -> AnyPolicy:
-    recipe = [entry for entry in RECIPE if getattr(body, entry) is not None]
-    if body.policy is not None:
-        if recipe or body.constraints:
-            other = recipe[0] if recipe else "constraints"
-            raise InvalidInput(f"`{other}` is part of a recipe, and there is a `policy` too: give one or the other.")
-        return whole(body.policy)
+def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
+    if body.policy is not None and not _is_recipe(body.policy):
+        beside = [entry for entry in RECIPE if getattr(body, entry) is not None] + ["constraints"] * bool(
+            body.constraints
+        )
+        if beside:
+            raise InvalidInput(
+                f"`{beside[0]}` is part of a recipe, and there is a whole `policy` too: give one or the other."
+            )
+        return within("policy", whole, body.policy, limits)
     if (body.space is None) == (body.arms is None):
         raise InvalidInput(
             "`space` or `arms` is missing: say what there is to choose from by one of them, or give a whole `policy`."
         )
-    domain: Domain = Arms(points_array("arms", body.arms)) if body.arms is not None else _gridded(body)
-    context = None if body.context is None else _space("context", body.context)
-    return _auto(domain, context, body)
+    if body.arms is not None and body.grid is not None:
+        raise InvalidInput("`grid` is of the parameters of a `space`, and here are `arms`: leave it out.")
+    return _of_recipe(body, limits)
 
 
-def whole(data: dict[str, Any] | str) -> AnyPolicy:
+def _is_recipe(policy: dict[str, Any] | str) -> bool:
+    """Whether it is what a file of a study says of its policy, and no whole one."""
+    return isinstance(policy, dict) and "type" not in policy
+
+
+def whole(data: dict[str, Any] | str, limits: Limits) -> AnyPolicy:
     """A policy as `to_json` writes it: names of known classes and plain values, nothing that is executed."""
-    policy = loads(data) if isinstance(data, str) else from_plain(data)
+    plain = plain_loads(data) if isinstance(data, str) else data
+    if isinstance(plain, dict):
+        sizes.check_policy(plain, limits)
+    policy = from_plain(plain)
     try:
         check_policy(policy)
     except NoRegretError:
-        raise InvalidInput("`policy` describes no policy: it must be what `policy.to_json()` writes.") from None
+        raise InvalidInput("This describes no policy.", topic="policy") from None
     found: AnyPolicy = policy
     return found
 
 
-def _auto(domain: Domain, context: Space | None, body: messages.StudyRequest) -> Policy:
-    from ..tuning.schema import ALGORITHMS
-    from ..tuning.sections import within
+def _of_recipe(body: messages.StudyRequest, limits: Limits) -> Policy:
+    """What a file of a study would make: the same tables, checks and sentences."""
+    from ..tuning.schema import Place as Beside
+    from ..tuning.schema import policy
 
-    of_files = ALGORITHMS["auto"]  # whose rewards are averages; here clicks and counts come one by one
-    section = replace(of_files, allowed={**of_files.allowed, "reward": str}, refused={})
-    options = within("options", section.check, body.options or {}, "auto")
-    return auto(domain, context=context, constraints=body.constraints, **options)
+    space = None if body.space is None else _space("space", body.space, limits)
+    context = None if body.context is None else _space("context", body.context, limits)
+    domain = _domain(body, space, limits)
+    sizes.check_made(domain, context, limits)
+    table = dict(body.policy) if isinstance(body.policy, dict) else {}
+    beside = Beside(space, None, body.constraints, context, live=True)
+    made = within("policy", policy, {"algorithm": "auto"} | table, domain, beside)
+    within("policy", sizes.check_policy, to_plain(made), limits)
+    return made
 
 
-def _gridded(body: messages.StudyRequest) -> Arms | Space:
-    space = _space("space", body.space or {})
-    return space if body.grid is None else space.grid(body.grid)
+def _domain(body: messages.StudyRequest, space: Space | None, limits: Limits) -> Domain:
+    if space is None:
+        about("arms", sizes.check_arms, len(body.arms or ()), limits)
+        return Arms(about("arms", points_array, "arms", body.arms))
+    if body.grid is None:
+        return space
+    if isinstance(body.grid, dict):
+        _check_grid(body.grid, space)
+    return about("grid", sizes.gridded, space, body.grid, limits)
 
 
-def _space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:
+def _check_grid(grid: dict[str, int], space: Space) -> None:
+    names = [name for name, each in space.parameters.items() if not isinstance(each, Choice)]
+    if set(grid) != set(names):
+        raise InvalidInput(
+            f"`grid` has {shown(sorted(grid))}, and the parameters that are numbers are {shown(names)}: give steps for "
+            "each of them, or one number for all."
+        )
+
+
+def _space(entry: str, tables: dict[str, dict[str, Any]], limits: Limits) -> Space:
     from ..tuning.config import parameter
-    from ..tuning.sections import within
 
-    return Space(**{name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()})
+    read = {name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()}
+    space: Space = about(entry, lambda: Space(**read))
+    about(entry, sizes.check_columns, space, limits)
+    return space

@@ -56,11 +56,16 @@ class Reply(Struct, frozen=True):
 
 
 class StudyRequest(Request, frozen=True):
-    """A study: a policy as `Policy.to_json` writes it, or a recipe from which `nr.auto` makes one."""
+    """A study: what there is to choose from (`space` or `arms`) and how to decide (`policy`)."""
 
     policy: Annotated[
         dict[str, Any] | str | None,
-        Meta(description="What `policy.to_json()` writes, as an object or as that text; or a recipe:"),
+        Meta(
+            description='How to decide, in the words of `[policy]` in a file: {"algorithm": "gp_ucb", "kernel": '
+            '{"type": "matern"}, "noise": 0.1}. Left out: {"algorithm": "auto"}, which takes `noise`, `budget`, '
+            "`parallel`, `world`, `answers` and `reward`. Or a whole policy as Python's `policy.to_json()` writes it, "
+            "which says all of it and has a `type`; then nothing of the next five."
+        ),
     ] = None
     space: Annotated[
         dict[str, dict[str, Any]] | None,
@@ -74,10 +79,6 @@ class StudyRequest(Request, frozen=True):
     constraints: Annotated[
         int, Meta(ge=0, le=100, description="Values told with each reward, satisfied when <= 0.")
     ] = 0
-    algorithm: Literal["auto"] = "auto"
-    options: Annotated[
-        dict[str, Any] | None, Meta(description="Of `nr.auto`: noise, budget, parallel, world, answers, reward.")
-    ] = None
     goal: Literal["maximize", "minimize"] = "maximize"
     seed: Annotated[int, Meta(ge=0, description="Of all random choices.")] = 0
     about: Annotated[dict[str, Any] | None, Meta(description="Facts to keep with it.")] = None
@@ -400,7 +401,7 @@ class EventsQuery(Query, frozen=True):
 class ExplainQuery(Query, frozen=True):
     """How exactly."""
 
-    draws: Annotated[int, Meta(ge=0, le=100_000, description="From which a propensity is estimated.")] = 1000
+    draws: Annotated[int, Meta(ge=0, le=10_000, description="From which a propensity is estimated.")] = 1000
 
 
 class ExportQuery(Query, frozen=True):

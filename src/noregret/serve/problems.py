@@ -31,6 +31,34 @@ TOLD = "_noregret_told"  # of an error: the problem that it became
 AWAY = "The storage could not be used just now (the server's log has more under {id}). Try again."
 LACKING = "The server lacks a package that this needs (its log has more under {id})."
 BROKEN = "Something went wrong in the server (its log has more under {id}). Trying again is harmless."
+KINDS = {  # words for programs
+    "malformed": "It is no request of this API, or no JSON.",
+    "invalid": "A value cannot be used; `field` says which.",
+    "refused": "What is asked for cannot be decided: everything has failed, say.",
+    "key_reused": "The `Idempotency-Key` came before with another request.",
+    "not_found": "There is nothing at this address.",
+    "no_study": "There is no such study for this caller.",
+    "no_decision": "There is no such decision in this study.",
+    "no_trial": "Likewise, on a page of the dashboard.",
+    "method": "The address does not take this method.",
+    "conflict": "It contradicts what is on record.",
+    "another": "A study of this name was made with something else; `field` says with what.",
+    "token": "No token, or one that opens nothing.",
+    "role": "The token's role may not do this.",
+    "origin": "A page of another origin sent it.",
+    "proxy": "It came from elsewhere, and there are no tokens yet.",
+    "host": "The service does not answer to the name in `Host`.",
+    "form": "Logging in takes another form.",
+    "too_large": "The body, or the headers, are too large.",
+    "slow": "It came, or was answered, too slowly.",
+    "rate": "Too many requests; `Retry-After` says when to go on.",
+    "at_once": "Too many requests of this caller are being answered.",
+    "pending": "Too many decisions wait for an answer.",
+    "busy": "Too many calls wait for this study; try again.",
+    "storage": "The storage could not be used just now; try again.",
+    "missing": "The server lacks a package that this needs.",
+    "internal": "Something went wrong in the server.",
+}
 PLAIN = {
     400: ("malformed", "The request is not one that this service understands."),
     404: ("not_found", "There is nothing here."),
@@ -106,14 +134,8 @@ def problem_of(error: Exception, *, hide: Iterable[tuple[str, str]] = ()) -> Pro
         return _logged(error, 503, "storage", AWAY)
     if isinstance(error, MissingExtra):
         return _logged(error, 501, "missing", LACKING)
-    if isinstance(error, InvalidInput):
-        return Problem(422, "invalid", _hidden(sentence_of(error), hide), field=_field(error))
-    if isinstance(error, TrialError) and error.topic in MISSING:
-        return Problem(404, MISSING[error.topic], _hidden(sentence_of(error), hide), field="number")
-    if isinstance(error, TrialError):
-        return Problem(409, "conflict", _hidden(sentence_of(error), hide))
     if isinstance(error, NoRegretError):
-        return Problem(422, "refused", _hidden(sentence_of(error), hide))
+        return _refused(error, _hidden(sentence_of(error), hide))
     return _logged(error, 500, "internal", BROKEN)
 
 
@@ -130,6 +152,14 @@ async def tell(_: Request, error: Exception) -> Response:
 HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = dict.fromkeys(
     (Problem, NoRegretError, msgspec.DecodeError, HTTPException, Exception), tell
 )
+
+
+def _refused(error: NoRegretError, sentence: str) -> Problem:
+    if isinstance(error, InvalidInput):
+        return Problem(422, "invalid", sentence, field=_field(error))
+    if isinstance(error, TrialError) and error.topic in MISSING:
+        return Problem(404, MISSING[error.topic], sentence, field="number")
+    return Problem(409, "conflict", sentence) if isinstance(error, TrialError) else Problem(422, "refused", sentence)
 
 
 def _field(error: InvalidInput) -> str | None:

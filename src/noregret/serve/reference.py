@@ -11,6 +11,7 @@ from typing import Any
 from .app import OPERATIONS
 from .openapi import document
 from .operations import REFUSALS, Operation
+from .problems import KINDS
 from .roles import needed, public
 
 BEGINNING = """# Addresses of the service
@@ -40,6 +41,9 @@ def page() -> str:
     schemas = said["components"]["schemas"]
     parts = [BEGINNING, *(_operation(operation, said, schemas) for operation in OPERATIONS)]
     parts.append(ERRORS + "\n".join(f"| {status} | {what} |" for status, what in REFUSALS.items()) + "\n")
+    parts.append(
+        "| `kind` | |\n|---|---|\n" + "\n".join(f"| `{kind}` | {what} |" for kind, what in KINDS.items()) + "\n"
+    )
     used = [name for name in schemas if not name.endswith("Request")]
     parts.append("## What is sent\n")
     parts += [_structure(name, schemas) for name in schemas if name.endswith("Request") or name == "RewardItem"]

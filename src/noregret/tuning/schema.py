@@ -1,6 +1,6 @@
-"""What `[policy]` of a tuning file may say: every algorithm, every part, every entry, in explicit tables.
+"""What `[policy]` of a tuning file may say: every part, every entry, in explicit tables.
 
-An option of an algorithm is in `ALGORITHMS` or in `LEFT_OUT`, with the reason; a test fails where it is in neither.
+Those of the algorithms are in `offered`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .. import algorithms
-from ..algorithms.auto import auto
 from ..change import PowerLaw
 from ..domain import Domain, Space
 from ..errors import InvalidInput
@@ -49,92 +47,23 @@ from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.refit import Learning, Refit
+from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.silence import Imputed, LateOrNever
+from ..slots.switching import Lazy, Switching
 from ..slots.together import AllOf
 from ..widths.series import EvenSeries, PowerSeries, Series
+from .offered import ALGORITHMS, ALGORITHMS_LEFT_OUT, ALGORITHMS_LIVE, IN_EPOCHS, Inner
 from .outside import imported
 from .sections import Section, one_named, within
 
-Inner = dict[str, Any]  # a table within a table, which has a reader in `READERS`
 Lengths = float | list[float]  # one for all columns, or one for each
-
-# What no file can say of any algorithm, and why.
-LEFT_OUT = {
-    "domain": "it is made of [parameters] and `grid`",
-    "context": "contexts are for programs that ask and tell by themselves",
-    "constraints": "[objective] says what must be satisfied, as in constraints = ['latency <= 50']",
-    "reward": "clicks and counts come one by one, to programs that ask and tell by themselves",
-    "switching": "each trial of a file is evaluated once; runs of equal plays are for programs that ask and tell",
-    "change_points": "of a real objective nobody knows them",
-}
-_CONSTRAINED = (
-    "needs constraint values with every reward, told from Python: `study.tell(trial, reward, constraints=g)`. "
-    "Any other algorithm takes constraints = ['latency <= 50'] in [objective]."
-)
-ALGORITHMS_LEFT_OUT = {
-    "gp_ucb_noiseless_constraints": _CONSTRAINED,
-    "gp_ucb_noisy_constraints": _CONSTRAINED,
-}
 
 BY_NAME = {  # of the slots that take a name: the tables that names stand for
     "memory": {"adaptive": "e_detector"},
     "pending": {"ignore": "ignored", "hallucinate": "hallucinated", "auto": "late_or_never"},
+    "switching": {"lazy": "lazy"},
+    "reward": {"bernoulli": "bernoulli", "poisson": "poisson", "bounded": "bounded"},
 }
-
-
-def _algorithm(make: Callable[..., Policy], *needed: str, slots: tuple[str, ...], **own: Any) -> Section:
-    """The table of an algorithm: its own options, and the slots that it does not fill itself."""
-    every = {"kernel": Inner, "noise": float, **own, "delta": float, "regularization": float, "prior_mean": float}
-    every |= {slot: str | Inner if slot in BY_NAME else Inner for slot in slots}
-    needs = ("kernel", "noise", *needed)
-    optional = {name: kind for name, kind in every.items() if name not in needs}
-    return Section(make, {name: every[name] for name in needs}, optional, LEFT_OUT)
-
-
-_FREE = ("memory", "explore", "pending", "search", "refit")
-_WAITING = ("memory", "explore", "search", "refit")  # of those that fill `pending` themselves
-_WIDTH: dict[str, Any] = {"width": str | Inner}
-_NORM: dict[str, Any] = {"norm_bound": float, "guess_norm": bool, "information_gain": str | float}
-_CHOWDHURY: dict[str, Any] = {"horizon": int, **_WIDTH, **_NORM, "v": float | Inner}
-_IMPROVEMENT: dict[str, Any] = {"incumbent": str, "margin": float, **_WIDTH}
-_CENSORING: dict[str, Any] = {
-    "window": float, "minimum": float, "reward_bound": float, "norm_bound": float, "beta": float, **_WIDTH,
-    "late": str, "horizon": int | str, "information_gain": str | float,
-}  # fmt: skip
-
-ALGORITHMS = {
-    "asy_ts": _algorithm(algorithms.asy_ts, slots=_WAITING, beta=float, **_WIDTH),
-    "auto": Section(
-        auto, {}, {"noise": float, "budget": int, "parallel": int, "world": str, "answers": str}, LEFT_OUT
-    ),
-    "expected_improvement": _algorithm(algorithms.expected_improvement, slots=_FREE, **_IMPROVEMENT),
-    "gp_bts": _algorithm(algorithms.gp_bts, slots=_WAITING, beta=float, **_WIDTH),
-    "gp_bucb": _algorithm(
-        algorithms.gp_bucb, slots=_WAITING, beta=float, inflation=str | float, initial=int, **_WIDTH
-    ),
-    "gp_ts": _algorithm(
-        algorithms.gp_ts, slots=_FREE, **_CHOWDHURY, lipschitz=float | str, grid=float, growth=float
-    ),
-    "gp_ts_sdf": _algorithm(algorithms.gp_ts_sdf, "window", slots=_WAITING, **_CENSORING),
-    "gp_ucb": _algorithm(
-        algorithms.gp_ucb, slots=_FREE, **_WIDTH, scale=float, a=float, b=float, r=float, series=float | Inner, **_NORM
-    ),
-    "gp_ucb_cpd": _algorithm(
-        algorithms.gp_ucb_cpd, "horizon", slots=("pending", "search", "refit"),
-        horizon=int, exploration=float, threshold=float | Inner, ridge=float | Inner, distance=str, detector=str,
-        **_WIDTH, constant=float, log_power=float, norm_bound=float, information_gain=str | float, alpha=float,
-    ),
-    "gp_ucb_sdf": _algorithm(algorithms.gp_ucb_sdf, "window", slots=_WAITING, **_CENSORING),
-    "greedy_mean": _algorithm(algorithms.greedy_mean, slots=_FREE, **_WIDTH),
-    "greedy_variance": _algorithm(algorithms.greedy_variance, slots=_FREE, **_WIDTH),
-    "igp_ucb": _algorithm(algorithms.igp_ucb, slots=_FREE, **_CHOWDHURY),
-    "kernel_ucb": _algorithm(algorithms.kernel_ucb, "eta", slots=_FREE, eta=float, horizon=int),
-    "lb_gp_ucb": _algorithm(
-        algorithms.lb_gp_ucb, "norm_bound", slots=("memory", "explore", "pending", "search"), norm_bound=float,
-        factors=list[float], growth=float, **_WIDTH,
-    ),
-    "probability_of_improvement": _algorithm(algorithms.probability_of_improvement, slots=_FREE, **_IMPROVEMENT),
-}  # fmt: skip
 
 KERNELS = {
     "squared_exponential": Section(SquaredExponential, {}, {"lengthscale": Lengths, "scale": float}),
@@ -188,6 +117,12 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
         "constant": Section(ConstantWidth, {"value": float}, {"delta": float}),
         "pointwise": Section(PointwiseBayes, {}, {"delta": float}),
     }),
+    "switching": (Switching, {"lazy": Section(Lazy, {}, {"factor": float})}),
+    "reward": (KnownReward, {
+        "bernoulli": Section(Bernoulli, {}, {"ceiling": float}),
+        "poisson": Section(Poisson, {}, {"ceiling": float}),
+        "bounded": Section(Bounded, {}, {"low": float, "high": float}),
+    }),
     "series": (Series, {
         "power": Section(PowerSeries, {}, {"power": float}),
         "even": Section(EvenSeries, {"rounds": int}),
@@ -208,12 +143,21 @@ SEARCH = Section(PointSearch, {}, {
 
 
 class Place(NamedTuple):
-    """Where a file lies, and what its parameters are, its contexts and how many constraints, which some parts need."""
+    """What stands beside a policy, which some of its parts need.
 
-    space: Space
-    folder: Path
+    Attributes:
+        space: its parameters; None where there are arms of none.
+        folder: where its file lies, from which classes of the user's own are imported; None for none.
+        constraints: how many there are.
+        context: parameters that are known before.
+        live: whether a program asks and tells by itself.
+    """
+
+    space: Space | None
+    folder: Path | None
     constraints: int = 0
     context: Space | None = None
+    live: bool = False
 
 
 Reader = Callable[[Mapping[str, Any], Place], Any]
@@ -223,9 +167,13 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     """The policy of `[policy]`."""
     entries = dict(table)
     name = entries.pop("algorithm", None)
-    described = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
+    if place.live:
+        described = one_named("algorithm", name, ALGORITHMS_LIVE)
+    else:
+        described = one_named("algorithm", name, ALGORITHMS, ALGORITHMS_LEFT_OUT)
     if "kernel" in described.needed and not isinstance(entries.get("kernel"), Mapping):
-        raise InvalidInput("`kernel` must be a table such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }.")
+        example = "Such as { type = 'matern', nu = 2.5, lengthscale = 0.2 }."
+        raise InvalidInput("`kernel` must be a table, with a `type`.", advice=example, topic="kernel")
     for slot, names in BY_NAME.items():
         if slot in described.allowed and isinstance(entries.get(slot), str):
             entries[slot] = {"type": one_named(slot, entries[slot], names)}
@@ -233,12 +181,26 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     if "pending" in described.allowed:
         # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
         arguments.setdefault("pending", Ignored(failed="worst"))
+    if place.live:
+        _check_live(str(name), described, arguments, place)
     if place.constraints:
-        arguments["constraints"] = place.constraints if name == "auto" else EveryRound(count=place.constraints)
+        counted = name == "auto" or name in IN_EPOCHS
+        arguments["constraints"] = place.constraints if counted else EveryRound(count=place.constraints)
     if place.context is not None:
         arguments["context"] = place.context
     made: Policy = described.make(domain=domain, **arguments)
     return made
+
+
+def _check_live(name: str, described: Section, arguments: Mapping[str, Any], place: Place) -> None:
+    """Refuse what only together does not fit, and no algorithm would say in words of its table."""
+    if name != "auto" and "noise" in described.allowed and not {"noise", "reward"} & set(arguments):
+        raise InvalidInput(
+            "`noise` is missing: the standard deviation of the rewards' noise. Of clicks, counts and bounded rewards "
+            "it follows from `reward`: 'bernoulli', 'poisson' or 'bounded'."
+        )
+    if name in IN_EPOCHS and not place.constraints:
+        raise InvalidInput(f"`algorithm` {name!r} is about constraints: say beside the policy how many there are.")
 
 
 def read(table: Section, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
@@ -283,6 +245,8 @@ def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], 
     arguments = read(described, entries, place, named=f"{name!r}")
     if "parts" in arguments:  # of the same kind as what is made of them
         arguments["parts"] = tuple(_same_kind(kind, tables, part, place) for part in arguments["parts"])
+    if described.make in (Active, Rounded, kernel_for) and place.space is None:
+        raise InvalidInput(f"`type` {name!r} is for named parameters, and these are arms without any.")
     if described.make is Active:
         return Active(arguments["kernel"], _columns(arguments["parameters"], place))
     if described.make in (Rounded, kernel_for):
@@ -306,7 +270,7 @@ def _columns(names: list[str], place: Place) -> tuple[int, ...]:
     """The columns of these parameters in an encoded row: (context, point)."""
     where: dict[str, range] = {}
     before = 0
-    for space in (place.context, place.space) if place.context is not None else (place.space,):
+    for space in (each for each in (place.context, place.space) if each is not None):
         for name, (_, columns) in zip(space.parameters, space.columns(), strict=True):
             where[name] = range(before + columns.start, before + columns.stop)
         before += space.dimension
@@ -315,7 +279,7 @@ def _columns(names: list[str], place: Place) -> tuple[int, ...]:
 
 def _described(kind: type, tables: Mapping[str, Section], name: object, place: Place) -> Section:
     """The table of a type, or of a class of the user's own, "module:Class" or "module.Class"."""
-    if not isinstance(name, str) or not {":", "."} & set(name):
+    if place.folder is None or not isinstance(name, str) or not {":", "."} & set(name):
         return one_named("type", name, {**tables})
     module, _, cls = name.replace(":", ".").rpartition(".")
     made = imported("`type`", name, module, cls, place.folder)

@@ -27,12 +27,14 @@ class Section:
         needed: entries that must be there, each with its kind (as of `msgspec.convert`).
         allowed: entries that may be, likewise.
         refused: names that a user may well try, and why they are no entries.
+        where: it is.
     """
 
     make: Callable[..., Any]
     needed: Mapping[str, Any] = field(default_factory=dict)
     allowed: Mapping[str, Any] = field(default_factory=dict)
     refused: Mapping[str, str] = field(default_factory=dict)
+    where: str = "in a file"
 
     @property
     def entries(self) -> list[str]:
@@ -48,7 +50,7 @@ class Section:
         """
         for name in table:
             if name in self.refused:
-                raise InvalidInput(f"`{name}` cannot be set in a file: {self.refused[name]}.")
+                raise InvalidInput(f"`{name}` cannot be set {self.where}: {self.refused[name]}.")
         unknown = [name for name in table if name not in self.entries]
         missing = [name for name in self.needed if name not in table]
         if unknown or missing:

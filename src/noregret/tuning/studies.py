@@ -80,7 +80,7 @@ def _described(file: _File, folder: Path) -> Described:
     if file.policy is None:
         made = auto(domain, context=context, constraints=file.constraints)
     else:
-        place = Place(space, folder, file.constraints, context)
+        place = Place(space, folder, file.constraints, context, live=True)
         made = within("policy", policy, file.policy, domain, place)
     return Described(made, check_goal(file.goal), file.seed)
 
