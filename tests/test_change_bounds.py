@@ -172,7 +172,7 @@ def test_what_is_proved_with_the_width_of_the_proof():
     assert nr.Policy.from_json(policy.to_json()) == policy
     with pytest.raises(nr.InvalidInput, match="needs `norm_bound`"):
         nr.gp_ucb_cpd(ARMS, KERNEL, noise=0.1, horizon=50, width="rkhs")
-    with pytest.raises(nr.InvalidInput, match="add width='rkhs'"):
+    with pytest.raises(nr.InvalidInput, match="add `width` 'rkhs'"):
         nr.gp_ucb_cpd(ARMS, KERNEL, noise=0.1, horizon=50, norm_bound=1.0)
     with pytest.raises(nr.InvalidInput, match="`horizon` is 1"):
         PeriodRkhs(horizon=1, norm_bound=1.0, gain=ConstantGain(value=1.0))

@@ -15,7 +15,7 @@ from .service import Client, Clock, plain
 SOURCE = Path(nr.__file__).parent
 # Calls, arguments, modules and names of Python, as a sentence would show them.
 PYTHON = re.compile(
-    r"\bnr\.|\bnoregret\.|\b(?:study|result|client)\.\w|\w\.(?:using|points|filled|to_json|grid)\b|`[\w.]+\("
+    r"\bnr\.|\bnoregret\.|\b(?:study|result|client)\.[a-z_]|`\w+\.(?:using|points|filled|to_json|grid)\b|`[\w.]+\("
     r"|\w\(\.\.\.\)|\w+\([^)]*\w=|\b[a-z_]+=(?:\"|'|True|False|None|\[|\d)|`\w+=`|\bnumpy\b"
     r"|`(?:ask|tell|add|fail|revise=True|using|when)`"
 )
@@ -64,7 +64,7 @@ NO_STUDIES = [
     ({"space": {"x": PRICE}, "arms": [[0.0]]}, "space"),
     ({"arms": []}, "arms"),
     ({"arms": [[0.0], [0.0, 1.0]]}, "arms"),
-    ({"arms": [[1e200]]}, "points"),
+    ({"arms": [[1e200]]}, "arms"),
     ({"arms": [[0.0]], "grid": 3}, "grid"),
     ({"arms": [[0.0]], "context": {"day": {"type": "int", "low": 3, "high": 1}}}, "context.day"),
     ({"arms": [[0.0]], "constraints": -1}, "constraints"),
@@ -94,7 +94,7 @@ NO_STUDIES = [
     (of(refit={"type": "lengthscale_bank"}, kernel={"type": "linear"}), "policy"),
     (of(explore={"type": "in_turn", "parts": []}), "policy.explore.parts"),
     (of(algorithm="gp_ucb_cpd", horizon=10, exploration=0.0), "policy"),
-    (of(algorithm="gp_ucb_sdf", window=0.0), "policy.window"),
+    (of(algorithm="gp_ucb_sdf", window=-1.0), "policy.window"),
     (of(algorithm="igp_ucb"), "policy.norm_bound"),
     (of(algorithm="gp_ucb_sdf", window=3.0, minimum=0.0, norm_bound=1.0, horizon="doubling", memory="adaptive"),
      "policy.horizon"),
@@ -328,3 +328,18 @@ def test_every_kind_of_error_is_on_the_page():
     assert named <= set(KINDS)
     page = (SOURCE.parents[1] / "docs" / "service-api.md").read_text(encoding="utf-8")
     assert all(f"| `{kind}` |" in page for kind in KINDS)
+
+
+@pytest.mark.parametrize(
+    ("other", "field"),
+    [
+        ({"seed": 1}, "seed"), ({"goal": "minimize"}, "goal"), ({"arms": [[0.0]]}, "arms"),
+        ({"policy": {"algorithm": "greedy_mean", "noise": 0.1, "kernel": KERNEL}}, "policy"),
+        ({"deadline": 2.0}, "deadline"), ({"about": {"a": 2}}, "about"),
+    ],
+)  # fmt: skip
+def test_what_differs_from_a_study_that_there_is(client, other, field):
+    body = of() | {"about": {"a": 1}, "deadline": 1.0}
+    assert client.put("/v1/studies/there", body)[0] in (200, 201)
+    said = refused(client.put("/v1/studies/there", body | other), 409, field)
+    assert "service." not in said

@@ -361,7 +361,7 @@ def test_given_noise_far_below_the_rewards_is_what_can_be_computed_with():
 
 
 def test_warped_rewards_are_standardised():
-    with pytest.raises(nr.InvalidInput, match="warp='half-rank' does not go with standardize=False"):
+    with pytest.raises(nr.InvalidInput, match="`warp` 'half-rank' does not go with `standardize` False"):
         nr.Refit(warp="half-rank", standardize=False)
     for wrong in ({"growth": -0.1}, {"growth": 1.5}, {"growth": math.nan}, {"warp": "rank"}, {"noise": None}):
         with pytest.raises(nr.InvalidInput, match=f"`{next(iter(wrong))}`"):

@@ -341,7 +341,7 @@ class Arms:
         lower, upper = number("lower", lower), number("upper", upper)
         count = integer("count", count, low=1, high=MOST_ARMS)
         if lower >= upper and count > 1:
-            raise InvalidInput(f"Arms.grid needs lower < upper, not {lower:g} and {upper:g}.")
+            raise InvalidInput(f"A grid needs lower < upper, not {lower:g} and {upper:g}.")
         return Arms(np.linspace(lower, upper, count))
 
     def __len__(self) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from functools import cache
@@ -23,6 +24,7 @@ from .errors import InvalidInput, NoRegretError
 T = TypeVar("T")
 _ENCODERS: dict[type, Callable[[Any], dict[str, Any]]] = {}
 _DECODERS: dict[str, Callable[[dict[str, Any]], Any]] = {}
+MODULES = re.compile(r"\b(?:\w+\.)+(?=\w)")  # before the name of a class
 DEEPEST = 100  # levels of a description: most have about ten, and Python itself ends at some hundreds
 # What a constructor may raise on values of the right types that it was not written for.
 _UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, RecursionError, MemoryError)
@@ -36,7 +38,7 @@ def described(cls: type[T]) -> type[T]:
         hints = _hints(kind)
         for name, value in data.items():
             if name in hints and not _fits(value, hints[name]):
-                wanted = getattr(hints[name], "__name__", None) or str(hints[name])
+                wanted = getattr(hints[name], "__name__", None) or MODULES.sub("", str(hints[name]))
                 raise InvalidInput(f"the field `{name}` is {shown(value)}, which is no {wanted}.")
         return cls(**{name: _as_hinted(value, hints.get(name)) for name, value in data.items()})
 
@@ -156,8 +158,8 @@ def to_plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int | float | str):
         return value
     raise InvalidInput(
-        f"{shown(value)} ({type(value).__name__}) cannot be written as JSON. "
-        "A class of your own must be registered: decorate it with `noregret.serialize.described`."
+        f"{shown(value)} ({type(value).__name__}) cannot be written as JSON.",
+        advice="A class of your own must be registered: decorate it with `noregret.serialize.described`.",
     )
 
 

@@ -97,7 +97,7 @@ def gp_ucb_cpd(
         confidence = chosen
     elif chosen == "rkhs":
         if norm_bound is None:
-            raise InvalidInput("width='rkhs' is eq. A.3, which needs `norm_bound`: F, for every period's function.")
+            raise InvalidInput("`width` 'rkhs' is eq. A.3, which needs `norm_bound`: F, for every period's function.")
         confidence = PeriodRkhs(
             horizon=horizon,
             norm_bound=norm_bound,
@@ -107,7 +107,7 @@ def gp_ucb_cpd(
         )
     else:
         if norm_bound is not None:
-            raise InvalidInput("`norm_bound` belongs to eq. A.3: add width='rkhs' to use it, or leave it out.")
+            raise InvalidInput("`norm_bound` belongs to eq. A.3: add `width` 'rkhs' to use it, or leave it out.")
         confidence = _power_width(
             domain, context, kernel, horizon=horizon, alpha=alpha, constant=constant, log_power=log_power, delta=delta
         )
@@ -135,7 +135,9 @@ def _forgetting(
     test = RestartOnChange(threshold=threshold, ridge=ridge, distance=distance)  # checked with every detector
     if detector == "oracle":
         if change_points is None:
-            raise InvalidInput('detector="oracle" needs `change_points`: the rounds at which another function begins.')
+            raise InvalidInput(
+                "`detector` 'oracle' needs `change_points`: the rounds at which another function begins."
+            )
         memory = RestartAt(change_points)  # type: ignore[arg-type]  # it makes a tuple of any sequence
         if memory.rounds and memory.rounds[-1] >= horizon:
             raise InvalidInput(
@@ -143,7 +145,7 @@ def _forgetting(
             )
         return memory
     if change_points is not None:
-        raise InvalidInput('`change_points` go with detector="oracle": the others do not know them.')
+        raise InvalidInput("`change_points` go with `detector` 'oracle': the others do not know them.")
     return test if detector == "test" else Forever()
 
 

@@ -210,7 +210,7 @@ def _width(
     _check_unknown(noise, name, v)
     if v is not None:
         if name is not None and name != "igp":
-            raise InvalidInput(f"`v` replaces the width of the theorem, and width={name!r} names another: give one.")
+            raise InvalidInput(f"`v` replaces the width of the theorem, and `width` {name!r} names another: give one.")
         if flag("guess_norm", guess_norm):
             raise InvalidInput("`guess_norm` is for the width of the theorem, and `v` replaces that width: give one.")
         if norm_bound is not None:  # which D_t may need
@@ -254,8 +254,8 @@ def _gain(gain: str | float, name: object, *model: Any) -> Gain:
     """The information gain of the theorem's width; the others are made of what was observed."""
     if isinstance(name, str) and name != "igp" and is_other(gain, "realised"):
         raise InvalidInput(
-            f"width={name!r} is made of the information gain realised, and tighter with it than with any bound on the "
-            "largest one: leave `information_gain` out, or take width='igp'."
+            f"`width` {name!r} is made of the information gain realised, and tighter with it than with any bound on "
+            "the largest one: leave `information_gain` out, or take `width` 'igp'."
         )
     return chosen_gain(gain, *model)
 
@@ -278,7 +278,7 @@ def _noise_and_ridge(
         raise InvalidInput("`width` is a part, which says how large the noise may be: give `noise` as a number.")
     if regularization is None and isinstance(width, str) and width != "igp":
         raise InvalidInput(
-            f"width={width!r} takes lambda = noise^2, and the noise is not known: give `regularization`, a guess of "
+            f"`width` {width!r} takes lambda = noise^2, and the noise is not known: give `regularization`, a guess of "
             "the variance of the noise. The bounds hold whatever it is, and are the tighter the better the guess."
         )
     return None, _ridge(regularization, horizon, width, 0.0, kernel, domain)
@@ -293,7 +293,7 @@ def _ridge(
         nu = getattr(kernel, "nu", None)
         if nu is None or horizon is None:
             raise InvalidInput(
-                "regularization='whitehouse' is T^(d / (2 nu + 2 d)) and needs `horizon` and a Matern kernel, of a "
+                "`regularization` 'whitehouse' is T^(d / (2 nu + 2 d)) and needs `horizon` and a Matern kernel, of a "
                 "nu. Give both, or lambda itself."
             )
         rounds = integer("horizon", horizon, low=1, high=None)

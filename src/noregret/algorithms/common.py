@@ -237,13 +237,14 @@ def bayes_width(
     if width == "finite":
         if size is None:
             raise InvalidInput(
-                "width='finite' is Theorem 1, for finitely many arms (and contexts). On a continuous domain use "
-                "width='compact' (Theorem 2), or arms from `Arms.grid` or `space.grid`."
+                "`width` 'finite' is Theorem 1, for finitely many arms (and contexts). On a continuous domain use "
+                "`width` 'compact' (Theorem 2), or a grid of arms.",
+                advice="`Arms.grid` and `space.grid` make one.",
             )
         given = [name for name, value in (("a", a), ("b", b), ("r", r)) if value is not None]
         if given:
             raise InvalidInput(
-                f"`{given[0]}` belongs to Theorem 2, and finitely many arms have Theorem 1: add width='compact', or "
+                f"`{given[0]}` belongs to Theorem 2, and finitely many arms have Theorem 1: add `width` 'compact', or "
                 "leave it out."
             )
         return FiniteBayes(size=size, delta=delta, scale=scale, noise_matched=noise_matched, series=series)
@@ -306,8 +307,9 @@ def _warn_of_rough_samples(kernel: Kernel, *, by_name: bool) -> None:
     )
     if by_name:
         raise InvalidInput(
-            f"{what} Use nu = 2.5, a grid of arms with width='finite', or give `a` and `b` yourself, such that "
-            "P(sup |df/dx_j| > L) <= a exp(-(L / b)^2) on the domain. Without `width` one that is not proved is used."
+            f"{what} Use nu = 2.5, a grid of arms with `width` 'finite', or give `a` and `b` yourself, such that "
+            "sup |df/dx_j| > L has a probability of at most a exp(-(L / b)^2). Without `width` one that is not proved "
+            "is used."
         )
     warnings.warn(
         f"{what} The width used is for slopes between points a thousandth of a side apart, and nothing is proved for "
@@ -324,8 +326,9 @@ def bounds_without_theorem(
     size = count_of_arms(domain, context)
     if width == "finite" and size is None:
         raise InvalidInput(
-            "width='finite' is Theorem 1 of Srinivas et al. 2010, for finitely many arms (and contexts). On a "
-            "continuous domain use width='pointwise', or arms from `Arms.grid` or `space.grid`."
+            "`width` 'finite' is Theorem 1 of Srinivas et al. 2010, for finitely many arms (and contexts). On a "
+            "continuous domain use `width` 'pointwise', or a grid of arms.",
+            advice="`Arms.grid` and `space.grid` make one.",
         )
     if size is None or width == "pointwise":
         return PointwiseBayes(delta=delta)
@@ -355,7 +358,7 @@ def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kerne
     if name == "greedy":
         if not isinstance(domain, Arms) or not isinstance(context, Arms | None):
             raise InvalidInput(
-                "information_gain='greedy' needs finitely many arms (and contexts), and this domain is continuous. "
+                "`information_gain` 'greedy' needs finitely many arms (and contexts), and this domain is continuous. "
                 "Use 'realised', which is valid and tighter, or a grid of arms."
             )
         return GreedyGain()

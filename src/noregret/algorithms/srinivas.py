@@ -143,8 +143,8 @@ def gp_ucb(
     else:
         if norm_bound is not None or guess_norm:
             raise InvalidInput(
-                "`norm_bound` belongs to Theorem 3: add width='rkhs' to use it, or leave it out; Theorems 1 and 2 are "
-                "for samples of the process and need none."
+                "`norm_bound` belongs to Theorem 3: add `width` 'rkhs' to use it, or leave it out; Theorems 1 and 2 "
+                "are for samples of the process and need none."
             )
         if chosen is None:
             chosen = "recommended" if series is None and not is_other(scale, 1.0) else "theorem"
@@ -169,8 +169,8 @@ def _refuse_theorems(name: str, **given: bool) -> None:
     for argument, is_given in given.items():
         if is_given:
             raise InvalidInput(
-                f"`{argument}` shapes beta_t of Theorems 1 and 2, and width={name!r} draws its own: leave it out, or "
-                "say width='theorem'."
+                f"`{argument}` shapes beta_t of Theorems 1 and 2, and `width` {name!r} draws its own: leave it out, or "
+                "say `width` 'theorem'."
             )
 
 

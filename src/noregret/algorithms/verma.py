@@ -169,7 +169,7 @@ def _censoring(
         confidence = chosen
     elif chosen == "tight":
         if beta is not None:
-            raise InvalidInput("`beta` is a constant in place of beta_t, and width='tight' has a beta_t: give one.")
+            raise InvalidInput("`beta` is a constant in place of beta_t, and `width` 'tight' has a beta_t: give one.")
         confidence = CensoredBounds(
             window=pending.window, in_time=pending.in_time, reward_bound=reward_bound, norm_bound=norm_bound,
             ridge=ridge, gain=gain, delta=delta,

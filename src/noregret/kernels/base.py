@@ -134,7 +134,8 @@ class Kernel(ABC):
                 if np.ptp(own) > 1e-12:
                     raise InvalidInput(
                         "A fit needs a lengthscale for each dimension where the box has sides of different lengths: "
-                        f"{shown(self)} has one for several of them. Give a list, such as lengthscale=[1.0, 20.0]."
+                        f"{shown(self)} has one for several of them. Give a list.",
+                        advice="Such as lengthscale=[1.0, 20.0].",
                     )
                 values[i] += POWERS[parameter.kind] * own[0]
         return self.with_log_parameters(values)

@@ -56,8 +56,8 @@ class Tied(PointKernel):
         count = max(groups) + 1
         if not isinstance(self.kernel, Stationary):
             raise InvalidInput(
-                f"`kernel` must be a stationary kernel, not {shown(self.kernel)}. Sums and products are made of tied "
-                "kernels.",
+                f"`kernel` must be a stationary kernel, not one of type {type(self.kernel).__name__}. "
+                "Sums and products are made of tied kernels.",
                 advice="Such as Matern(2.5, lengthscale=0.2); and Tied(...) + Tied(...).",
             )
         lengthscale = self.kernel.lengthscale

@@ -273,8 +273,9 @@ class State:
         """A restart that the memory calls for."""
         if not isinstance(cut, Restart):
             raise InvalidInput(
-                f"`{type(self.policy.memory).__name__}` cuts the memory by {shown(cut)}: it must be a `Restart(round, "
-                "reason)`, or None for no cut."
+                f"`{type(self.policy.memory).__name__}` cuts the memory by {shown(cut)}: it must be a `Restart`, or "
+                "nothing for no cut.",
+                advice="That is `Restart(round, reason)`, or None.",
             )
         if not self._since < cut.round <= self._rounds:
             name = type(self.policy.memory).__name__
@@ -553,7 +554,7 @@ class State:
     def _limits(self) -> Channels:
         if self._channels is None:
             raise InvalidInput(
-                f"`{self.policy.algorithm}` has no posterior of the constraints.",
+                f"The policy `{self.policy.algorithm}` has no posterior of the constraints.",
                 advice="Make it with `constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`.",
                 topic="channels",
             )

@@ -107,7 +107,7 @@ async def bounds(service: Service, heard: Heard) -> ASGIApp:
 def _seen(study: Study, look: Callable[..., R], points: Any, context: Any, **more: Any) -> R:
     """What it sees at points under a context; of an error it is known which of them it is about."""
     about("context", study._given.context, context)
-    return about("points", partial(look, points, context=context, **more))
+    return about("channel" if more.get("channel") else "points", partial(look, points, context=context, **more))
 
 
 async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:

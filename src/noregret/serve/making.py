@@ -39,28 +39,42 @@ def put(
         raise Problem(422, "invalid", "A study's name must have a letter, and no slash.", field="name")
     stored_as = stored_name(caller.tenant, name)
     rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
-    policy = rule.policy(_policy(body, limits), body.goal)
-    about = dict(body.about or {})
-    if FACT in about:
+    policy = about("default_reward", rule.policy, _policy(body, limits), body.goal)
+    facts = dict(body.about or {})
+    if FACT in facts:
         raise InvalidInput(f"`about` has {FACT!r}, under which the waiting rule is kept: call that fact otherwise.")
     known = storage.find(stored_as)
     made = known is None
+    facts |= rule.fact
     if known is None:
-        with_rule = about | rule.fact
-        Study(
-            policy, goal=body.goal, seed=body.seed, about=with_rule
-        )  # refuses what cannot be, before a row is written
-        text = json.dumps(with_rule, sort_keys=True)
+        Study(policy, goal=body.goal, seed=body.seed, about=facts)  # refuses what cannot be, before a row is written
+        text = json.dumps(facts, sort_keys=True)
         known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)
-    facts = json.dumps(about | rule.fact)
-    differing = differences(known, policy.to_json(), body.goal, body.seed, facts, f"The study {name!r}")
+    where = f"The study {name!r}"
+    differing = differences(known, policy.to_json(), body.goal, body.seed, json.dumps(facts), where)
     if differing:
+        others = ", ".join(each.removeprefix(f"{FACT}.") for each in differing)
         raise Problem(
-            409, "another", f"There is a study {name!r}, made with another {', '.join(differing)}. A study keeps what "
-            "it was made with: put that again to go on with it, or choose another name for a new study.",
-            field=differing[0].partition(" (")[0],
+            409, "another", f"There is a study {name!r}, made with another {others}. A study keeps what it was made "
+            "with: put that again to go on with it, or choose another name for a new study.",
+            field=_entry([each.partition(" (")[0] for each in differing], body),
         )  # fmt: skip
     return made, messages.StudySaid(**study_said(name, policy.algorithm, known))
+
+
+def _entry(differing: list[str], body: messages.StudyRequest) -> str:
+    """The entry of a request that says what is otherwise than it was; from another domain much else follows."""
+    first = min(differing, key=lambda each: not each.startswith("domain"))
+    name, _, inner = first.partition(".")
+    if name == FACT:
+        return inner or "on_deadline"
+    if name in ("goal", "seed"):
+        return name
+    if name == "domain" and body.arms is not None:
+        return "arms"
+    if name in ("domain", "context") and body.space is not None:
+        return "space" if name == "domain" else name
+    return "about" if name in (body.about or {}) else "policy"
 
 
 def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
@@ -120,7 +134,8 @@ def _of_recipe(body: messages.StudyRequest, limits: Limits) -> Policy:
 def _domain(body: messages.StudyRequest, space: Space | None, limits: Limits) -> Domain:
     if space is None:
         about("arms", sizes.check_arms, len(body.arms or ()), limits)
-        return Arms(about("arms", points_array, "arms", body.arms))
+        points = about("arms", points_array, "arms", body.arms)
+        return about("arms", Arms, points, always=True)
     if body.grid is None:
         return space
     if isinstance(body.grid, dict):

@@ -97,8 +97,14 @@ class Problem(Exception):
         return msgspec.json.encode(self.to_dict())
 
 
-def about(field: str, do: Callable[..., R], *given: Any) -> R:
-    """`do(*given)`, where a value that cannot be used is one of this entry of the request, unless it says of which.
+def about(field: str, do: Callable[..., R], *given: Any, always: bool = False) -> R:
+    """`do(*given)`, where a value that cannot be used is one of this entry of the request.
+
+    Args:
+        field: the entry.
+        do: what may refuse it.
+        given: to it.
+        always: whether it is of this entry also where the error names another one, which no request has.
 
     Raises:
         Problem: 422, it cannot be used.
@@ -108,7 +114,7 @@ def about(field: str, do: Callable[..., R], *given: Any) -> R:
     except NoRegretError as error:
         problem = problem_of(error)
         if isinstance(error, InvalidInput):
-            problem.field = problem.field or field
+            problem.field = field if always else problem.field or field
         raise problem from error
 
 

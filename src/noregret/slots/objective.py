@@ -291,7 +291,7 @@ class MultiplicativePenalty(Constrained):
         if isinstance(self.penalty, PenaltyFunction):
             if (self.c, self.n) != (1.0, 2.0):
                 raise InvalidInput(
-                    "`c` and `n` belong to penalty='exp' and 'power': a function of your own has its own."
+                    "`c` and `n` belong to `penalty` 'exp' and 'power': a function of your own has its own."
                 )
             check_assumption_2(self.penalty)
             return self.penalty

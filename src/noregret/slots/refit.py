@@ -118,8 +118,8 @@ class Refit(Learning):
         )
         if self.warp != "none" and not self.standardize:
             raise InvalidInput(
-                f"Warped rewards are standardised: warp={self.warp!r} does not go with standardize=False. Leave one "
-                "out."
+                f"Warped rewards are standardised: `warp` {self.warp!r} does not go with `standardize` False. Leave "
+                "one out."
             )
 
     @property

@@ -187,8 +187,8 @@ class Bernoulli(UpToCeiling):
         """0 or 1."""
         if value not in (0.0, 1.0):
             raise InvalidInput(
-                f"The reward {value:g} is neither 0 nor 1, as the policy was told they all are (reward='bernoulli'). "
-                "Usually it is an average: tell each success or failure by itself, or take reward='bounded'."
+                f"The reward {value:g} is neither 0 nor 1, as the policy was told they all are (`reward` 'bernoulli'). "
+                "Usually it is an average: tell each success or failure by itself, or take `reward` 'bounded'."
             )
 
     @property
@@ -244,8 +244,8 @@ class Poisson(UpToCeiling):
         """A whole number, 0 or more."""
         if value < 0.0 or value != math.floor(value):
             raise InvalidInput(
-                f"The reward {value:g} is no count, as the policy was told they all are (reward='poisson'): counts are "
-                "whole numbers from 0 on. Usually it is a rate: tell the counts, each of an equal time, instead."
+                f"The reward {value:g} is no count, as the policy was told they all are (`reward` 'poisson'): counts "
+                "are whole numbers from 0 on. Usually it is a rate: tell the counts, each of an equal time, instead."
             )
 
     @property

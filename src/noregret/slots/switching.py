@@ -80,12 +80,12 @@ class Switching(Part):
         if not isinstance(policy.pending, Ignored | Hallucinated):
             raise InvalidInput(
                 f"`{name}` has runs of plays under way, and what `{type(policy.pending).__name__}` puts in the place "
-                "of an answer is that of a single play. Take pending='ignore' or 'hallucinate'."
+                "of an answer is that of a single play. Take `pending` 'ignore' or 'hallucinate'."
             )
         if isinstance(policy.objective, KnownReward):
             raise InvalidInput(
                 f"`{name}` plays a choice as long as rewards of one noise can teach little, and with "
-                f"reward={type(policy.objective).__name__.lower()!r} the noise differs from point to point and is "
+                f"`reward` {type(policy.objective).__name__.lower()!r} the noise differs from point to point and is "
                 "learned on the way. Leave out one of them."
             )
         if policy.constraints is not None or policy.objective.constraints:
@@ -107,7 +107,7 @@ class Switching(Part):
         if policy.confidence.recent is not None:
             raise InvalidInput(
                 f"`{name}` records a run of plays as one trial, and `{type(policy.confidence).__name__}` adds up the "
-                "last single ones. Take another width, such as width='amm' of `igp_ucb`."
+                "last single ones. Take another width, such as `width` 'amm' of `igp_ucb`."
             )
 
 

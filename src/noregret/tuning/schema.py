@@ -285,8 +285,9 @@ def _described(kind: type, tables: Mapping[str, Section], name: object, place: P
     made = imported("`type`", name, module, cls, place.folder)
     if not (isinstance(made, type) and issubclass(made, kind) and "__dataclass_fields__" in made.__dict__):
         raise InvalidInput(
-            f"`type` {name!r} must be a class that derives from `{kind.__name__}`, a frozen dataclass under "
-            "`noregret.serialize.described`."
+            f"`type` {name!r} must be a class that derives from `{kind.__name__}`, a frozen dataclass that "
+            "can be stored.",
+            advice="It stands under `noregret.serialize.described`.",
         )
     known = [item for item in fields(made) if item.init]  # type: ignore[arg-type]  # a dataclass, seen above
     needed = {f.name: Any for f in known if f.default is MISSING and f.default_factory is MISSING}

@@ -58,7 +58,7 @@ class GreedyGain(Gain):
     def __call__(self, count: int, progress: Progress) -> float:
         """The bound on gamma_count, over the arms (and contexts) of the domain."""
         if progress.design is None:
-            raise InvalidInput("The greedy bound needs finitely many arms: use information_gain='realised'.")
+            raise InvalidInput("The greedy bound needs finitely many arms: use `information_gain` 'realised'.")
         return progress.design().bound(count)
 
 

@@ -1,0 +1,163 @@
+"""Studies put in the words of a file: whichever algorithm, the same policy as the file makes, and none too large."""
+
+import json
+import resource
+import time
+
+import pytest
+
+import noregret as nr
+from noregret.serve.limits import Limits
+from noregret.serve.settings import Settings
+from noregret.slots.envelope import ConstantWidth
+from noregret.storage import MemoryStorage
+from noregret.tuning import offered
+
+from .service import Client, plain
+
+KERNEL = {"type": "matern", "nu": 2.5, "lengthscale": 0.2}
+NEEDED = {
+    "gp_ts_sdf": {"window": 3.0, "norm_bound": 1.0, "minimum": 0.0}, "gp_ucb_cpd": {"horizon": 50},
+    "gp_ucb_sdf": {"window": 3.0, "norm_bound": 1.0, "minimum": 0.0}, "igp_ucb": {"norm_bound": 1.0},
+    "gp_ts": {"norm_bound": 1.0}, "kernel_ucb": {"eta": 1.0}, "lb_gp_ucb": {"norm_bound": 1.0},
+    "gp_ucb_noiseless_constraints": {"epoch": 5, "epochs": 3, "norm_bound": 1.0},
+    "gp_ucb_noisy_constraints": {"epoch": 5, "epochs": 3, "norm_bound": 1.0},
+}  # fmt: skip
+SPACE = {"heat": {"type": "float", "low": 0.0, "high": 1.0}, "way": {"type": "choice", "options": ["a", "b"]}}
+MANY = {"type": "float", "low": 0.0, "high": 1.0}
+
+
+@pytest.fixture
+def client():
+    with Client(MemoryStorage()) as made:
+        yield made
+
+
+@pytest.mark.parametrize("algorithm", offered.ALGORITHMS_LIVE)
+def test_every_algorithm_decides(client, algorithm):
+    policy = {"algorithm": algorithm, "kernel": KERNEL, "noise": 0.1} if algorithm != "auto" else {}
+    limited = algorithm in offered.IN_EPOCHS
+    body = {"space": SPACE, "grid": 4, "policy": policy | NEEDED.get(algorithm, {}), "constraints": int(limited)}
+    status, said = client.put("/v1/studies/new", body)
+    assert (status, said.get("algorithm")) == (201, algorithm), said
+    for _ in range(3):
+        status, said = client.post("/v1/studies/new/decisions")
+        assert status == 201, said
+        told = {"reward": 0.5} | ({"constraints": [0.1]} if limited else {})
+        assert client.put(f"/v1/studies/new/decisions/{said['decisions'][0]['id']}/reward", told)[0] == 200
+
+
+def test_the_same_words_make_the_same_policy_as_in_python(client):
+    body = {
+        "space": SPACE, "context": {"day": {"type": "int", "low": 0, "high": 6}}, "constraints": 1,
+        "policy": {
+            "algorithm": "gp_ucb", "kernel": {"type": "for_parameters"}, "noise": 0.1, "memory": "adaptive",
+            "pending": {"type": "hallucinated"}, "search": {"candidates": 256},
+            "width": {"type": "constant", "value": 2.0},
+        },
+    }  # fmt: skip
+    assert client.put("/v1/studies/new", body)[0] == 201
+    space = nr.Space(heat=nr.Float(0.0, 1.0), way=nr.Choice("a", "b"))
+    days = nr.Space(day=nr.Int(0, 6))
+    expected = nr.gp_ucb(
+        space, nr.kernel_for(space, context=days), noise=0.1, context=days, memory="adaptive",
+        pending=nr.Hallucinated(failed="worst"), search=nr.PointSearch(candidates=256),
+        width=ConstantWidth(value=2.0), constraints=nr.EveryRound(count=1),
+    )  # fmt: skip
+    assert client.get("/v1/studies/new")[1]["policy"] == plain(expected)
+
+
+def test_clicks_and_runs_of_plays(client):
+    clicks = {"type": "bernoulli", "ceiling": 0.2}
+    body = {"arms": [[0.0], [1.0]], "policy": {"algorithm": "igp_ucb", "width": "lr", "kernel": KERNEL,
+            "norm_bound": 1.0, "reward": clicks}}  # fmt: skip
+    assert client.put("/v1/studies/clicks", body)[0] == 201
+    assert client.get("/v1/studies/clicks")[1]["policy"]["objective"]["ceiling"] == 0.2
+    body = {"arms": [[0.0], [1.0]], "policy": {"algorithm": "gp_ucb", "kernel": KERNEL, "noise": 0.1,
+            "switching": {"type": "lazy", "factor": 2.0}}}  # fmt: skip
+    assert client.put("/v1/studies/runs", body)[0] == 201
+    assert client.get("/v1/studies/runs")[1]["policy"]["switching"] == {"type": "Lazy", "factor": 2.0}
+    assert client.post("/v1/studies/runs/decisions")[1]["decisions"][0]["repeats"] >= 1
+
+
+def test_no_module_is_imported_for_a_name(client, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "mine_of_service.py").write_text("raise SystemExit('imported')")
+    for name in ("mine_of_service.Kernel", "mine_of_service:Kernel"):
+        body = {"arms": [[0.0]], "policy": {"algorithm": "gp_ucb", "noise": 0.1, "kernel": {"type": name}}}
+        status, said = client.put("/v1/studies/new", body)
+        assert (status, said["error"]["field"]) == (422, "policy.kernel.type")
+        assert "must be one of" in said["error"]["sentence"]
+
+
+# -- sizes -----------------------------------------------------------------------------------------------------------
+
+
+def grid(count, **more):
+    space = {"type": "Space", "parameters": [[f"x{i}", {"type": "Float", "low": 0.0, "high": 1.0}] for i in range(3)]}
+    return {"type": "Arms", "space": space, "counts": [[f"x{i}", count] for i in range(3)], **more}
+
+
+POLICY = plain(nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.2), noise=0.1))
+SEARCHING = plain(nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, 0.2), noise=0.1))
+BIT = {"type": "int", "low": 0, "high": 1}
+ONES = {f"c{i}": {"type": "choice", "options": ["a"]} for i in range(5000)}
+
+
+def deep(levels):
+    kernel = {"type": "Linear", "scale": 1.0}
+    for _ in range(levels):
+        kernel = {"type": "Sum", "left": kernel, "right": {"type": "Linear", "scale": 1.0}}
+    return kernel
+
+
+HOSTILE = [  # what is put, and the entry to blame
+    ({"space": {"x": MANY, "y": MANY, "z": MANY}, "grid": 1000}, "grid"),
+    ({"space": {"x": MANY, "y": MANY, "z": MANY}, "grid": {"x": 9999, "y": 9999, "z": 9999}}, "grid"),
+    ({"space": {"k": BIT, "x": MANY, "y": MANY | {"when": {"k": 1}}}, "grid": 999}, "grid"),
+    ({"space": ONES | {"x": MANY, "y": MANY}, "grid": 1000}, "space"),
+    ({"space": {f"x{i}": MANY for i in range(10_000)}}, "space"),
+    ({"space": {"c": {"type": "choice", "options": list(range(10_000))}}}, "space"),
+    ({"arms": [[0.0]], "context": {f"x{i}": MANY for i in range(10_000)}}, "context"),
+    ({"arms": [[i] for i in range(20_000)]}, "arms"),
+    ({"arms": [[0.0] * 10_000]}, None),
+    ({"arms": [[0.0]], "constraints": 10**6}, "constraints"),
+    ({"arms": [[0.0]], "policy": {"parallel": 10**12}}, "policy.parallel"),
+    ({"arms": [[0.0]], "policy": {"algorithm": "gp_ucb", "noise": 1.0, "kernel": KERNEL, "refit": {"restarts": 1000}}},
+     "policy.restarts"),
+    ({"space": {"x": MANY}, "policy": {"algorithm": "gp_ucb", "noise": 1.0, "kernel": KERNEL,
+      "search": {"candidates": 10**6}}}, "policy.candidates"),
+    ({"arms": [[0.0]], "policy": {"algorithm": "gp_ucb", "noise": 1.0, "kernel": KERNEL,
+      "memory": {"type": "drift_bank", "rates": [i / 3000 for i in range(1, 2000)]}}}, "policy.rates"),
+    ({"policy": POLICY | {"domain": grid(1000)}}, "policy"),
+    ({"policy": POLICY | {"domain": grid(10**9)}}, "policy"),
+    ({"policy": POLICY | {"memory": grid(1000)}}, "policy"),
+    ({"policy": POLICY | {"domain": grid(20), "context": grid(20)}}, "policy"),
+    ({"policy": POLICY | {"domain": grid(3, counts=[["x0", 3, 4]])}}, "policy"),
+    ({"policy": POLICY | {"domain": {"type": "Arms", "points": [[0.0] * 9999], "space": None}}}, "policy"),
+    ({"policy": POLICY | {"domain": {"type": "Box", "lower": [0.0] * 999, "upper": [1.0] * 999}}}, "policy"),
+    ({"policy": SEARCHING | {"search": SEARCHING["search"] | {"candidates": 2**20}}}, "policy.candidates"),
+    ({"policy": json.dumps(SEARCHING | {"search": SEARCHING["search"] | {"around": 2**20}})}, "policy.around"),
+    ({"policy": POLICY | {"kernel": deep(90)}}, None),
+    ({"policy": POLICY | {"kernel": {"type": "Sum", "left": [deep(10)] * 200, "right": deep(1)}}}, "policy"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "field"), HOSTILE, ids=range(len(HOSTILE)))
+def test_no_study_takes_the_memory_or_the_processor_of_all(client, body, field):
+    before, began = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    status, said = client.put("/v1/studies/new", body)
+    if field is None:
+        assert status in (201, 422)
+        assert client.post("/v1/studies/new/decisions")[0] in (201, 404)
+    else:
+        assert (status, said["error"].get("field")) == (422, field), said
+    assert time.process_time() - began < 60.0  # none of them would come to an end otherwise
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300_000  # KB
+
+
+def test_the_limits_are_those_of_the_settings():
+    with Client(MemoryStorage(), settings=Settings(limits=Limits(arms=3, columns=1, parts=5))) as client:
+        assert client.put("/v1/studies/new", {"arms": [[0.0]] * 4})[0] == 422
+        assert client.put("/v1/studies/new", {"space": SPACE})[0] == 422
+        assert client.put("/v1/studies/new", {"arms": [[0.0]]})[0] == 422  # an ordinary policy has more than five parts
