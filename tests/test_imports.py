@@ -329,6 +329,7 @@ ORDER = [
     "serve.making",
     "serve.api",
     "serve.looking",
+    "serve.examples",
     "serve.openapi",
     "serve.dashboard.views",
     "serve.dashboard.views.pictures",

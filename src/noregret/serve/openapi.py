@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from .. import __version__
+from .examples import FOLLOWING, examples
 from .operations import LONGEST_KEY, REFUSED, Answered, Operation
 
 DEFINITIONS = "#/components/schemas/{name}"
@@ -30,10 +31,11 @@ def document(operations: Sequence[Operation]) -> bytes:
     kinds = _kinds(operations)
     schemas, components = msgspec.json.schema_components(kinds, ref_template=DEFINITIONS)
     known = dict(zip(kinds, schemas, strict=True))
+    addresses = {operation.name: operation.path for operation in operations}
     paths: dict[str, dict[str, Any]] = {}
     for operation in operations:
         path = re.sub(r":\w+\}", "}", operation.path)
-        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, known)
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, known, addresses)
     said = {
         "openapi": "3.1.0",
         "info": {"title": "noregret", "version": __version__, "summary": "Decisions made while learning, over HTTP."},
@@ -54,18 +56,38 @@ def _kinds(operations: Sequence[Operation]) -> list[type[msgspec.Struct]]:
     return found
 
 
-def _operation(operation: Operation, known: Mapping[Any, Any]) -> dict[str, Any]:
+def _operation(operation: Operation, known: Mapping[Any, Any], paths: Mapping[str, str]) -> dict[str, Any]:
     answers = {**operation.answers, **_refused(operation)}
     said: dict[str, Any] = {
         "operationId": operation.name, "summary": operation.summary,
         "parameters": [*_places(operation), *_query(operation), *([KEY] if operation.repeatable else [])],
         "responses": {str(status): _answer(answers[status], known) for status in sorted(answers)},
     }  # fmt: skip
+    for status in operation.answers:
+        if status < 300 and operation.name in FOLLOWING:
+            said["responses"][str(status)]["links"] = _links(operation.name, paths)
     if operation.text:
         said["description"] = operation.text
     if operation.body is not None:
-        said["requestBody"] = {"required": True, "content": {"application/json": {"schema": known[operation.body]}}}
+        content = {"schema": known[operation.body], "examples": _examples(operation.name)}
+        said["requestBody"] = {"required": True, "content": {"application/json": content}}
     return said
+
+
+def _examples(name: str) -> dict[str, Any]:
+    return {each.name: {"summary": each.summary, "value": each.body} for each in examples()[name]}
+
+
+def _links(name: str, paths: Mapping[str, str]) -> dict[str, Any]:
+    """What may follow, with what it takes of the answer."""
+    values, following = FOLLOWING[name]
+    return {
+        then: {
+            "operationId": then,
+            "parameters": {each: values[each] for each in re.findall(r"\{(\w+)(?::\w+)?\}", paths[then])},
+        }
+        for then in following
+    }
 
 
 def _refused(operation: Operation) -> dict[int, Answered]:

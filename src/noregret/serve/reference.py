@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .app import OPERATIONS
+from .examples import examples
 from .openapi import document
 from .operations import REFUSALS, Operation
 from .problems import KINDS
@@ -24,6 +25,7 @@ Bodies are JSON objects. An entry that is not known is refused by its name; NaN 
 seconds. Where a study minimises, rewards are losses. A type that ends in `?` may be `null` or left out; entries in
 *italics* must be given.
 """
+WIDEST = 110  # characters of a line of JSON
 WHO = {"reader": "readers", "decider": "deciders", "admin": "admins"}
 ERRORS = """## Errors
 
@@ -69,7 +71,24 @@ def _operation(operation: Operation, said: Mapping[str, Any], schemas: Mapping[s
         body = answered.body
         kind = f"[{body.__name__}](#{body.__name__.lower()})" if isinstance(body, type) else ", ".join(body or ())
         lines.append(f"- {status}: {answered.what} {kind}")
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_examples(operation)]) + "\n"
+
+
+def _examples(operation: Operation) -> list[str]:
+    """What may be sent: short ones in a line, others in a block of their own."""
+    if operation.body is None:
+        return []
+    said = ["", "Examples:", ""]
+    for each in examples()[operation.name]:
+        text = json.dumps(each.body)
+        said.append(f"- {each.summary} `{text}`" if len(text) <= WIDEST else f"- {each.summary}\n{_block(each.body)}")
+    return said
+
+
+def _block(body: Mapping[str, Any]) -> str:
+    """An entry a line, within a list."""
+    lines = ",\n".join(f"    {json.dumps(name)}: {json.dumps(value)}" for name, value in body.items())
+    return f"\n  ```json\n  {{\n{lines}\n  }}\n  ```\n"
 
 
 def _structure(name: str, schemas: Mapping[str, Any]) -> str:
