@@ -674,7 +674,7 @@ def test_points_outside_and_wrong_contexts_are_explained():
     assert study.trials[0].point[0] == 1.0
     study = nr.Study(nr.gp_ucb(BOX, nr.Matern(), noise=0.1, context=nr.Box([0.0], [1.0])))
     for call in (study.ask, lambda: study.predict([[0.1, 0.1]]), lambda: study.add([0.1, 0.1], 1.0)):
-        with pytest.raises(nr.InvalidInput, match="pass `context=`"):
+        with pytest.raises(nr.InvalidInput, match="Pass `context=`"):
             call()
     with pytest.raises(nr.InvalidInput, match="one point at a time; 2 were given"):
         study.ask([0.1, 0.2])

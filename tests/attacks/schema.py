@@ -145,12 +145,17 @@ def _sent(operation, mode, count, known, session, seed, seen, failures):
 def summary(statuses, failures):
     """For people."""
     lines = []
-    for label, seen in statuses.items():
+    for label, seen in sorted(statuses.items()):
         said = ", ".join(f"{status}: {number}" for status, number in sorted(seen.items()))
-        lines.append(f"{quote(label, safe=' /{}'):<60} {said}")
+        done = sum(number for status, number in seen.items() if status < 300)
+        lines.append(f"{quote(label, safe=' /{}'):<54} {done:>5} done of {sum(seen.values()):>5}   {said}")
     for said, command in failures.values():
         lines.append(f"FAULT {said}\n  {command}")
     total = sum(sum(seen.values()) for seen in statuses.values())
     wrong = sum(number for seen in statuses.values() for status, number in seen.items() if status >= 500)
-    lines.append(f"{total} requests, {wrong} server errors, {len(failures)} kinds of answers that do not fit")
+    done = sum(number for seen in statuses.values() for status, number in seen.items() if status < 300)
+    lines.append(
+        f"{total} requests, {done} of them done, {wrong} server errors, {len(failures)} kinds of answers that do not "
+        "fit"
+    )
     return "\n".join(lines)

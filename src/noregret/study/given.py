@@ -90,7 +90,8 @@ class Given:
         rows = domain.inside("point", point)
         if len(rows) != 1:
             raise InvalidInput(
-                f"One point is recorded at a time; {len(rows)} were given.", advice="Call `add` for each."
+                f"What was not asked for is recorded one point at a time; {len(rows)} were given.",
+                advice="Call `add` for each.",
             )
         arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
         return Decision(frozen(rows[0].copy()), arm, explored=False)
