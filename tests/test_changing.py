@@ -559,7 +559,7 @@ def test_with_a_memory_nothing_is_proved_for_the_whole_run():
         (lambda: cpd(detector="oracle", change_points=[0]), "`change_points` is 0"),
         (lambda: cpd(detector="oracle", change_points=[200]), "beyond the last of 200 rounds"),
         (lambda: cpd(detector="oracle"), "needs `change_points`"),
-        (lambda: cpd(change_points=[20]), 'go with `detector` 'oracle''),
+        (lambda: cpd(change_points=[20]), "go with `detector` 'oracle'"),
         (lambda: cpd(detector="sometimes"), "`detector`"),
         (lambda: cpd(exploration=-1.0), "`exploration` is -1"),
         (lambda: cpd(exploration=0.0), "give `exploration` > 0"),

@@ -555,9 +555,9 @@ def test_the_width_sums_over_trials_that_are_data():
 def test_a_context_that_is_missing_is_asked_for(pending):
     for name in ("arms, contexts", "box, contexts"):
         study = nr.Study(policy_of(nr.gp_bucb, WORLDS[name], pending))
-        with pytest.raises(nr.InvalidInput, match="pass `context=`"):
+        with pytest.raises(nr.InvalidInput, match="Pass `context=`"):
             study.ask()
-        with pytest.raises(nr.InvalidInput, match="pass `context=`"):
+        with pytest.raises(nr.InvalidInput, match="Pass `context=`"):
             study.ask(count=3)
         assert len(study.trials) == 0
     with pytest.raises(nr.InvalidInput, match="no context"):

@@ -8,6 +8,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..algorithms.srinivas import gp_ucb
 from ..domain import Arms
 from ..kernels import Matern
@@ -41,7 +43,7 @@ def study(name: str, summary: str, **body: Any) -> Example:
 @cache
 def examples() -> dict[str, tuple[Example, ...]]:
     """By the name of the operation."""
-    policy = gp_ucb(Arms([[0.0], [0.5], [1.0]]), Matern(2.5, lengthscale=0.2), noise=0.1)
+    policy = gp_ucb(Arms(np.array([[0.0], [0.5], [1.0]])), Matern(2.5, lengthscale=0.2), noise=0.1)
     return {
         "putStudy": (
             study("prices", "A price, found by `auto`; who does not buy within an hour will not.", space=PRICE,
