@@ -286,7 +286,7 @@ OWN_PARTS = {
     "storage/sql.py", "study/export.py", "tuning/workers.py", "tuning/studies.py", "tuning/run.py", "study/kept.py",
     "serve/app.py", "serve/tokens.py", "tuning/shell.py", "tuning/evaluation.py",
 }  # fmt: skip
-FUNCTIONS = {"__reduce__", "check_same", "open", "told_by", "told_by_each", "imported"}  # likewise
+FUNCTIONS = {"__reduce__", "check_same", "open", "told_by", "told_by_each", "imported", "_cut"}  # likewise
 RAISED = {"InvalidInput", "TrialError", "NoRegretError", "Problem"}
 BY_NAME = {"`Study`", "`Arms`"}
 

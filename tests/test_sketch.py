@@ -114,7 +114,9 @@ def test_where_a_sketch_has_no_use():
     for policy in (nr.gp_ucb(ARMS, SMOOTH, noise=0.1), nr.gp_ucb(ARMS, SMOOTH, noise=0.1, context=ARMS)):
         with pytest.raises(nr.InvalidInput, match="does not grow with the number of rounds"):
             policy.using(sketch=nr.Sketch())
-    with pytest.raises(nr.InvalidInput, match=r"`sketch` is 3: it must be made by `nr.Sketch"):
+    with pytest.raises(
+        nr.InvalidInput, match=r"`sketch` is 3: it must be a `Sketch`, or nothing\. It is made by `nr.Sketch"
+    ):
         contextual(sketch=3)
     for wrong in ({"accuracy": 0.0}, {"growth": 1.0}, {"oversampling": 0.0}, {"most": 0}):
         with pytest.raises(nr.InvalidInput, match=f"`{next(iter(wrong))}`"):

@@ -273,9 +273,8 @@ class State:
         """A restart that the memory calls for."""
         if not isinstance(cut, Restart):
             raise InvalidInput(
-                f"`{type(self.policy.memory).__name__}` cuts the memory by {shown(cut)}: it must be a `Restart`, or "
-                "nothing for no cut.",
-                advice="That is `Restart(round, reason)`, or None.",
+                f"`{type(self.policy.memory).__name__}` cuts the memory by {shown(cut)}: it must be a `Restart(round, "
+                "reason)`, or None for no cut."
             )
         if not self._since < cut.round <= self._rounds:
             name = type(self.policy.memory).__name__
