@@ -31,7 +31,12 @@ TOLD = {
 async def put_study(service: Service, heard: Heard) -> ASGIApp:
     """Make it, or see that it is the same."""
     made, desk_of = await service.desks.thread(
-        making.put, service.storage, heard.caller, heard.path["name"], heard.body, service.settings.limits,
+        making.put,
+        service.storage,
+        heard.caller,
+        heard.path["name"],
+        heard.body,
+        service.settings.limits,
         tenant=heard.caller.tenant,
     )
     return json_of(desk_of, 201 if made else 200)
@@ -78,7 +83,7 @@ async def failure(service: Service, heard: Heard) -> ASGIApp:
     return json_of(answer(desk, service.ids, done))
 
 
-async def abandonment(service: Service, heard: Heard) -> Response:
+async def abandonment(service: Service, heard: Heard) -> ASGIApp:
     """Tell that nobody works on a decision any more."""
     desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])

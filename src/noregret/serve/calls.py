@@ -233,10 +233,9 @@ class GiveUp(NamedTuple):
     number: int
     reason: str
 
-    @property
-    def keys(self) -> list[str]:
+    def keys(self, desk: Desk) -> list[str]:
         """See `Call`."""
-        return [f"{DEFAULTED}:{self.number}"]
+        return [f"{DEFAULTED}:{self.number}"] if desk.waiting.acts else []
 
     def prepared(self, desk: Desk) -> Act:
         """See `Call`."""
