@@ -328,7 +328,7 @@ def command(*args, code=0):
 def test_the_command_line_shows_it_checks_it_and_throws_it_away(tmp_path):
     path = str(tmp_path / "s.db")
     study = played(nr.Study(ARMS, storage=f"sqlite:///{path}"), 12)
-    assert command(path, "study") == "Nothing is kept of study 'study' that could be used here.\n"
+    assert "No state of study 'study' is kept that could be used here" in command(path, "study")
     study._kept.keep_state()
     played(study, 1)
     assert "24 of 26 events are in the state that is kept. It is what a replay" in command(path, "study", "--check")

@@ -245,6 +245,7 @@ ORDER = [
     "testing.parts",
     "testing.scores",
     "testing.policies",
+    "testing.cached",
     "testing.storages",
     "testing",
     "plots",

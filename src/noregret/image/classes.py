@@ -30,6 +30,7 @@ class BadImage(Exception):
     """An image that was damaged, made up, or written by another program."""
 
 
+@cache
 def name_of(cls: type) -> str:
     """Of a class, as images name it: its module, below ours, and its name there."""
     module, name = cls.__module__, cls.__qualname__

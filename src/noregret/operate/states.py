@@ -29,7 +29,8 @@ def state(storage: str, study: str, *, check: bool, drop: bool, as_json: bool) -
     if as_json:
         print_json(found._asdict() | {"dropped": dropped})
     elif not found.events:
-        say(f"Nothing is kept of study {study!r} that could be used here{f': {found.why}' if found.why else ''}.")
+        why = found.why or "none was kept, or by another version, on another machine, or with other settings of threads"
+        say(f"No state of study {study!r} is kept that could be used here: {why}.")
     else:
         says = {None: "", True: " It is what a replay gives, to the bit.", False: " It is NOT what a replay gives."}
         say(f"Of study {study!r} {found.events} of {found.of} events are in the state that is kept.{says[found.equal]}")

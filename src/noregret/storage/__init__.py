@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from .base import Change, News, Storage, StoredStudy, Writer
+from .base import Change, News, States, Storage, StoredState, StoredStudy, Writer
 from .memory import MemoryStorage
 from .sql import SqlStorage
 
-__all__ = ["Change", "MemoryStorage", "News", "SqlStorage", "Storage", "StoredStudy", "Writer", "opened"]
+__all__ = [
+    "Change", "MemoryStorage", "News", "SqlStorage", "States", "Storage", "StoredState", "StoredStudy", "Writer",
+    "opened",
+]  # fmt: skip
 
 
 def opened(storage: str | Storage, *, make: bool = True) -> Storage:

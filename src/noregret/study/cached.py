@@ -22,7 +22,7 @@ from .goal import AnyPolicy, AnyState, Goal, of_rewards
 FORMAT = 1  # of what is kept
 FEWEST = 20  # events that are replayed before anybody could ask a storage for their state
 MOST = 64 * 2**20  # bytes: an exact posterior of 4,000 points. Larger ones would hold up an SQLite file for others
-WORTH = 0.5  # seconds of replay from which on a state is kept: reading one back takes up to a tenth of that
+WORTH = 0.5  # seconds of replay from which on a state is kept: reading one back takes up to a fifth of that
 SHARE = 0.02  # of the time spent on decisions that may be spent on keeping states
 GROWN = 1.25  # by what factor the events have grown before another one is kept
 

@@ -18,6 +18,7 @@ from ..policy.policy import Policy
 from ..record import Trial
 from ..study.study import Study
 from .base import promise, refused
+from .cached import check_cached_states
 
 THREADS, EACH = 3, 4
 
@@ -49,6 +50,7 @@ def check_storage(make: Callable[[], Any]) -> None:
     _check_batches(make())
     _check_closing(make())
     _check_moving(make())
+    check_cached_states(make())
 
 
 def _arms() -> Policy:
