@@ -26,6 +26,17 @@ def run(*args, code=0):
     return result
 
 
+def refused(port):
+    """Whether nobody listens there."""
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=10).close()
+    except ConnectionRefusedError:
+        return True
+    except OSError:
+        pass
+    return False
+
+
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -50,6 +61,19 @@ def test_one_command_serves_this_machine_and_sigterm_ends_it(folder):
         assert served.ask("POST", "/v1/studies/a/decisions", {}, token=made)[0] == 403
         assert served.stop() == (0, "")
     assert (folder / "noregret.db").exists()
+
+
+def test_a_stream_that_somebody_listens_to_holds_up_nothing(folder):
+    with Served(folder) as served:
+        assert served.ask("PUT", "/v1/studies/a", STUDY)[0] == 201
+        assert served.ask("POST", "/v1/studies/a/decisions", {})[0] == 201
+        listener = socket.create_connection(("127.0.0.1", served.port), timeout=30)
+        head = "GET /v1/studies/a/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAccept: text/event-stream\r\n\r\n"
+        listener.sendall(head.encode())
+        assert b"event: asked" in listener.recv(65_536) + listener.recv(65_536)
+        assert served.stop() == (0, "")  # nothing was cut off, or it would say so
+        assert served.rest(listener).endswith(b"0\r\n\r\n")  # the end of the stream
+        listener.close()
 
 
 def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
@@ -125,6 +149,13 @@ def test_several_processes_on_postgresql(folder, places):
         code, said = served.stop()
         assert code == 0, said
     assert "Traceback" not in said
+    with Served(folder, "--storage", place, "--workers", "2") as served:
+        served.wait()
+        served.process.kill()  # nobody tells its processes to stop
+        until = time.monotonic() + 60
+        while not refused(served.port) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert refused(served.port)
 
 
 def test_what_is_no_address_no_name_and_no_proxy_is_refused_before_anything_is_begun(folder):

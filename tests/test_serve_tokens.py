@@ -223,6 +223,11 @@ def test_the_commands(tmp_path, monkeypatch):
     assert json.loads(run("token", "revoke", listed["id"], "--json").stdout)["state"] == "revoked"
     assert "opens nothing" in run("token", "revoke", listed["id"]).stdout
     assert "There is no token" in run("token", "revoke", "abc", code=1).stderr
+    found = json.loads(run("token", "new", "--json").stdout)  # somewhere in a log, where no id is beside it
+    assert json.loads(run("token", "revoke", found["token"], "--json").stdout)["id"] == found["id"]
+    said = run("token", "revoke", found["token"][:-1] + "!", code=1).stderr
+    assert "There is no such token" in said
+    assert found["token"][:-1] not in said
     full = json.loads(run("token", "new", "--role", "admin", "--tenant", "t", "--expires", "never", "--json").stdout)
     assert full["expires_at"] is None
     assert full["token"].startswith("nr_")

@@ -206,7 +206,8 @@ def list_(storage: str, *, as_json: bool) -> None:
 @json_option
 @in_sentences
 def revoke(token: str, storage: str, *, as_json: bool) -> None:
-    """Let TOKEN, an id as `list` shows it, open nothing any more; who has logged in with it is logged out.
+    """Let TOKEN, an id as `list` shows it or the token itself, open nothing any more; who has logged in with it is
+    logged out.
 
     Servers that run notice within a second. Again is harmless.
     """

@@ -16,6 +16,7 @@ from starlette.routing import BaseRoute, Route
 from ..errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
 from .api import DECIDING
+from .connections import LEAVING
 from .doors import Door, Doors
 from .gate import Gate
 from .looking import HEALTH, LOOKING
@@ -57,9 +58,9 @@ def create_app(
         return Response(written, media_type="application/json")
 
     @asynccontextmanager
-    async def lifespan(_: Any) -> AsyncIterator[None]:
+    async def lifespan(_: Any) -> AsyncIterator[dict[str, Any]]:
         await service.desks.thread(service.prepare)
-        yield
+        yield {LEAVING: service.streams.end}
         service.streams.end()
         service.desks.close()
 

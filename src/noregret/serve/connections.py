@@ -19,6 +19,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
 HEAD = b"HTTP/1.1 "  # how an answer begins
+LEAVING = "leaving"  # in the state of an application: what it wants to be called when the server begins to stop
 PARTS = 5  # of the time that is given, after each of which one looks
 
 
@@ -39,7 +40,7 @@ def watched(
     watch = _WATCHES.get(server_state)
     if watch is None:
         watch = _WATCHES[server_state] = _Watch(server_state, seconds, most)
-    made = H11Protocol(config, server_state, app_state, _loop)
+    made = _Connection(config, server_state, app_state, _loop)
     watch.begin(made)
     return _Front(made)
 
@@ -116,6 +117,18 @@ class _Joining:
     def _go_on(self) -> None:
         if self._head:
             self.write(b"")
+
+
+@final
+class _Connection(H11Protocol):
+    """One that tells the application when the server begins to stop: streams without an end are then to end."""
+
+    def shutdown(self) -> None:
+        """As uvicorn does; it waits for what is being answered, and calls `lifespan` after that."""
+        super().shutdown()
+        leaving = self.app_state.get(LEAVING)
+        if leaving is not None:
+            leaving()
 
 
 class _Watch:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import socket
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from multiprocessing import parent_process
 from typing import Any
 
 import uvicorn
@@ -45,12 +49,25 @@ class Service:
 
     def __call__(self) -> ASGIApp:
         """The application, behind the gate."""
+        _end_with_parent()
         storage = SqlStorage(self.storage)
         gate = Middleware(
             Gate, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
             local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
         )  # fmt: skip
         return create_app(storage, self.settings, gate=gate, routes=ROUTES)
+
+
+def _end_with_parent() -> None:
+    """One of several processes ends when the one that began it is gone; nobody would stop it, and it keeps the port."""
+    parent = parent_process()
+    if parent is not None:
+
+        def wait() -> None:
+            parent.join()
+            os.kill(os.getpid(), signal.SIGTERM)
+
+        threading.Thread(target=wait, name="noregret-parent", daemon=True).start()
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -116,9 +116,17 @@ class Tokens:
     def revoke(self, id: str) -> Token:  # noqa: A002 - what it is called everywhere
         """Let a token open nothing any more, nor what was logged in with it; again is harmless.
 
+        Args:
+            id: of the token; or the token itself, which is what one has of one that was found somewhere.
+
         Raises:
-            InvalidInput: there is none of this id.
+            InvalidInput: there is none such.
         """
+        if isinstance(id, str) and id.startswith(MARK):
+            hashed = _hash(id.strip())
+            id = next((each.id for each in self._vault.records()[0] if each.hash == hashed), "")  # noqa: A001 - likewise
+            if not id:
+                raise InvalidInput("There is no such token: it is mistyped, or of another storage.")
         known = isinstance(id, str) and id.isascii() and id.isalnum()
         if not (known and self._vault.revoke(id, self._clock())):
             raise InvalidInput(f"There is no token {shown(id)}: `noregret token list` has the ids of those there are.")
