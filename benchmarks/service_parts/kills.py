@@ -101,10 +101,10 @@ def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
             worker.join(60)
         for server in up:
             server.kill()
-    return _judged(url, crowd)
+    return judged(url, crowd)
 
 
-def _judged(url, crowd):
+def judged(url, crowd):
     for worker in crowd:
         if worker.error is not None:
             raise worker.error

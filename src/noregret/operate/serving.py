@@ -206,9 +206,9 @@ def list_(storage: str, *, as_json: bool) -> None:
 @json_option
 @in_sentences
 def revoke(token: str, storage: str, *, as_json: bool) -> None:
-    """Let TOKEN, an id as `list` shows it or the token itself, open nothing any more; who has logged in with it is
-    logged out.
+    """Let TOKEN, an id as `list` shows it or the token itself, open nothing any more.
 
+    Who has logged in with it is logged out.
     Servers that run notice within a second. Again is harmless.
     """
     from .words import as_json as document
