@@ -16,7 +16,6 @@ from starlette.routing import BaseRoute, Route
 from ..errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
 from .api import DECIDING
-from .connections import LEAVING
 from .doors import Door, Doors
 from .gate import Gate
 from .looking import HEALTH, LOOKING
@@ -24,7 +23,7 @@ from .openapi import document
 from .operations import Operation
 from .problems import HANDLERS
 from .service import Service
-from .settings import Settings
+from .settings import LEAVING, Settings
 from .tokens import Tokens
 
 OPERATIONS: tuple[Operation, ...] = (*DECIDING, *LOOKING, *HEALTH)  # those that are called most come first

@@ -18,8 +18,9 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from .settings import LEAVING
+
 HEAD = b"HTTP/1.1 "  # how an answer begins
-LEAVING = "leaving"  # in the state of an application: what it wants to be called when the server begins to stop
 PARTS = 5  # of the time that is given, after each of which one looks
 
 

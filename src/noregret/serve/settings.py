@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from ..checks import integer, number, settle
 from .limits import Limits
 
+LEAVING = "leaving"  # in the state of an application: what it wants to be called when the server begins to stop
+
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
