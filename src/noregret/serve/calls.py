@@ -156,6 +156,8 @@ class Heard(NamedTuple):
         counted: whether it reached what is learned.
         sentence: what there is to say about that.
         told: the reward, its plays and the constraint values as they were told, where they are not those on record.
+        new: whether it is the first answer that somebody gave to this decision.
+        again: whether all of it was known before.
     """
 
     trial: Trial
@@ -163,6 +165,8 @@ class Heard(NamedTuple):
     counted: bool
     sentence: str | None = None
     told: tuple[float | None, Plays | None, list[float] | None] | None = None
+    new: bool = False
+    again: bool = False
 
 
 @final
@@ -194,10 +198,12 @@ class Hear(NamedTuple):
         trial = _at(turn, self.number)
         if turn.noted(f"{DEFAULTED}:{self.number}") is not None:
             return self._after_default(desk, turn, trial, told, revise=body.revise)
+        order, was_open = turn.order, trial.open
         trial = turn.tell(told, revise=body.revise)
         if body.observed_at is not None:
             turn.note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
-        return heard(desk, turn.trials, trial)
+        came = heard(desk, turn.trials, trial)
+        return came._replace(new=was_open and not trial.open, again=turn.order == order)
 
     def _after_default(self, desk: Desk, turn: Turn, trial: Trial, told: Told, *, revise: bool) -> Heard:
         """Too late for the study's rule: kept, and counted where the rule says so."""
@@ -218,12 +224,17 @@ class Hear(NamedTuple):
             else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
         )
         return Heard(
-            trial, late=True, counted=counts, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1])
-        )
+            trial, late=True, counted=counts, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1]),
+            new=before[0] is None and late[0] is not None, again=late == before,
+        )  # fmt: skip
 
     def _failed(self, desk: Desk, turn: Turn, reason: str, *, revise: bool) -> Heard:
         after = _over(turn, self.number)
-        return after or heard(desk, turn.trials, turn.fail(self.number, reason, revise=revise))
+        if after is not None:
+            return after
+        order, was_open = turn.order, turn.trials[self.number].open
+        came = heard(desk, turn.trials, turn.fail(self.number, reason, revise=revise))
+        return came._replace(new=was_open, again=turn.order == order)
 
 
 @final
@@ -347,8 +358,7 @@ def _both(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> l
 
 def heard(desk: Desk, trials: Sequence[Trial], trial: Trial) -> Heard:
     """What an answered trial says of its answer."""
-    expires, at = desk.waiting.expires_at(trial), trial.told_at
-    late = trial.late or (expires is not None and at is not None and at > expires)
+    late = desk.waiting.late(trial)
     if not late or trial.state != "observed":
         return Heard(trial, late=late, counted=trial.state == "observed")
     counted = counts(desk, trials, trial)

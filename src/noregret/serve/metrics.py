@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from typing import final
 
@@ -10,9 +11,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from ..errors import NoRegretError
 from ..study.study import Study
-from .calls import Heard
-from .desk import Desk, Desks
+from .calls import LATE, Heard
+from .desk import Desk, Desks, Place
 from .regret import regret_bound
+from .waiting import DEFAULTED
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 OF_STUDY = ("tenant", "study")
@@ -42,12 +44,15 @@ class Metrics:
             "noregret_process_decisions", "Decisions given by this process.", OF_STUDY, registry=registry
         )
         self._repeated = Counter(
-            "noregret_process_repeated_requests", "Requests that had come before.", OF_STUDY, registry=registry
+            "noregret_process_repeated_requests", "Requests that said nothing new.", OF_STUDY, registry=registry
         )
         self._answers = Counter(
-            "noregret_process_answers", "Rewards, failures and observations taken by this process.", OF_STUDY,
+            "noregret_process_answers", "Decisions whose reward or failure this process took.", OF_STUDY,
             registry=registry,
         )  # fmt: skip
+        self._observations = Counter(
+            "noregret_process_observations", "Observations taken by this process.", OF_STUDY, registry=registry
+        )
         self._late = Counter(
             "noregret_process_late_answers", "Answers after their deadline, by whether they counted.",
             (*OF_STUDY, "counted"), registry=registry,
@@ -66,21 +71,24 @@ class Metrics:
             self._decisions.labels(desk.tenant, desk.name).inc(count)
 
     def heard(self, desk: Desk, heard: Heard) -> None:
-        """An answer came."""
-        self._answers.labels(desk.tenant, desk.name).inc()
-        if heard.late:
+        """An answer came, perhaps not for the first time, or what is a part of one."""
+        if heard.again:
+            self._repeated.labels(desk.tenant, desk.name).inc()
+        if heard.new:
+            self._answers.labels(desk.tenant, desk.name).inc()
+        if heard.new and heard.late:
             self._late.labels(desk.tenant, desk.name, "yes" if heard.counted else "no").inc()
 
     def observed(self, desk: Desk, *, again: bool) -> None:
         """An observation came."""
-        (self._repeated if again else self._answers).labels(desk.tenant, desk.name).inc()
+        (self._repeated if again else self._observations).labels(desk.tenant, desk.name).inc()
 
     def text(self, tenant: str | None) -> bytes:
         """As Prometheus reads it, of this tenant; of all and of the process where None. Looks, so in a thread."""
         desks = [desk for desk in self._desks.open if tenant is None or desk.tenant == tenant]
         self._open.set(len(self._desks.open))
         of_record = CollectorRegistry()
-        of_record.register(_OfRecord(desks))
+        of_record.register(_OfRecord(desks, self._desks.storage))
         of_record.register(_OfProcess(desks))
         own = generate_latest(self._own) if tenant is None else b""
         return own + generate_latest(of_record)
@@ -109,27 +117,37 @@ class _OfProcess:
 class _OfRecord:
     """Figures of studies, from their records."""
 
-    def __init__(self, desks: Iterable[Desk]) -> None:
-        self._desks = list(desks)
+    def __init__(self, desks: Iterable[Desk], storage: Place) -> None:
+        self._desks, self._storage = list(desks), storage
 
     def collect(self) -> Iterable[Metric]:
         """See `prometheus_client.registry.Collector`."""
         trials = GaugeMetricFamily("noregret_trials", "Trials on record, by state.", labels=(*OF_STUDY, "state"))
-        decisions = CounterMetricFamily("noregret_decisions", "Trials on record.", labels=OF_STUDY)
-        answers = CounterMetricFamily("noregret_answers", "Trials that were answered.", labels=OF_STUDY)
-        late = CounterMetricFamily("noregret_late_answers", "Answers to trials that were given up.", labels=OF_STUDY)
+        decisions = CounterMetricFamily("noregret_decisions", "Decisions on record.", labels=OF_STUDY)
+        observed = CounterMetricFamily("noregret_observations", "What nobody had asked for.", labels=OF_STUDY)
+        answers = CounterMetricFamily("noregret_answers", "Decisions whose reward or failure came.", labels=OF_STUDY)
+        late = CounterMetricFamily("noregret_late_answers", "Of these, after the deadline.", labels=OF_STUDY)
         violations = CounterMetricFamily("noregret_violations", "Trials that violated a constraint.", labels=OF_STUDY)
         restarts = CounterMetricFamily("noregret_restarts", "Cuts of the memory.", labels=OF_STUDY)
         for desk in self._desks:
-            of, counts = (desk.tenant, desk.name), desk.tally.counts(desk.study)
+            of, counts = (desk.tenant, desk.name), desk.tally.counts(desk.study, desk.waiting)
+            silent = self._silent(desk)
             for state, count in counts.states.items():
                 trials.add_metric((*of, state), count)
-            decisions.add_metric(of, counts.trials)
-            answers.add_metric(of, counts.answers)
-            late.add_metric(of, counts.late)
+            decisions.add_metric(of, counts.decisions)
+            observed.add_metric(of, counts.observations)
+            answers.add_metric(of, counts.answers - silent)
+            late.add_metric(of, counts.late - silent)
             violations.add_metric(of, counts.violations)
             restarts.add_metric(of, len(desk.study.restarts))
-        return [trials, decisions, answers, late, violations, restarts, *self._learned()]
+        return [trials, decisions, observed, answers, late, violations, restarts, *self._learned()]
+
+    def _silent(self, desk: Desk) -> int:
+        """Decisions of which the study's rule has told something, and nobody else has."""
+        if not desk.waiting.acts:
+            return 0
+        told = self._storage.count_notes(desk.stored, f"{DEFAULTED}:")
+        return told - self._storage.count_notes(desk.stored, f"{LATE}:", unlike="[null%")
 
     def _learned(self) -> list[Metric]:
         found: list[Metric] = []
@@ -140,7 +158,7 @@ class _OfRecord:
                     value = of(desk.study)
                 except NoRegretError:  # a policy without a posterior
                     continue
-                if value is not None:
+                if value is not None and not math.isnan(value):
                     family.add_metric((desk.tenant, desk.name), value)
             found.append(family)
         return found

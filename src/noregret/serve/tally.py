@@ -8,6 +8,7 @@ from ..study.several import Turn
 from ..study.study import Study
 from ..trial import TrialState
 from .problems import Problem
+from .waiting import Waiting
 
 
 class Counts(NamedTuple):
@@ -16,21 +17,23 @@ class Counts(NamedTuple):
     Attributes:
         order: of its last event.
         states: trials in each.
-        answers: trials that were answered.
-        late: of these, after they had been given up.
+        observations: trials that nobody had asked for.
+        answers: to those that somebody had, what stands for an answer after a deadline among them.
+        late: of these, after the deadline.
         violations: trials that violated a constraint.
     """
 
     order: int
     states: dict[str, int]
+    observations: int
     answers: int
     late: int
     violations: int
 
     @property
-    def trials(self) -> int:
-        """All of them."""
-        return sum(self.states.values())
+    def decisions(self) -> int:
+        """Trials that somebody had asked for."""
+        return sum(self.states.values()) - self.observations
 
 
 @final
@@ -42,19 +45,30 @@ class Tally:
         self._pending = 0
         self._checked = -1  # length of the record when they were last counted
 
-    def counts(self, study: Study) -> Counts:
-        """Counted anew where the record has changed."""
-        trials = study.trials
-        known, order = self._counts, study._kept.record.order
-        if known is None or known.order != order:
-            states: dict[str, int] = dict.fromkeys(get_args(TrialState), 0)
-            for trial in trials:
-                states[trial.state] += 1
-            known = self._counts = Counts(
-                order, states, sum(not trial.open for trial in trials), sum(trial.late for trial in trials),
-                sum(trial.feasible is False for trial in trials),
-            )  # fmt: skip
-        return known
+    def counts(self, study: Study, waiting: Waiting) -> Counts:
+        """Counted anew where the record has changed.
+
+        Args:
+            study: whose trials are counted.
+            waiting: what its rule says of them.
+        """
+        kept = study._kept
+        with kept.lock:
+            kept.sync()
+            known, order = self._counts, kept.record.order
+            if known is not None and known.order == order:
+                return known
+            trials = kept.record[:]
+        states: dict[str, int] = dict.fromkeys(get_args(TrialState), 0)
+        for trial in trials:
+            states[trial.state] += 1
+        asked = [trial for trial in trials if trial.righted().told_order != trial.asked_order]
+        answered = [trial for trial in asked if not trial.open]
+        self._counts = Counts(
+            order, states, len(trials) - len(asked), len(answered), sum(map(waiting.late, answered)),
+            sum(trial.feasible is False for trial in trials),
+        )  # fmt: skip
+        return self._counts
 
     def check(self, turn: Turn, most: int, wanted: int) -> None:
         """Refuse more decisions where too many wait for an answer.

@@ -148,6 +148,11 @@ class Waiting:
             return trial.asked_at + self.rule.deadline
         return None
 
+    def late(self, trial: Trial) -> bool:
+        """Whether it was answered, or told what stands for an answer, after the deadline."""
+        expires, at = self.expires_at(trial), trial.told_at
+        return trial.late or (expires is not None and at is not None and at > expires)
+
     def sweep(self, turn: Turn) -> None:
         """Tell what the rule says of trials whose lease is over: they have just been given up."""
         if not self.acts:

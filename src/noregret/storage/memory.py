@@ -101,6 +101,11 @@ class MemoryStorage(Storage, States):
             notes = self._notes if study is None else self._found(study).notes
             return {key: value for key, value in notes.items() if key.startswith(prefix)}
 
+    def count_notes(self, study: StoredStudy, prefix: str, *, unlike: str = "") -> int:
+        """How many notes of a study have keys that begin so, and values that do not begin so ("...%")."""
+        other = unlike.removesuffix("%")
+        return sum(not (other and value.startswith(other)) for value in self.notes(study, prefix).values())
+
     def note_once(self, key: str, value: str) -> str:
         """Write a note of no study, where there is none under the key; returns the one there is then."""
         with self._lock:

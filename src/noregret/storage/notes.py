@@ -52,6 +52,8 @@ class NoteStatements:
         read = f"SELECT key, value FROM {notes.name} WHERE study = :study AND "
         self._one, self._several = (text(sql.text(f"{read} key {which}")) for which in ("= :key", among))
         self.under = text(sql.text(f"{read} key >= :low AND key < :high"))
+        under = f"FROM {notes.name} WHERE study = :study AND key >= :low AND key < :high"
+        self.count = text(sql.text(f"SELECT count(*) {under} AND value NOT LIKE :unlike"))
         put = f"INSERT INTO {notes.name} (study, key, value) VALUES (:study, :key, :value) ON CONFLICT (study, key) DO"
         self.write = text(sql.text(f"{put} UPDATE SET value = excluded.value"))
         self.once = text(sql.text(f"{put} NOTHING"))

@@ -223,6 +223,14 @@ class SqlStorage(Storage, States):
             cursor.execute(self._notes.under, {"study": whose, "low": prefix, "high": prefix + "\x7f"})
             return dict(cursor.fetchall())
 
+    def count_notes(self, study: StoredStudy, prefix: str, *, unlike: str = "") -> int:
+        """How many notes of a study have keys that begin so, and values that are not like this (of SQL's LIKE)."""
+        of = {"study": owner(study), "low": prefix, "high": prefix + "\x7f", "unlike": unlike}
+        with self._database.transaction(write=False) as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute(self._notes.count, of)
+            return int(cursor.fetchone()[0])
+
     def note_once(self, key: str, value: str) -> str:
         """Write a note of no study, where there is none under the key; returns the one there is then."""
         with self._database.transaction(write=True) as connection:
