@@ -8,13 +8,15 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.serve.events import snapshot
+from noregret.serve.events import Stream, snapshot
 from noregret.serve.limits import Limits
+from noregret.serve.problems import Problem
 from noregret.serve.regret import regret_bound
 from noregret.serve.settings import Settings
 from noregret.storage import MemoryStorage, SqlStorage
 from noregret.storage.base import Storage
 
+from .asgi import spoken
 from .service import ARMS, AT, POLICY, Client, asked, plain, told
 
 
@@ -365,6 +367,34 @@ def test_events_as_a_stream():
         assert client.service.streams.count == 0
         status, body = client.get(f"{AT}/events", headers={"Accept": "text/event-stream", "Last-Event-ID": "1"})
         assert (status, body) == (200, b"")  # all streams have come to their end
+
+
+def test_no_tenant_takes_all_streams():
+    storage = MemoryStorage()
+    for name in ("shop", "other/shop"):
+        nr.Study(POLICY, storage=storage, name=name)
+    with Client(storage, settings=Settings(streams=3, streams_each=2)) as client:
+
+        async def listen(tenant):
+            return Stream(client.service.streams, await client.service.desks.of(tenant, "shop"), 0)
+
+        async def fill():
+            own = [await listen("default") for _ in range(2)]
+            with pytest.raises(Problem, match="2 streams of events of this tenant are open") as refused:
+                await listen("default")
+            other = await listen("other")
+            with pytest.raises(Problem, match="As many streams of events are open") as full:
+                await listen("other")
+            said = await client.send("GET", f"{AT}/events", headers={"Accept": "text/event-stream"})
+            client.service.streams.end()
+            for stream in [*own, other]:
+                await spoken(stream)
+            return refused.value.status, full.value.status, said
+
+        refused, full, (status, said) = client.run(fill())
+        assert (refused, full, status, said["error"]["kind"]) == (429, 503, 429, "streams")
+        assert client.service.streams.count == 0
+        assert client.get(f"{AT}/events", headers={"Accept": "text/event-stream"}) == (200, b"")
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "arrow", "parquet"])

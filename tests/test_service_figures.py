@@ -96,7 +96,9 @@ def test_what_is_counted_is_what_happened(name, kind, places):
             shop.step()
         trials = client.get(AT)[1]["trials"]
         found = figures(client)
-    assert shop.refused and shop.repeated and (not rule or any(late for late, _ in shop.late.values()))
+    assert shop.refused
+    assert shop.repeated
+    assert not rule or any(late for late, _ in shop.late.values())
     late = {yes: sum(each == (True, yes == "yes") for each in shop.late.values()) for yes in ("yes", "no")}
     expected = {
         "decisions": shop.asked, "observations": shop.observed, "answers": len(shop.late),

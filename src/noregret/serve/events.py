@@ -7,15 +7,20 @@ more than a number.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from typing import final
 
 import msgspec
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
 
 from ..record import Trial
 from ..study.study import Study
 from . import messages as m
 from .desk import Desk
+from .problems import Problem
 from .settings import Settings
 
 MOST = 1000  # events in one answer
@@ -69,35 +74,89 @@ class Streams:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self.count = 0
+        self._open: Counter[str] = Counter()  # by tenant
         self._over = False
+        self._ended = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None  # in which there are any
 
     @property
-    def full(self) -> bool:
-        """Whether no more may begin."""
-        return self.count >= self._settings.streams
+    def count(self) -> int:
+        """How many are open."""
+        return self._open.total()
+
+    def enter(self, tenant: str) -> None:
+        """One more, until `leave`.
+
+        Raises:
+            Problem: 429 where this tenant has its share, 503 where there are as many as there may be in all.
+        """
+        most, own = self._settings.streams, self._settings.streams_each
+        if self._open[tenant] >= own:
+            raise Problem(
+                429, "streams", f"{own} streams of events of this tenant are open, and this server takes no more of "
+                "one. Close one that nobody listens to any more, or ask for events by their cursor.",
+                headers={"Retry-After": "5"},
+            )  # fmt: skip
+        if self.count >= most:
+            raise Problem(
+                503, "busy", "As many streams of events are open as this server takes; ask for events by their cursor.",
+                headers={"Retry-After": "5"},
+            )  # fmt: skip
+        self._open[tenant] += 1
+
+    def leave(self, tenant: str) -> None:
+        """One has ended."""
+        self._open[tenant] -= 1
+        if not self._open[tenant]:
+            del self._open[tenant]
 
     def end(self) -> None:
-        """Let all of them come to their end soon."""
+        """Let all of them come to their end now; from any thread, and in the middle of anything."""
         self._over = True
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._ended.set)
 
     async def follow(self, desk: Desk, after: int) -> AsyncIterator[bytes]:
         """Events as they come, for as long as somebody listens."""
-        self.count += 1
+        self._loop = asyncio.get_running_loop()
         quiet = 0.0
+        while not self._over:
+            found = await desk.look(lambda study, cursor=after: events(study, cursor, MOST))  # type: ignore[misc]
+            for event in found.events:
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (
+                    event.order, event.kind.encode(), msgspec.json.encode(event),
+                )  # fmt: skip
+            after = found.next
+            quiet = 0.0 if found.events else quiet + self._settings.poll_seconds
+            if quiet >= QUIET:
+                yield b": still here\n\n"
+                quiet = 0.0
+            if not found.more:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._ended.wait(), self._settings.poll_seconds)
+
+
+@final
+class Stream:
+    """One that somebody listens to; as the ASGI interface has it.
+
+    Args:
+        streams: of the process, of which it is one from now on.
+        desk: of the study.
+        after: the cursor.
+
+    Raises:
+        Problem: there are too many.
+    """
+
+    def __init__(self, streams: Streams, desk: Desk, after: int) -> None:
+        streams.enter(desk.tenant)
+        self._streams, self._desk, self._after = streams, desk, after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Until one of both sides has enough."""
+        parts, named = self._streams.follow(self._desk, self._after), {"Cache-Control": "no-store"}
         try:
-            while not self._over:
-                found = await desk.look(lambda study, cursor=after: events(study, cursor, MOST))  # type: ignore[misc]
-                for event in found.events:
-                    yield b"id: %d\nevent: %s\ndata: %s\n\n" % (
-                        event.order, event.kind.encode(), msgspec.json.encode(event),
-                    )  # fmt: skip
-                after = found.next
-                quiet = 0.0 if found.events else quiet + self._settings.poll_seconds
-                if quiet >= QUIET:
-                    yield b": still here\n\n"
-                    quiet = 0.0
-                if not found.more:
-                    await asyncio.sleep(self._settings.poll_seconds)
+            await StreamingResponse(parts, media_type="text/event-stream", headers=named)(scope, receive, send)
         finally:
-            self.count -= 1
+            self._streams.leave(self._desk.tenant)

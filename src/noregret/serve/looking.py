@@ -20,7 +20,7 @@ from . import messages as m
 from .api import ONE, STUDY
 from .calls import LATE, OBSERVED, WOULD
 from .calls import heard as heard_of
-from .events import events, snapshot
+from .events import Stream, events, snapshot
 from .operations import Answered, Heard, Operation, json_of
 from .problems import Problem, about
 from .replies import decision, earlier, listed, plays_of, study_in_full, study_said
@@ -141,16 +141,9 @@ async def happened(service: Service, heard: Heard) -> ASGIApp:
     """What happened; as a stream where that is asked for."""
     desk, query = await heard.desk(service), heard.query
     if "text/event-stream" in heard.headers.get("accept", ""):
-        if service.streams.full:
-            raise Problem(
-                503, "busy", "As many streams of events are open as this server takes; ask for events by their cursor.",
-                headers={"Retry-After": "5"},
-            )  # fmt: skip
         last = heard.headers.get("last-event-id", "")
         after = int(last) if last.isascii() and last.isdecimal() and len(last) < 16 else query.after
-        return StreamingResponse(
-            service.streams.follow(desk, after), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-        )
+        return Stream(service.streams, desk, after)
     return json_of(await desk.look(lambda study: events(study, query.after, query.limit)))
 
 

@@ -74,6 +74,7 @@ class Serving:
     def stop(self) -> None:
         """End: requests that run are answered first."""
         if self._server is not None and self._thread is not None:
+            self._app.state.service.streams.end()
             self._server.should_exit = True
             self._thread.join()
         self._server = self._thread = None

@@ -217,19 +217,18 @@ class SqlStorage(Storage, States):
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
         """The notes of a study (those of none) whose keys begin so; keys are ASCII."""
-        whose = NOBODY if study is None else owner(study)
-        with self._database.transaction(write=False) as connection:
-            cursor = connection.connection.cursor()
-            cursor.execute(self._notes.under, {"study": whose, "low": prefix, "high": prefix + "\x7f"})
-            return dict(cursor.fetchall())
+        return dict(self._under(self._notes.under, study, prefix))
 
     def count_notes(self, study: StoredStudy, prefix: str, *, unlike: str = "") -> int:
         """How many notes of a study have keys that begin so, and values that are not like this (of SQL's LIKE)."""
-        of = {"study": owner(study), "low": prefix, "high": prefix + "\x7f", "unlike": unlike}
+        return int(self._under(self._notes.count, study, prefix, unlike=unlike)[0][0])
+
+    def _under(self, statement: str, study: StoredStudy | None, prefix: str, **more: str) -> list[Any]:
+        whose = NOBODY if study is None else owner(study)
         with self._database.transaction(write=False) as connection:
             cursor = connection.connection.cursor()
-            cursor.execute(self._notes.count, of)
-            return int(cursor.fetchone()[0])
+            cursor.execute(statement, {"study": whose, "low": prefix, "high": prefix + "\x7f"} | more)
+            return cursor.fetchall()
 
     def note_once(self, key: str, value: str) -> str:
         """Write a note of no study, where there is none under the key; returns the one there is then."""
