@@ -223,7 +223,7 @@ class SqlStorage(Storage, States):
         """How many notes of a study have keys that begin so, and values that are not like this (of SQL's LIKE)."""
         return int(self._under(self._notes.count, study, prefix, unlike=unlike)[0][0])
 
-    def _under(self, statement: str, study: StoredStudy | None, prefix: str, **more: str) -> list[Any]:
+    def _under(self, statement: str, study: StoredStudy | None, prefix: str, **more: str) -> Sequence[Any]:
         whose = NOBODY if study is None else owner(study)
         with self._database.transaction(write=False) as connection:
             cursor = connection.connection.cursor()
