@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from noregret.cli import main
-from noregret.serve import connections, origins
+from noregret.serve import connections, origins, running
 
 from .serving import Served
 
@@ -205,6 +205,16 @@ def test_who_may_only_read_and_write_tables_serves_once_they_are_there(folder, p
         assert served.ask("POST", "/v1/studies/a/decisions", {}, token=token)[0] == 201
         assert served.stop()[0] == 0
     run("token", "new", "--storage", place)
+
+
+def test_a_process_that_begins_while_the_database_is_away_says_so_in_a_sentence(caplog):
+    with pytest.raises(SystemExit) as ended:
+        running.Service("postgresql://u:hidden@127.0.0.1:1/x", "127.0.0.1")()
+    assert ended.value.code == 4
+    (record,) = caplog.records
+    assert record.exc_info is None
+    assert "cannot be reached" in record.getMessage()
+    assert "hidden" not in record.getMessage()
 
 
 def test_the_password_of_the_storage_is_not_shown(folder):

@@ -24,7 +24,9 @@ def crowd(url, clients, *, processes):
     """Clients that ask and tell, each request again until it is answered; at the end, what of it is not on record."""
     nr.Study(POLICY, storage=url, name="shop").close()
     server = Server("-m", "noregret", "serve", "--storage", url, "--port", None, "--workers", str(processes))
-    server.begin()
+    server.begin()  # it listens before its processes are there
+    while not ready(server.port):
+        time.sleep(0.05)
     stop = threading.Event()
     workers = [Worker(f"w{i}", [server.port], stop, i) for i in range(clients)]
     report = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -18,7 +19,7 @@ from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from ..checks import shown
-from ..errors import InvalidInput
+from ..errors import InvalidInput, StorageError
 from ..storage import SqlStorage
 from .app import create_app
 from .connections import watched
@@ -29,6 +30,8 @@ from .origins import bound_to, is_own
 from .settings import Settings
 from .tokens import Tokens
 
+LOG = logging.getLogger("noregret.serve")
+AWAY = 4  # what a process ends with when there is no storage, as commands do
 BACKLOG = 512  # connections that wait to be taken
 LEAVING_SECONDS = 5  # for requests that are being answered when the server is told to stop
 
@@ -48,9 +51,18 @@ class Service:
     settings: Settings = field(default_factory=Settings)
 
     def __call__(self) -> ASGIApp:
-        """The application, behind the gate."""
+        """The application, behind the gate.
+
+        Raises:
+            SystemExit: the storage cannot be used now, which the log has as a sentence; whoever began this process
+                begins another one.
+        """
         _end_with_parent()
-        storage = SqlStorage(self.storage)
+        try:
+            storage = SqlStorage(self.storage)
+        except StorageError as error:
+            LOG.error("%s", error)
+            raise SystemExit(AWAY) from None
         gate = Middleware(
             Gate, tokens=Tokens(storage), names=bound_to(self.host, *self.settings.public_hosts),
             local=is_own(self.host), limits=self.settings.limits, style=address("dashboard.css"),
