@@ -166,3 +166,24 @@ def test_a_fact_of_the_same_name_is_no_rule(tmp_path):
         status, said = client.get(AT)
         assert (status, said["on_deadline"]) == (200, "abandon")
         assert asked(client)["expires_at"] is None
+
+
+def test_a_correction_is_as_late_as_what_it_corrects(timed):
+    client = timed(deadline=60.0)
+    first, second = asked(client), asked(client)
+    assert told(client, first, 1.0)[1]["late"] is False
+    client.clock.now = 1061.0
+    assert told(client, second, 1.0)[1]["late"] is True
+    for decision, late in ((first, False), (second, True)):
+        assert told(client, decision, 2.0, revise=True)[1]["late"] is late
+        assert client.get(f"{AT}/decisions/{decision['id']}")[1]["late"] is late
+
+
+def test_a_default_reward_is_no_late_one(timed):
+    client = timed(deadline=60.0, on_deadline="reward", default_reward=0.0)
+    first = asked(client)
+    client.clock.now = 1061.0
+    asked(client)
+    assert client.get(f"{AT}/decisions/{first['id']}")[1]["late"] is False
+    told(client, first, 2.0)
+    assert client.get(f"{AT}/decisions/{first['id']}")[1]["late"] is True

@@ -80,7 +80,7 @@ async def one_decision(service: Service, heard: Heard) -> ASGIApp:
         return m.DecisionInFull(
             **msgspec.structs.asdict(decision(desk, service.ids, trial)), state=trial.state, reward=trial.reward,
             plays=plays_of(trial.reward, trial.plays), constraints=g,
-            reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at, late=came.late,
+            reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at, late=came.late if notes[DEFAULTED] is None else late is not None,
             counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
             observed_at=None if notes[OBSERVED] is None else json.loads(notes[OBSERVED] or ""),
             corrected=[earlier(each) for each in trial.corrected],

@@ -61,8 +61,8 @@ KINDS = {  # words for programs
 }
 PLAIN = {
     400: ("malformed", "The request is not one that this service understands."),
-    404: ("not_found", "There is nothing here."),
-    405: ("method", "This address does not take that method."),
+    404: ("not_found", "There is nothing here; `/openapi.json` lists the addresses that there are."),
+    405: ("method", "This address does not take that method; `/openapi.json` lists those it takes."),
     413: ("too_large", "The request is larger than this service takes."),
 }
 
