@@ -311,6 +311,7 @@ ORDER = [
     "serve.waiting",
     "serve.tally",
     "serve.messages",
+    "serve.queries",
     "client.calls",
     "client.sending",
     "client.remote",

@@ -162,6 +162,8 @@ NO_REQUESTS = [
     ("GET", "arms/predict?pionts=[[0.3]]", None, 422, "pionts"),
     ("GET", "arms/bounds?channel=1", None, 422, "channel"),
     ("GET", "day/bounds?points=[[0.3]]&context=[0.5]&channel=7", None, 422, "channel"),
+    ("GET", "arms/feasible", None, 422, None),
+    ("GET", "day/feasible?points=[[0.3]]", None, 422, "context"),
     ("GET", "arms/best?context=[1]", None, 422, "context"),
     ("GET", "arms/best", None, 409, None),
     ("GET", "arms/explain/999", None, 404, "number"),

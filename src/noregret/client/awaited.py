@@ -103,13 +103,19 @@ class AsyncRemoteStudy:
         """See `RemoteStudy.tell`."""
         return await self._threads.run(self._study.tell, decision, reward, **options)
 
-    async def tell_many(self, answers: Iterable[tuple[m.Decision | str, Told]]) -> list[m.RewardResult]:
+    async def tell_many(
+        self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
+    ) -> list[m.RewardResult]:
         """See `RemoteStudy.tell_many`."""
-        return await self._threads.run(self._study.tell_many, list(answers))
+        return await self._threads.run(self._study.tell_many, list(answers), revise=revise)
 
-    async def fail(self, decision: m.Decision | str, reason: str) -> m.Answer:
+    async def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
         """See `RemoteStudy.fail`."""
-        return await self._threads.run(self._study.fail, decision, reason)
+        return await self._threads.run(self._study.fail, decision, reason, revise=revise)
+
+    async def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
+        """See `RemoteStudy.abandon`."""
+        return await self._threads.run(self._study.abandon, decision, reason)
 
     async def add(self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, **options: Any) -> m.Observation:
         """See `RemoteStudy.add`."""
@@ -131,9 +137,21 @@ class AsyncRemoteStudy:
         """See `RemoteStudy.decision`."""
         return await self._threads.run(self._study.decision, decision)
 
-    async def explain(self, number: int) -> dict[str, Any]:
+    async def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
+        """See `RemoteStudy.feasible`."""
+        return await self._threads.run(self._study.feasible, points, context=context)
+
+    async def infeasible(self, *, context: Context = None) -> float | None:
+        """See `RemoteStudy.infeasible`."""
+        return await self._threads.run(self._study.infeasible, context=context)
+
+    async def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
         """See `RemoteStudy.explain`."""
-        return await self._threads.run(self._study.explain, number)
+        return await self._threads.run(self._study.explain, number, draws=draws)
+
+    async def trials(self) -> list[dict[str, Any]]:
+        """See `RemoteStudy.trials`."""
+        return await self._threads.run(self._study.trials)
 
     async def status(self) -> m.StudyInFull:
         """See `RemoteStudy.status`."""

@@ -79,17 +79,20 @@ def asking(
 
 def telling(
     study: str, decision: m.Decision | str, reward: Told | None, constraints: npt.ArrayLike | None,
-    observed_at: float | None,
+    observed_at: float | None, *, revise: bool,
 ) -> Call[m.Answer]:  # fmt: skip
     """Tell what came of one."""
     g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
-    body = m.RewardRequest(reward=None if reward is None else _reward(reward), constraints=g, observed_at=observed_at)
+    told = None if reward is None else _reward(reward)
+    body = m.RewardRequest(reward=told, constraints=g, observed_at=observed_at, revise=revise)
     return Call("PUT", _one(study, decision, "/reward"), of(m.Answer), msgspec.json.encode(body))
 
 
-def telling_many(study: str, answers: Iterable[tuple[m.Decision | str, Told]]) -> Call[list[m.RewardResult]]:
+def telling_many(
+    study: str, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool
+) -> Call[list[m.RewardResult]]:
     """Tell what came of several."""
-    items = [m.RewardItem(id=_id(decision), reward=_reward(reward)) for decision, reward in answers]
+    items = [m.RewardItem(id=_id(decision), reward=_reward(reward), revise=revise) for decision, reward in answers]
     body = msgspec.json.encode(m.RewardsRequest(items))
 
     def read(answer: bytes) -> list[m.RewardResult]:
@@ -98,10 +101,16 @@ def telling_many(study: str, answers: Iterable[tuple[m.Decision | str, Told]]) -
     return Call("POST", f"{study}/rewards", read, body)
 
 
-def failing(study: str, decision: m.Decision | str, reason: str) -> Call[m.Answer]:
+def failing(study: str, decision: m.Decision | str, reason: str, *, revise: bool) -> Call[m.Answer]:
     """Tell that nothing will come of one."""
-    body = msgspec.json.encode(m.FailureRequest(reason))
+    body = msgspec.json.encode(m.FailureRequest(reason, revise))
     return Call("POST", _one(study, decision, "/failure"), of(m.Answer), body)
+
+
+def abandoning(study: str, decision: m.Decision | str, reason: str) -> Call[m.Answer]:
+    """Tell that nobody works on one any more."""
+    body = msgspec.json.encode(m.AbandonmentRequest(reason))
+    return Call("POST", _one(study, decision, "/abandonment"), of(m.Answer), body)
 
 
 def adding(
@@ -123,7 +132,7 @@ def predicting(study: str, points: Points | None, context: Context) -> Call[tupl
 
     def read(answer: bytes) -> tuple[Array, Array]:
         said = msgspec.json.decode(answer, type=m.Prediction)
-        return _numbers(said.mean), _numbers(said.std)
+        return numbers(said.mean), numbers(said.std)
 
     return Call("GET", f"{study}/predict{_query(points=points, context=context)}", read)
 
@@ -133,9 +142,19 @@ def bounding(study: str, points: Points | None, context: Context, channel: int) 
 
     def read(answer: bytes) -> tuple[Array, Array]:
         said = msgspec.json.decode(answer, type=m.ConfidenceBounds)
-        return _numbers(said.lower), _numbers(said.upper)
+        return numbers(said.lower), numbers(said.upper)
 
     return Call("GET", f"{study}/bounds{_query(points=points, context=context, channel=channel)}", read)
+
+
+def satisfying(study: str, points: Points | None, context: Context) -> Call[m.Feasibility]:
+    """Ask what satisfies all constraints."""
+    return Call("GET", f"{study}/feasible{_query(points=points, context=context)}", of(m.Feasibility))
+
+
+def explaining(study: str, number: int, draws: int) -> Call[dict[str, Any]]:
+    """Ask why it was decided so."""
+    return Call("GET", f"{study}/explain/{number}{_query(draws=draws)}", entries)
 
 
 def best_so_far(study: str, context: Context) -> Call[m.DecisionInFull]:
@@ -151,6 +170,15 @@ def seeing(study: str, decision: m.Decision | str) -> Call[m.DecisionInFull]:
 def happening(study: str, after: int) -> Call[m.Events]:
     """Ask what happened after an event."""
     return Call("GET", f"{study}/events?after={int(after)}", of(m.Events))
+
+
+def recorded(study: str) -> Call[list[dict[str, Any]]]:
+    """Ask for all trials."""
+
+    def read(answer: bytes) -> list[dict[str, Any]]:
+        return [msgspec.json.decode(line) for line in answer.splitlines()]
+
+    return Call("GET", f"{study}/export?format=jsonl", read, headers=ANY)
 
 
 def exporting(study: str, kind: str) -> Call[bytes]:
@@ -203,5 +231,6 @@ def _query(**given: Any) -> str:
 # -- what comes back -------------------------------------------------------------------------------------------------
 
 
-def _numbers(values: Sequence[float | None]) -> Array:
+def numbers(values: Sequence[float | None]) -> Array:
+    """An array, with NaN where JSON has nothing."""
     return np.array([math.nan if value is None else value for value in values], dtype=float)

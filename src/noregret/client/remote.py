@@ -151,25 +151,31 @@ class RemoteStudy:
 
     def tell(
         self, decision: m.Decision | str, reward: Told | None = None, *, constraints: npt.ArrayLike | None = None,
-        observed_at: float | None = None,
+        observed_at: float | None = None, revise: bool = False,
     ) -> m.Answer:  # fmt: skip
         """What came of a decision, or of its id; `late` and `counted` of the answer say what became of it.
 
         `reward` is a number; of a decision to be played several times (`decision.repeats`) one for each play, or their
-        `nr.Rewards`.
+        `nr.Rewards`. With `revise` it corrects another one that was told before.
 
         Raises:
             TrialError: another reward of it was told before, or there is no such decision.
         """
-        return self._way.send(calls.telling(self.path, decision, reward, constraints, observed_at))
+        return self._way.send(calls.telling(self.path, decision, reward, constraints, observed_at, revise=revise))
 
-    def tell_many(self, answers: Iterable[tuple[m.Decision | str, Told]]) -> list[m.RewardResult]:
+    def tell_many(
+        self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
+    ) -> list[m.RewardResult]:
         """The rewards of several decisions, each recorded by itself: a `status` that is not 200 says which were not."""
-        return self._way.send(calls.telling_many(self.path, answers))
+        return self._way.send(calls.telling_many(self.path, answers, revise=revise))
 
-    def fail(self, decision: m.Decision | str, reason: str) -> m.Answer:
-        """That nothing will come of a decision."""
-        return self._way.send(calls.failing(self.path, decision, reason))
+    def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
+        """That nothing will come of a decision; with `revise` it takes back a reward."""
+        return self._way.send(calls.failing(self.path, decision, reason, revise=revise))
+
+    def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
+        """That nobody works on a decision any more; its reward is taken all the same if it comes."""
+        return self._way.send(calls.abandoning(self.path, decision, reason))
 
     def add(
         self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
@@ -199,10 +205,27 @@ class RemoteStudy:
         """What became of a decision."""
         return self._way.send(calls.seeing(self.path, decision))
 
-    def explain(self, number: int) -> dict[str, Any]:
-        """Why it was decided so, as `study.explain(number).to_dict()` says it."""
+    def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
+        """What is known of points satisfying all constraints, `(n,)`, as `Study.feasible` says it."""
+        return calls.numbers(self._way.send(calls.satisfying(self.path, points, context)).feasible)
+
+    def infeasible(self, *, context: Context = None) -> float | None:
+        """Whether no point can satisfy all constraints any more: None, or how sure that is."""
+        return self._way.send(calls.satisfying(self.path, [], context)).infeasible
+
+    def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
+        """Why it was decided so, as `study.explain(number).to_dict()` says it.
+
+        Args:
+            number: of the decision.
+            draws: from which a propensity is estimated, at most 10,000.
+        """
         number = integer("number", number, low=0, why="Decisions are numbered from 0.")
-        return self._way.send(Call("GET", f"{self.path}/explain/{number}", calls.entries))
+        return self._way.send(calls.explaining(self.path, number, draws))
+
+    def trials(self) -> list[dict[str, Any]]:
+        """All of them by number, each as a line of `export("jsonl")` has it."""
+        return self._way.send(calls.recorded(self.path))
 
     def status(self) -> m.StudyInFull:
         """Where the study stands."""

@@ -109,7 +109,10 @@ NAMED = "$request.path.name"
 FOLLOWING: dict[str, tuple[dict[str, str], tuple[str, ...]]] = {
     "putStudy": (
         {"name": "$response.body#/name"},
-        ("study", "ask", "observe", "rewards", "predict", "bounds", "best", "events", "export", "apprentice"),
+        (
+            "study", "ask", "observe", "rewards", "predict", "bounds", "feasible", "best", "events", "export",
+            "apprentice",
+        ),
     ),
     "ask": (
         {"name": NAMED, "id": "$response.body#/decisions/0/id", "number": "$response.body#/decisions/0/number"},

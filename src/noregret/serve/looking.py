@@ -17,6 +17,7 @@ from ..errors import InvalidInput, NoRegretError
 from ..serialize import plain_loads
 from ..study.study import Study
 from . import messages as m
+from . import queries as q
 from .api import ONE, STUDY
 from .calls import LATE, OBSERVED, WOULD
 from .calls import heard as heard_of
@@ -80,7 +81,8 @@ async def one_decision(service: Service, heard: Heard) -> ASGIApp:
         return m.DecisionInFull(
             **msgspec.structs.asdict(decision(desk, service.ids, trial)), state=trial.state, reward=trial.reward,
             plays=plays_of(trial.reward, trial.plays), constraints=g,
-            reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at, late=came.late if notes[DEFAULTED] is None else late is not None,
+            reason=trial.reason if given_up is None else given_up.reason, told_at=trial.told_at,
+            late=came.late if notes[DEFAULTED] is None else late is not None,
             counted=came.counted, defaulted=notes[DEFAULTED] is not None, late_reward=late,
             observed_at=None if notes[OBSERVED] is None else json.loads(notes[OBSERVED] or ""),
             corrected=[earlier(each) for each in trial.corrected],
@@ -108,6 +110,19 @@ def _seen(study: Study, look: Callable[..., R], points: Any, context: Any, **mor
     """What it sees at points under a context; of an error it is known which of them it is about."""
     about("context", study._given.context, context)
     return about("channel" if more.get("channel") else "points", partial(look, points, context=context, **more))
+
+
+async def feasible(service: Service, heard: Heard) -> ASGIApp:
+    """What satisfies all constraints, as far as is known."""
+    desk, points, context = await _where(service, heard)
+
+    def seen(study: Study) -> m.Feasibility:
+        about("context", study._given.context, context)
+        none = study.infeasible(context=context)
+        known = [] if points == [] else _seen(study, study.feasible, points, context).tolist()
+        return m.Feasibility(known, none)
+
+    return json_of(await desk.look(seen))
 
 
 async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
@@ -241,21 +256,26 @@ LOOKING = [
     Operation(method="GET", path=ONE, name="decision", summary="Say what became of a decision.", do=one_decision,
               answers={200: Answered("What is on record.", m.DecisionInFull)}),
     Operation(method="GET", path=f"{STUDY}/predict", name="predict",
-              summary="Posterior mean and standard deviation of the reward.", do=predict, query=m.PointsQuery,
+              summary="Posterior mean and standard deviation of the reward.", do=predict, query=q.PointsQuery,
               answers={200: Answered("At each point.", m.Prediction)}),
     Operation(method="GET", path=f"{STUDY}/bounds", name="bounds", summary="The policy's confidence bounds.",
-              do=bounds, query=m.BoundsQuery, answers={200: Answered("At each point.", m.ConfidenceBounds)}),
+              do=bounds, query=q.BoundsQuery, answers={200: Answered("At each point.", m.ConfidenceBounds)}),
+    Operation(method="GET", path=f"{STUDY}/feasible", name="feasible",
+              summary="What is known of points satisfying all constraints, and whether any can.", do=feasible,
+              text="Of studies whose constraints have posteriors of their own, as those have that are put with "
+              "`constraints`.",
+              query=q.PointsQuery, answers={200: Answered("At each point.", m.Feasibility)}),
     Operation(method="GET", path=f"{STUDY}/best", name="best",
-              summary="The answered decision of the highest posterior mean.", do=best, query=m.BestQuery,
+              summary="The answered decision of the highest posterior mean.", do=best, query=q.BestQuery,
               answers={200: Answered("The decision.", m.DecisionInFull)}),
     Operation(method="GET", path=STUDY + "/explain/{number:int}", name="explain", summary="Say why it was decided so.",
               text="Recomputed from the record of what had happened before, which costs a replay of it.",
-              do=explain, query=m.ExplainQuery, answers={200: Answered("Why.", ("application/json",))}),
+              do=explain, query=q.ExplainQuery, answers={200: Answered("Why.", ("application/json",))}),
     Operation(method="GET", path=f"{STUDY}/events", name="events", summary="What happened after a cursor.",
               text="With `Accept: text/event-stream` as server-sent events as they come; `Last-Event-ID` is a cursor.",
-              do=happened, query=m.EventsQuery, answers={200: Answered("In order.", m.Events)}),
+              do=happened, query=q.EventsQuery, answers={200: Answered("In order.", m.Events)}),
     Operation(method="GET", path=f"{STUDY}/export", name="export", summary="All trials, as a file.",
-              do=export, query=m.ExportQuery, answers={200: Answered("The file.", tuple(MEDIA.values()))}),
+              do=export, query=q.ExportQuery, answers={200: Answered("The file.", tuple(MEDIA.values()))}),
     Operation(method="GET", path=f"{STUDY}/apprentice", name="apprentice",
               summary="How the policy compares with who was observed.",
               text="Of the observations sent with `compare`: how often the policy would have done the same, and what "

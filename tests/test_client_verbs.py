@@ -1,0 +1,103 @@
+"""The client has the verbs of a study: whichever `Study` gains, the client has too, or it stands here why not."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+import noregret as nr
+from noregret.client import AsyncClient, Client
+from noregret.client.awaited import AsyncRemoteStudy
+from noregret.client.remote import RemoteStudy
+from noregret.serve.testing import Serving
+
+LEFT_OUT = {
+    **dict.fromkeys(["close", "storage", "open"], "connections are the `Client`'s, and so are studies of a name"),
+    **dict.fromkeys(["to_pandas", "add_from"], "files and tables are made here, of `export` and `trials`"),
+    **dict.fromkeys(
+        ["width", "information_gain", "restarts", "multipliers"], "entries of `status`, one request for all"
+    ),
+    **dict.fromkeys(
+        ["evidence", "restart_reasons", "lengthscales", "norm_bounds", "minimum", "saturated", "shortfall",
+         "multiplier_history", "last_multipliers"],
+        "the dashboard shows them; `explain` says what counted for a decision",
+    ),
+}  # fmt: skip
+OWN = {"decision": "what became of one", "status": "where it stands", "events": "what happened, as it comes"}
+# Arguments that are called otherwise, or that no request has.
+RENAMED = {
+    "ask": {"lease": "deadline"}, "tell": {"trial": "decision"}, "fail": {"trial": "decision"},
+    "abandon": {"trial": "decision"}, "add": {"point_or_parameters": "point"}, "explain": {"trial": "number"},
+    "export": {"path": "kind"},
+}  # fmt: skip
+MISSING = {("explain", "among"): "the record does not hold it", ("explain", "exclude"): "likewise"}
+
+
+@pytest.fixture(scope="module")
+def url():
+    with Serving() as service:
+        yield service.url
+
+
+def verbs(kind):
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_every_verb_of_a_study_is_there_or_left_out_with_a_reason():
+    assert verbs(nr.Study) == (verbs(RemoteStudy) - set(OWN)) | set(LEFT_OUT)
+    assert all(len(reason) > 20 for reason in LEFT_OUT.values())
+    assert verbs(AsyncRemoteStudy) == verbs(RemoteStudy)
+    assert verbs(AsyncClient) == verbs(Client)
+
+
+def arguments(function):
+    return [name for name in inspect.signature(function).parameters if name != "self"]
+
+
+@pytest.mark.parametrize("verb", sorted(verbs(nr.Study) & verbs(RemoteStudy)))
+def test_every_verb_takes_what_that_of_a_study_takes(verb):
+    there = getattr(nr.Study, verb)
+    if isinstance(there, property):
+        return
+    renamed = RENAMED.get(verb, {})
+    wanted = {renamed.get(name, name) for name in arguments(there) if (verb, name) not in MISSING}
+    assert wanted <= set(arguments(getattr(RemoteStudy, verb)))
+    given = set(arguments(getattr(AsyncRemoteStudy, verb)))
+    assert "options" in given or given == set(arguments(getattr(RemoteStudy, verb)))
+
+
+def test_corrections_and_decisions_that_nobody_works_on(url):
+    study = Client(url).create("corrected", nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1))
+    first, second = study.ask(count=2)
+    study.tell(first, 1.0)
+    with pytest.raises(nr.TrialError, match="was told already"):
+        study.tell(first, 2.0)
+    assert study.tell(first, 2.0, revise=True).reward == 2.0
+    assert [each.status for each in study.tell_many([(first, 3.0)])] == [409]
+    assert [each.status for each in study.tell_many([(first, 3.0)], revise=True)] == [200]
+    assert study.fail(first, "a wrong one", revise=True).state == "failed"
+    assert [each.reward for each in study.decision(first).corrected] == [1.0, 2.0, 3.0]
+    assert study.abandon(second).state == "abandoned"
+    assert study.abandon(second).reason == "its worker is gone"
+    assert [each["state"] for each in study.trials()] == ["failed", "abandoned"]
+    assert study.explain(0, draws=0)["number"] == 0
+
+
+def test_parameters_that_count_for_some_only_under_contexts_and_limits(url):
+    space = nr.Space(way=nr.Choice("post", "bike"), speed=nr.when("way", "bike", nr.Float(0, 1)))
+    policy = nr.auto(space, context=nr.Space(day=nr.Int(0, 6)), constraints=1)
+    remote, local = Client(url).create("ways", policy, seed=2), nr.Study(policy, seed=2)
+    for day in (0, 3, 6, 1):
+        decision, trial = remote.ask({"day": day}), local.ask({"day": day})
+        assert decision.parameters == trial.parameters
+        assert ("speed" in decision.parameters) == (decision.parameters["way"] == "bike")
+        remote.tell(decision, 0.1 * day, constraints=[0.2 - 0.1 * day])
+        local.tell(trial, 0.1 * day, constraints=[0.2 - 0.1 * day])
+    points, context = [{"way": "post"}, {"way": "bike", "speed": 0.5}], {"day": 2}
+    for verb in ("predict", "bounds", "feasible"):
+        there, here = (getattr(study, verb)(points, context=context) for study in (remote, local))
+        np.testing.assert_array_equal(there, here)
+    assert remote.infeasible(context=context) is None
+    assert local.infeasible(context=context) is None
+    with pytest.raises(nr.InvalidInput, match="has no posterior of the constraints"):
+        Client(url).create("no limits", nr.auto(nr.Arms.grid(0, 1, 3))).feasible()
