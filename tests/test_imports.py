@@ -332,6 +332,7 @@ ORDER = [
     "serve.api",
     "serve.looking",
     "serve.examples",
+    "serve.parameters",
     "serve.openapi",
     "serve.dashboard.views",
     "serve.dashboard.views.pictures",

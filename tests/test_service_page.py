@@ -3,14 +3,17 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from noregret.serve import messages
+from noregret.serve import messages, parameters
 from noregret.serve.app import OPERATIONS
 from noregret.serve.openapi import document
 from noregret.serve.operations import REFUSED
 from noregret.serve.reference import page
+from noregret.tuning import config
 
+READ = {"FloatParameter": "_Float", "IntParameter": "_Int", "ChoiceParameter": "_Choice"}
 PAGE = Path(__file__).parents[1] / "docs" / "service-api.md"
 
 
@@ -45,3 +48,17 @@ def test_every_reference_leads_to_a_structure():
 def test_what_is_sent_has_no_entries_but_those_described(kind):
     schema = json.loads(document(OPERATIONS))["components"]["schemas"][kind.__name__]
     assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("kind", parameters.KINDS, ids=lambda kind: kind.__name__)
+def test_parameters_are_described_as_they_are_read(kind):
+    """The entries of the description are those of files, each with its default."""
+    described, read = msgspec.inspect.type_info(kind), msgspec.inspect.type_info(getattr(config, READ[kind.__name__]))
+    assert described.tag == read.tag
+    fields = [
+        {field.encode_name: (field.required, field.default) for field in each.fields} for each in (described, read)
+    ]
+    assert fields[0] == fields[1]
+    assert {"$ref": f"#/components/schemas/{kind.__name__}"} in json.loads(document(OPERATIONS))["components"][
+        "schemas"
+    ]["StudyRequest"]["properties"]["space"]["anyOf"][0]["additionalProperties"]["oneOf"]

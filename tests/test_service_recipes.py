@@ -161,3 +161,12 @@ def test_the_limits_are_those_of_the_settings():
         assert client.put("/v1/studies/new", {"arms": [[0.0]] * 4})[0] == 422
         assert client.put("/v1/studies/new", {"space": SPACE})[0] == 422
         assert client.put("/v1/studies/new", {"arms": [[0.0]]})[0] == 422  # an ordinary policy has more than five parts
+
+
+def test_no_decision_looks_at_more_points_than_a_study_may_have():
+    with Client(MemoryStorage(), settings=Settings(limits=Limits(arms=3))) as client:
+        client.put("/v1/studies/new", {"space": SPACE})
+        points = [{"heat": 0.1 * i, "way": "a"} for i in range(4)]
+        assert client.post("/v1/studies/new/decisions", {"among": points[:3]})[0] == 201
+        status, said = client.post("/v1/studies/new/decisions", {"among": points})
+        assert (status, said["error"]["field"]) == (422, "among")

@@ -46,6 +46,8 @@ async def ask(service: Service, heard: Heard) -> ASGIApp:
     """Ask for decisions."""
     desk, body = await heard.desk(service), heard.body
     _check_count("count", body.count or 1, service)
+    for name in ("among", "exclude"):
+        _check_listed(name, getattr(body, name), service.settings.limits.arms)
     if body.propensity and (body.count or 1) > PROPENSITIES:  # each takes a replay, for which others would wait
         raise InvalidInput(
             f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
@@ -128,6 +130,11 @@ def _check_count(name: str, count: int, service: Service) -> None:
     most = service.settings.limits.count
     if count > most:
         raise InvalidInput(f"`{name}` is {count}: at most {most} are taken in one request. Send several.")
+
+
+def _check_listed(name: str, listed: list[Any] | None, most: int) -> None:
+    if listed is not None and len(listed) > most:
+        raise InvalidInput(f"`{name}` has {len(listed)} entries: at most {most} are looked at in one decision.")
 
 
 async def observe(service: Service, heard: Heard) -> ASGIApp:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
-Reward = Annotated[float, Meta(description="What came of it; True and False count as 1 and 0.")] | bool
+Reward = Annotated[float, Meta(description="What came of it; true and false count as 1 and 0.")] | bool
 
 
 class Sums(Struct, forbid_unknown_fields=True, frozen=True):

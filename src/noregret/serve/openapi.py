@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from .. import __version__
+from . import parameters
 from .examples import FOLLOWING, examples
 from .operations import LONGEST_KEY, REFUSED, Answered, Operation
 
@@ -28,8 +29,9 @@ PLACES: dict[str, dict[str, Any]] = {
 
 def document(operations: Sequence[Operation]) -> bytes:
     """The whole description, JSON."""
-    kinds = _kinds(operations)
+    kinds = [*_kinds(operations), *parameters.KINDS]
     schemas, components = msgspec.json.schema_components(kinds, ref_template=DEFINITIONS)
+    _say_parameters(components)
     known = dict(zip(kinds, schemas, strict=True))
     addresses = {operation.name: operation.path for operation in operations}
     paths: dict[str, dict[str, Any]] = {}
@@ -44,6 +46,16 @@ def document(operations: Sequence[Operation]) -> bytes:
         "security": [{"token": []}, {}],
     }
     return json.dumps(said, sort_keys=False).encode()
+
+
+def _say_parameters(components: dict[str, Any]) -> None:
+    """Say of what is read as in a file what it may be."""
+    several = {"oneOf": [{"$ref": DEFINITIONS.format(name=kind.__name__)} for kind in parameters.KINDS]}
+    for structure, entries in parameters.OF.items():
+        for entry in entries:
+            for choice in components[structure]["properties"][entry]["anyOf"]:
+                if choice["type"] == "object":
+                    choice |= {"additionalProperties": several, "minProperties": 1}
 
 
 def _kinds(operations: Sequence[Operation]) -> list[type[msgspec.Struct]]:

@@ -26,6 +26,7 @@ seconds. Where a study minimises, rewards are losses. A type that ends in `?` ma
 *italics* must be given.
 """
 WIDEST = 110  # characters of a line of JSON
+SENT = ("Request", "Item", "Parameter")  # how the names of structures end that are sent
 WHO = {"reader": "readers", "decider": "deciders", "admin": "admins"}
 ERRORS = """## Errors
 
@@ -46,11 +47,11 @@ def page() -> str:
     parts.append(
         "| `kind` | |\n|---|---|\n" + "\n".join(f"| `{kind}` | {what} |" for kind, what in KINDS.items()) + "\n"
     )
-    used = [name for name in schemas if not name.endswith("Request")]
+    used = [name for name in schemas if not name.endswith(SENT)]
     parts.append("## What is sent\n")
-    parts += [_structure(name, schemas) for name in schemas if name.endswith("Request") or name == "RewardItem"]
+    parts += [_structure(name, schemas) for name in schemas if name.endswith(SENT)]
     parts.append("## What comes back\n")
-    parts += [_structure(name, schemas) for name in used if name != "RewardItem"]
+    parts += [_structure(name, schemas) for name in used]
     return "\n".join(parts)
 
 
@@ -96,7 +97,7 @@ def _structure(name: str, schemas: Mapping[str, Any]) -> str:
     needed_ = set(schema.get("required", ()))
     lines = [f"### {name}\n", schema.get("description", ""), "", "| entry | type | |", "|---|---|---|"]
     for entry, kind in schema["properties"].items():
-        shown = f"*`{entry}`*" if entry in needed_ and name.endswith(("Request", "Item")) else f"`{entry}`"
+        shown = f"*`{entry}`*" if entry in needed_ and name.endswith(SENT) else f"`{entry}`"
         lines.append(f"| {shown} | {_type(kind, schemas)} | {_words(kind)} |")
     return "\n".join(lines) + "\n"
 
@@ -117,10 +118,11 @@ def _type(kind: Mapping[str, Any], schemas: Mapping[str, Any]) -> str:
     if "$ref" in kind:
         name = kind["$ref"].rpartition("/")[2]
         return f"[{name}](#{name.lower()})"
-    if "anyOf" in kind:
-        several = [each for each in kind["anyOf"] if each.get("type") != "null"]
+    if "anyOf" in kind or "oneOf" in kind:
+        choices = kind.get("anyOf") or kind["oneOf"]
+        several = [each for each in choices if each.get("type") != "null"]
         said = " or ".join(dict.fromkeys(_type(each, schemas) for each in several))
-        return f"{said}?" if len(several) < len(kind["anyOf"]) else said
+        return f"{said}?" if len(several) < len(choices) else said
     if "enum" in kind:
         return " or ".join(f"`{json.dumps(value)}`" for value in _options(kind["enum"]))
     if kind.get("type") == "array":
