@@ -11,10 +11,11 @@ import noregret as nr
 from noregret.slots.check import SLOTS
 from noregret.slots.envelope import ConstantWidth
 from noregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, UncertaintySampling, UniformExploration
-from noregret.tuning import offered, schema
+from noregret.tuning import offered, schema, studies
 from noregret.tuning.config import load
 from noregret.widths.series import EvenSeries, PowerSeries
 
+WORST = nr.Ignored(failed="worst")
 PAGE = (Path(__file__).parents[1] / "docs" / "tune.md").read_text()
 JOB = """
 trials = 5
@@ -384,3 +385,32 @@ def test_a_file_may_have_a_bank_of_lengthscales(folder):
     bank = nr.LengthscaleBank(factors=(0.5, 1.0, 2.0), around=nr.Refit(every=5))
     assert policy_of(folder, line).refit == bank
     assert "Did you mean 'factors'?" in refused(folder, 'refit = { type = "lengthscale_bank", factor = [0.5] }')
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (
+            'algorithm = "gp_ucb"\nreward = { type = "bernoulli", ceiling = 0.2 }\nkernel = { type = "matern" }',
+            lambda space: nr.gp_ucb(space, nr.Matern(), reward=nr.Bernoulli(ceiling=0.2), pending=WORST),
+        ),
+        (
+            'algorithm = "gp_ucb"\nnoise = 0.1\nswitching = "lazy"\nkernel = { type = "matern" }',
+            lambda space: nr.gp_ucb(space, nr.Matern(), noise=0.1, switching="lazy", pending=WORST),
+        ),
+        (
+            'algorithm = "gp_ucb_noisy_constraints"\nnoise = 0.1\nnorm_bound = 1.0\nepoch = 5\nepochs = 2\n'
+            'kernel = { type = "matern" }',
+            lambda space: nr.gp_ucb_noisy_constraints(
+                space, nr.Matern(), noise=0.1, norm_bound=1.0, epoch=5, epochs=2, constraints=2, pending=WORST
+            ),
+        ),
+    ],
+)
+def test_a_study_of_a_program_takes_what_no_file_of_an_objective_does(folder, policy, expected):
+    path = folder / "study.toml"
+    counted = "constraints = 2\n" * ("epochs" in policy)
+    path.write_text(f'{counted}[parameters.x]\ntype = "float"\nlow = 0.0\nhigh = 1.0\n[policy]\n{policy}\n')
+    assert studies.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
+    with pytest.raises(nr.InvalidInput):
+        policy_of(folder, policy=f"[policy]\n{policy}\n")
