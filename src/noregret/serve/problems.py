@@ -54,6 +54,7 @@ KINDS = {  # words for programs
     "rate": "Too many requests; `Retry-After` says when to go on.",
     "at_once": "Too many requests of this caller are being answered.",
     "pending": "Too many decisions wait for an answer.",
+    "streams": "Too many streams of events of this caller are open.",
     "busy": "Too many calls wait for this study; try again.",
     "storage": "The storage could not be used just now; try again.",
     "missing": "The server lacks a package that this needs.",

@@ -151,7 +151,8 @@ class Waiting:
     def late(self, trial: Trial) -> bool:
         """Whether it was answered, or told what stands for an answer, after the deadline."""
         expires = self.expires_at(trial)
-        at = trial.corrected[0].time if trial.corrected else trial.told_at  # a correction is as late as what it corrects
+        # A correction is as late as what it corrects.
+        at = trial.corrected[0].time if trial.corrected else trial.told_at
         return trial.late or (expires is not None and at is not None and at > expires)
 
     def sweep(self, turn: Turn) -> None:
