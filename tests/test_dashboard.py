@@ -9,15 +9,24 @@ import pytest
 import noregret as nr
 from noregret.errors import InvalidInput
 from noregret.operate.overview import overview
+from noregret.serve.dashboard.views.accounts import account
 from noregret.serve.dashboard.views.beliefs import beliefs
 from noregret.serve.dashboard.views.budgets import budgets
 from noregret.serve.dashboard.views.changes import changes
-from noregret.serve.dashboard.views.pictures import in_words, running_mean, short, spread_evenly, thinned
+from noregret.serve.dashboard.views.pictures import (
+    in_words,
+    many,
+    measured,
+    running_mean,
+    short,
+    spread_evenly,
+    thinned,
+)
 from noregret.serve.dashboard.views.progress import progress
 from noregret.serve.dashboard.views.standing import described, order_of, standing
 from noregret.serve.dashboard.views.trials import PER_PAGE, listed, one, reasons
 from noregret.serve.dashboard.views.waits import waits
-from noregret.serve.dashboard.views.worth import account, worth
+from noregret.serve.dashboard.views.worth import worth
 from noregret.serve.waiting import Rule
 
 from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
@@ -107,6 +116,32 @@ def test_numbers_are_short(value, said):
     assert short(value) == said
 
 
+def test_estimates_have_the_digits_that_are_known_and_ranges_hold_what_they_did():
+    assert measured(2555.3, 661.2) == ("2,560", "1,890 to 3,220")
+    assert measured(98.87, 103.3) == ("100", "\u221210 to 210")
+    assert measured(0.0081, 0.0473) == ("0.008", "\u22120.040 to 0.056")
+    assert measured(5_640_034_839.0, 1.87e9) == ("5.6 billion", "3.7 billion to 7.6 billion")
+    assert measured(1.819, 1e-9) == ("1.81900", "1.81899 to 1.81901")
+    assert measured(-0.001, 5.0) == ("0.0", "\u22125.1 to 5.0")
+    assert measured(0.5, 0.0) == ("0.5", "0.5 to 0.5")
+    assert measured(1e-300, 1e-300)[0] == "1e\u2212300"
+    assert measured(1e99, 1e98)[1] == "9e+98 to 1.1e+99"
+
+
+def test_words_are_counted_in_english():
+    said = [many(count, what) for count, what in ((1, "study"), (2, "study"), (0, "trial"), (1, "play"), (3, "play"))]
+    assert said == ["1 study", "2 studies", "0 trials", "1 play", "3 plays"]
+    assert many(2_000_000_000, "play") == "2 billion plays"
+
+
+def test_running_means_of_runs_count_every_play():
+    values, times = np.array([0.0, 1.0, 4.0]), np.array([2.0, 8.0, 1.0])
+    plays = np.repeat(values, times.astype(int))
+    ends = np.cumsum(times).astype(int) - 1
+    for window in (1, 3, 5, 20):
+        assert np.allclose(running_mean(values, window, times), running_mean(plays, window)[ends])
+
+
 def test_durations_in_words():
     assert [in_words(seconds) for seconds in (0.25, 59, 150, 8000, 400_000)] == [
         "0.25 s", "59 s", "2.5 min", "2.2 h", "5 days",
@@ -167,6 +202,28 @@ def test_the_account_is_kept_in_the_users_units(made):
     assert np.allclose(found.gained, np.cumsum(rewards - mean[first]))
     assert np.allclose(found.possible, np.arange(1, 41) * (mean[best] - mean[first]))
     assert math.isclose(found.cost[0], 40 * mean[best] - rewards.sum())
+    cost, gain = worth(study)["pictures"]
+    assert np.allclose(cost["layers"][0]["series"][2]["values"], np.cumsum(mean[best] - rewards), rtol=1e-4, atol=1e-5)
+    assert np.allclose(gain["layers"][0]["series"][2]["values"], np.cumsum(rewards - mean[first]), rtol=1e-4, atol=1e-5)
+    assert (cost["title"], gain["title"]) == ("What did it cost to learn?", "What is it worth?")
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_what_costs_and_what_gains_is_so_whichever_way_is_better(goal):
+    """Rewards of -1, then of 1; losses of 1, then of -1: 20 missed at first, nothing later, all of it gained."""
+    sign = 1.0 if goal == "maximize" else -1.0
+    study = nr.Study(nr.gp_ucb(nr.Arms([[0.0], [50.0]]), KERNEL, noise=0.01), goal=goal)
+    study.quiet = True
+    for x in [0.0] * 10 + [50.0] * 10:
+        study.add([x], sign if x else -sign)
+    found = worth(study)
+    cost, gain = (np.array(each["layers"][0]["series"][2]["values"]) for each in found["pictures"])
+    assert np.allclose(cost[[9, 19]], 20.0, atol=0.1)
+    assert np.allclose(gain[[9, 19]], [0.0, 20.0], atol=0.1)
+    said = {fact["name"]: fact["value"] for fact in found["facts"]}
+    assert float(said["Still lost a trial"]) == pytest.approx(1.0, abs=0.1)
+    assert said["Worth from now on"].startswith("+2.0")
+    assert found["verdict"]["tone"] == "good"
 
 
 def test_runs_of_plays_count_as_often_as_they_were_played():

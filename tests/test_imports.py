@@ -346,6 +346,7 @@ ORDER = [
     "serve.dashboard.views.maps",
     "serve.dashboard.views.beliefs",
     "serve.dashboard.views.rivals",
+    "serve.dashboard.views.accounts",
     "serve.dashboard.views.worth",
     "serve.dashboard.views.trials",
     "serve.dashboard.files",

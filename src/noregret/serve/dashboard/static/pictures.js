@@ -18,7 +18,8 @@
     if (value === null || value === undefined) return "not known";
     if (typeof value !== "number") return String(value);
     var size = Math.abs(value), text;
-    if (size >= 1e4 && size < 1e12) text = Math.round(value).toLocaleString("en");
+    if (size >= 1e9 && size < 1e13) text = Number((value / 1e9).toPrecision(4)).toLocaleString("en") + " billion";
+    else if (size >= 1e4 && size < 1e9) text = Math.round(value).toLocaleString("en");
     else if (value === 0 || (size >= 1e-4 && size < 1e4)) text = String(Number(value.toPrecision(4)));
     else text = value.toExponential(3);
     return text.replace("-", MINUS);
@@ -205,7 +206,11 @@
       across.splits = function (u) { return powers(u.scales.x.min, u.scales.x.max); };
       across.filter = function (_, splits) { return splits; };
     }
-    var up = Object.assign({}, look, { label: picture.y.label, size: 58, values: function (_, splits) { return ticks(splits); } });
+    function room(_, values) { // as wide as the longest tick
+      var most = Math.max.apply(null, (values || [""]).map(function (value) { return value.length; }));
+      return Math.min(130, Math.max(58, 24 + 7 * most));
+    }
+    var up = Object.assign({}, look, { label: picture.y.label, size: room, values: function (_, splits) { return ticks(splits); } });
     return [across, up];
   }
   function lines(node, picture, readout) {

@@ -172,9 +172,9 @@ def _drawn(j: int, sums: Array, shown: list[int]) -> tuple[int, str]:
 def _used(told: _Told, shown: list[int]) -> Picture:
     sums = np.cumsum(np.nan_to_num(told.values), axis=1)
     return _lines(
-        told, sums, shown, title="Budget used", label="used beyond the budget, in all",
+        told, sums, shown, title="Budget used", label="used beyond the budget",
         zero="the budget, used to the full",
-        summary=f"{_within(told)} Below the dashed line is less than the budget of the trials so far.{_of_more(told)}",
+        summary=f"Below the dashed line less has been used than the budget allows.{_of_more(told)}",
     )  # fmt: skip
 
 
@@ -182,7 +182,7 @@ def _violations(told: _Told, shown: list[int]) -> Picture:
     sums = np.cumsum(np.maximum(np.nan_to_num(told.values), 0.0), axis=1)
     return _lines(
         told, sums, shown, title="Violations, added up", label="sum of the violations", zero="nothing violated",
-        summary=f"{_kept(told)} Where a line is level nothing was violated.{_of_more(told)}",
+        summary=f"Where a line is level nothing was violated.{_of_more(told)}",
     )  # fmt: skip
 
 
@@ -205,7 +205,7 @@ def _costs(study: Study, places: Array, prices: Array) -> Picture:
     return {
         "kind": "lines", "title": "What a violation costs",
         "summary": f"In the next decision a violation of 1 is charged {said}, in units of the {_word(study)}.",
-        "x": axis("trial"), "y": axis(f"charged for a violation of 1, {_word(study)}"), "zero": None,
+        "x": axis("trial"), "y": axis("charged for a violation of 1"), "zero": None,
         "layers": [{"x": places[kept].tolist(), "series": [
             line(name_of(j), prices[kept, j], color, style="step") for j, color in drawn]}],
         "bands": [], "dots": [], "marks": restart_marks(study),

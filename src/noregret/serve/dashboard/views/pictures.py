@@ -20,6 +20,12 @@ ROWS = 12  # of a table beside a picture
 MOST_DOTS = 600  # drawn in a picture of the posterior: the latest
 
 
+MINUS = "\N{MINUS SIGN}"
+BILLION = 1e9
+SMALLEST = 1e-12  # of ranges whose digits are told from those of the estimate
+ROUNDING = 1e-9
+
+
 def short(value: object) -> str:
     """A value as people read it: four digits, thousands apart, a minus that is one."""
     if value is None:
@@ -29,8 +35,38 @@ def short(value: object) -> str:
     if not math.isfinite(value):
         return "not known" if math.isnan(value) else "without end" if value > 0 else "minus without end"
     size = abs(float(value))
-    text = f"{value:,.0f}" if 1e4 <= size < 1e12 or (isinstance(value, int) and size < 1e12) else f"{value:.4g}"
-    return text.replace("-", "\N{MINUS SIGN}")
+    if BILLION <= size < 1e4 * BILLION:
+        text = f"{value / BILLION:,.4g} billion"
+    else:
+        text = (
+            f"{value:,.0f}" if 1e4 <= size < BILLION or (isinstance(value, int) and size < BILLION) else f"{value:.4g}"
+        )
+    return text.replace("-", MINUS)
+
+
+def measured(value: float, half: float) -> tuple[str, str]:
+    """An estimate and its range in no more digits than are known, two of half its width; ends are rounded outwards.
+
+    Args:
+        value: the estimate.
+        half: half the width of the range.
+    """
+    low, high = value - half, value + half
+    largest = max(abs(low), abs(high))
+    if not (half > 0.0 and SMALLEST < largest < BILLION * BILLION and half > SMALLEST * largest):
+        return short(value), f"{short(low)} to {short(high)}"
+    # At most six digits in all: more are nobody's business, however narrow the range.
+    digits = min(1 - math.floor(math.log10(half)), 5 - math.floor(math.log10(largest)))
+    unit = 10.0**-digits
+    ends = math.floor(low / unit + ROUNDING) * unit, math.ceil(high / unit - ROUNDING) * unit
+    return _fixed(value, digits), f"{_fixed(ends[0], digits)} to {_fixed(ends[1], digits)}"
+
+
+def _fixed(value: float, digits: int) -> str:
+    rounded = round(value, digits) + 0.0  # of -0.0 the sign is gone
+    if digits > 6 or abs(rounded) >= BILLION:
+        return short(rounded)
+    return f"{rounded:,.{max(digits, 0)}f}".replace("-", MINUS)
 
 
 def signed(value: float) -> str:
@@ -40,7 +76,7 @@ def signed(value: float) -> str:
 
 def many(count: int, what: str) -> str:
     """1 trial, 2 trials, 2 studies."""
-    return f"{count:,} {counted(count, what)}"
+    return f"{short(count)} {counted(count, what)}"
 
 
 def counted(count: int, what: str) -> str:

@@ -90,7 +90,7 @@ def _state(
         return "quiet", "nothing has happened for a day"
     if not states["observed"]:
         return "waiting", "no answer has come yet"
-    return "running", "something has happened within the day"
+    return "running", "active within the day"
 
 
 def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
