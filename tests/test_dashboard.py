@@ -324,6 +324,17 @@ def test_a_line_is_the_posterior_with_its_bounds(made):
     assert (bars["shape"], sum(bars["y"])) == ("bar", 40)
 
 
+def test_what_has_been_forgotten_is_not_drawn_as_what_is_known(made):
+    study = made["of_changes"]
+    (picture,) = beliefs(study, {"p0": str(study.trials[0].point[0])})["slices"]
+    told, before = picture["dots"][1:]
+    since = study.restarts[-1]
+    assert (told["shape"], before["shape"]) == ("dot", "ring")
+    assert len(told["x"]) == len(study.trials) - since
+    assert before["y"] == pytest.approx([trial.reward for trial in study.trials[:since]], rel=1e-5)
+    assert [each["name"] for each in beliefs(made["of_arms"])["slices"][0]["dots"][1:]] == ["told here"]
+
+
 def test_bounds_that_prove_nothing_are_not_called_proved(made):
     (picture, *_) = beliefs(made["of_a_space"])["slices"]
     assert picture["bands"][0]["name"] == "two standard deviations to either side"

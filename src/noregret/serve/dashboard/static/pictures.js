@@ -20,7 +20,7 @@
     var size = Math.abs(value), text;
     if (size >= 1e9 && size < 1e13) text = Number((value / 1e9).toPrecision(4)).toLocaleString("en") + " billion";
     else if (size >= 1e4 && size < 1e9) text = Math.round(value).toLocaleString("en");
-    else if (value === 0 || (size >= 1e-4 && size < 1e4)) text = String(Number(value.toPrecision(4)));
+    else if (value === 0 || (size >= 1e-4 && size < 1e4)) text = Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9 });
     else text = value.toExponential(3);
     return text.replace("-", MINUS);
   }
@@ -38,6 +38,7 @@
       line: ["path", { d: "M1 6H21", stroke: hue, "stroke-width": 2.5, fill: "none" }],
       band: ["rect", { x: 1, y: 1, width: 20, height: 10, fill: hue, opacity: 0.25 }],
       dot: ["circle", { cx: 11, cy: 6, r: 3.5, fill: hue }],
+      ring: ["circle", { cx: 11, cy: 6, r: 3.5, fill: "none", stroke: hue, "stroke-width": 1.5 }],
       bar: ["rect", { x: 7, y: 3, width: 8, height: 9, fill: hue, opacity: 0.4 }],
       cross: ["path", { d: "M7 2L15 10M15 2L7 10", stroke: hue, "stroke-width": 2 }],
       tick: ["path", { d: "M11 1V11", stroke: hue, "stroke-width": 2.5 }],
@@ -120,7 +121,7 @@
           ctx.stroke();
         } else {
           ctx.arc(x, y, size, 0, 2 * Math.PI);
-          ctx.fill();
+          if (each.shape === "ring") ctx.stroke(); else ctx.fill();
         }
       }
     });

@@ -22,6 +22,7 @@ from .maps import belief_map, dear
 from .pictures import MOST_DOTS, Picture, axis, dots, empty, line, many, short, spread_evenly, table
 from .places import Place, place
 from .progress import told_word
+from .rivals import counted_from
 
 TITLE = "What is believed"
 MOST_SLICES = 8
@@ -234,9 +235,16 @@ def _dots_along(study: Study, at: Place, along: Axis, values: list[Any], channel
         return found
     there = agrees(domain, np.array([trial.point for trial in recent]), at.point, (along,))
     on = [t for t, is_there in zip(recent, there, strict=True) if is_there and _same_context(t, at)][-MOST_DOTS:]
-    at_x = [value_at(domain, trial.point, along) for trial in on]
-    xs = np.array([places.get(value, np.nan) if named else float(value) for value in at_x])
-    return found + ([dots("told here", xs, [_told(t, channel) or 0.0 for t in on], "dot")] if on else [])
+    since = counted_from(study, len(trials))
+    for name, shape, those in (
+        ("told here", "dot", [trial for trial in on if trial.number >= since]),
+        ("told here before, forgotten by now", "ring", [trial for trial in on if trial.number < since]),
+    ):
+        at_x = [value_at(domain, trial.point, along) for trial in those]
+        xs = np.array([places.get(value, np.nan) if named else float(value) for value in at_x])
+        if those:
+            found.append(dots(name, xs, [_told(trial, channel) or 0.0 for trial in those], "dot", shape=shape))
+    return found
 
 
 def _bars(xs: Array, *, named: bool, log: bool) -> dict[str, Any]:

@@ -172,7 +172,7 @@ def _drawn(j: int, sums: Array, shown: list[int]) -> tuple[int, str]:
 def _used(told: _Told, shown: list[int]) -> Picture:
     sums = np.cumsum(np.nan_to_num(told.values), axis=1)
     return _lines(
-        told, sums, shown, title="Budget used", label="used beyond the budget",
+        told, sums, shown, title="Budget used", label="beyond the budget",
         zero="the budget, used to the full",
         summary=f"Below the dashed line less has been used than the budget allows.{_of_more(told)}",
     )  # fmt: skip
@@ -199,13 +199,13 @@ def _costs(study: Study, places: Array, prices: Array) -> Picture:
     rows = spread_evenly(len(places), ROWS).tolist()
     peaks = prices.argmax(axis=0).tolist()
     said = "; ".join(
-        f"{short(float(prices[-1, j]))} by {name_of(j)} (at most {short(float(prices[peaks[j], j]))}, at trial "
-        f"{int(places[peaks[j]])})" for j in shown
+        ("" if len(shown) == 1 else f"by {name_of(j)} ") + f"{short(float(prices[-1, j]))} (at most "
+        f"{short(float(prices[peaks[j], j]))}, at trial {int(places[peaks[j]])})" for j in shown
     )  # fmt: skip
     return {
         "kind": "lines", "title": "What a violation costs",
         "summary": f"In the next decision a violation of 1 is charged {said}, in units of the {_word(study)}.",
-        "x": axis("trial"), "y": axis("charged for a violation of 1"), "zero": None,
+        "x": axis("trial"), "y": axis("charge for a violation of 1"), "zero": None,
         "layers": [{"x": places[kept].tolist(), "series": [
             line(name_of(j), prices[kept, j], color, style="step") for j, color in drawn]}],
         "bands": [], "dots": [], "marks": restart_marks(study),

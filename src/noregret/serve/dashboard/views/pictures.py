@@ -38,9 +38,8 @@ def short(value: object) -> str:
     if BILLION <= size < 1e4 * BILLION:
         text = f"{value / BILLION:,.4g} billion"
     else:
-        text = (
-            f"{value:,.0f}" if 1e4 <= size < BILLION or (isinstance(value, int) and size < BILLION) else f"{value:.4g}"
-        )
+        whole = size < BILLION and (size >= 1e4 or isinstance(value, int))
+        text = f"{value:,.0f}" if whole else f"{value:,.4g}"
     return text.replace("-", MINUS)
 
 
