@@ -27,7 +27,7 @@ SHOTS = {  # picture: address, part of the page (or nothing for what is on the s
     "dashboard-worth": ("/studies/shop", "#worth", 1000, 800, "light"),
     "dashboard-beliefs": ("/studies/oven", "#beliefs", 1000, 800, "light"),
     "dashboard-changes": ("/studies/shop", "#changes", 1000, 800, "light"),
-    "dashboard-budget": ("/studies/router", "#changes", 1000, 800, "light"),
+    "dashboard-budget": ("/studies/router", "#budgets", 1000, 800, "light"),
     "dashboard-why": ("/studies/router/trials/40", "", 1000, 800, "light"),
     "dashboard-dark": ("/studies/shop", "", 1000, 880, "dark"),
     "dashboard-phone": ("/studies/shop", "", 375, 760, "light"),
