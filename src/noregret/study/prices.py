@@ -64,7 +64,8 @@ def _told(count: int, trials: Sequence[Trial], asked: Sequence[Trial], steps: In
     places = np.searchsorted(np.array([trial.asked_order for trial in asked]), np.array(orders, dtype=np.int64))
     heard = np.argsort(places, kind="stable")
     sums = np.zeros((len(steps) + 1, count))  # and what is told after the last one
-    g = np.array([trial.constraints for trial in limited]).reshape(-1, count)
+    told = [trial.constraints for trial in limited if trial.constraints is not None]
+    g = np.concatenate([np.zeros(0), *told]).reshape(-1, count)
     np.add.at(sums, np.searchsorted(steps, places[heard]), g[heard])  # one after the other
     return sums[:-1]
 

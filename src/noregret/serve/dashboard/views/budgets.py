@@ -74,10 +74,14 @@ def on_average(study: Study) -> bool:
 
 def _told(study: Study) -> _Told | None:
     trials = [trial for trial in study.trials if trial.constraints is not None]
-    rows = [trial.constraints.tolist() for trial in trials if trial.constraints is not None]
-    if not rows or not any(rows):
+    rows = [trial.constraints for trial in trials if trial.constraints is not None]
+    widths = {len(row) for row in rows}
+    if not max(widths, default=0):
         return None
-    values = np.array(list(itertools.zip_longest(*rows, fillvalue=np.nan)), dtype=np.float64)
+    if len(widths) == 1:
+        values = np.concatenate(rows).reshape(len(rows), -1).T
+    else:  # told of a policy that wants none, which takes what comes
+        values = np.array(list(itertools.zip_longest(*rows, fillvalue=np.nan)), dtype=np.float64)
     return _Told(values, np.array([trial.number for trial in trials], dtype=np.float64))
 
 
