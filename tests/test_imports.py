@@ -319,6 +319,7 @@ ORDER = [
     "client",
     "serve.keeping",
     "serve.desk",
+    "serve.repeats",
     "serve.calls",
     "serve.regret",
     "serve.metrics",

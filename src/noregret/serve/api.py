@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from typing import Any
 
 from starlette.types import ASGIApp
 
 from ..errors import InvalidInput
+from ..policy.reasons import Propensity
 from ..record import Trial
 from . import making
 from . import messages as m
 from .caller import Caller
-from .calls import Decide, Decided, GiveUp, Hear, Observe, Request
+from .calls import Decide, Decided, GiveUp, Hear, Observe
 from .desk import Desk
 from .operations import AGAIN, REFUSED, Answered, Heard, Operation, json_of
 from .problems import problem_of
+from .repeats import Request
 from .replies import answer, decision
 from .service import Service
 
 STUDY = "/v1/studies/{name}"
-PROPENSITIES = 10  # decisions of one request whose propensities are asked for, too
+PROPENSITIES = 10  # decisions of one request whose propensities are asked for, too: each may take a thousand draws
 ONE = STUDY + "/decisions/{id}"
 TOLD = {
     200: Answered("It is on record; also where it was before, and where it came late.", m.Answer),
@@ -48,25 +51,29 @@ async def ask(service: Service, heard: Heard) -> ASGIApp:
     _check_count("count", body.count or 1, service)
     for name in ("among", "exclude"):
         _check_listed(name, getattr(body, name), service.settings.limits.arms)
-    if body.propensity and (body.count or 1) > PROPENSITIES:  # each takes a replay, for which others would wait
+    if body.propensity and (body.count or 1) > PROPENSITIES:
         raise InvalidInput(
             f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
-            "takes a replay of the record. Ask for fewer at a time, or `GET .../explain/NUMBER` later."
+            "may take a thousand draws, or a replay of the record. Ask for fewer at a time, or `GET .../explain/NUMBER` "
+            "later."
         )
     request = Request.of("decisions", heard.key, body)
     decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
     service.metrics.decided(desk, len(decided.trials), again=decided.again)
-    chances = await _propensities(desk, body, decided.trials) if body.propensity else [None] * len(decided.trials)
+    chances = await _propensities(desk, body, decided) if body.propensity else [None] * len(decided.trials)
     said = [decision(desk, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
     return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())
 
 
-async def _propensities(desk: Desk, body: m.DecisionRequest, trials: list[Trial]) -> list[float | None]:
-    def one(number: int) -> float | None:
-        found = desk.study.explain(number, among=body.among, exclude=body.exclude).propensity
-        return None if found is None else found.value
+async def _propensities(desk: Desk, body: m.DecisionRequest, decided: Decided) -> list[float | None]:
+    """From the state before each decision, which a repeated request finds by a replay."""
 
-    return await desk.look(lambda _: [one(trial.number) for trial in trials])
+    def replayed(trial: Trial) -> Propensity | None:
+        return desk.study.explain(trial.number, among=body.among, exclude=body.exclude).propensity
+
+    chances = decided.chances or [partial(replayed, trial) for trial in decided.trials]
+    found = await desk.look(lambda _: [chance() for chance in chances])
+    return [None if each is None else each.value for each in found]
 
 
 async def reward(service: Service, heard: Heard) -> ASGIApp:

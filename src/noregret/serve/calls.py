@@ -1,14 +1,10 @@
-"""What can be done to a study from outside, each checked in `prepared`, done in a transaction that others share.
-
-A request that carries an `Idempotency-Key` leaves a note of what it was answered, in the transaction that did it: there
-is no moment at which a crash could do it twice, or leave whoever repeats it with another decision.
-"""
+"""What can be done to a study from outside, each checked in `prepared`, done in a transaction that others share."""
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import msgspec
@@ -16,10 +12,13 @@ import msgspec
 from ..checks import number
 from ..domain import Arms
 from ..errors import InvalidInput, TrialError
-from ..policy.availability import available
+from ..policy.availability import Available, available
 from ..policy.engines import Decision
+from ..policy.reasons import Propensity
+from ..policy.state import State
 from ..record import Trial
 from ..study.answering import Told, reason_of, told_of
+from ..study.explain import propensity_of
 from ..study.integrity import settings_at
 from ..study.rewards import Rewards, check_plays
 from ..study.several import Turn
@@ -28,6 +27,7 @@ from . import messages
 from .decisions import key_of
 from .desk import Act, Desk
 from .problems import Problem, about
+from .repeats import Request
 from .waiting import DEFAULTED
 
 LATE, OBSERVED, WOULD = "late", "observed", "would"  # notes of a trial
@@ -35,60 +35,19 @@ PLACES = ("parameters", "point", "arm")  # entries of an observation that say wh
 AHEAD = 60.0  # seconds by which the clocks of two machines may differ
 
 
-class Known(NamedTuple):
-    """What a request was answered with: trials, and what else there was to say."""
-
-    numbers: list[int]
-    more: Any
-
-
-class Request(NamedTuple):
-    """A request that may come again.
+class Decided(NamedTuple):
+    """What comes of `Decide`.
 
     Attributes:
-        key: of the note about it; None where the caller gave none.
-        body: a hash of what was asked, where there is a key.
+        trials: decided.
+        again: whether the request came before.
+        chances: of each, where that was asked for and is not to be found in the record alone: how probable it was,
+            which may take a while.
     """
-
-    key: str | None
-    body: str
-
-    @classmethod
-    def of(cls, kind: str, key: str | None, body: msgspec.Struct) -> Request:
-        """Of a kind of request, what the caller calls it, and what it says."""
-        if key is None:
-            return cls(None, "")
-        said = msgspec.json.encode(body, order="deterministic")
-        return cls(key_of("key", key), hashlib.sha256(kind.encode() + b"\0" + said).hexdigest())
-
-    def answered(self, turn: Turn) -> Known | None:
-        """What it was answered with, if it was.
-
-        Raises:
-            Problem: 422, the key was used for something else.
-        """
-        known = None if self.key is None else turn.noted(self.key)
-        if known is None:
-            return None
-        body, numbers, more = json.loads(known)
-        if body != self.body:
-            raise Problem(
-                422, "key_reused", "This Idempotency-Key came before with another request, which it names for good. "
-                "Take a new key for each new request, and the same one to repeat it.", field="Idempotency-Key",
-            )  # fmt: skip
-        return Known(numbers, more)
-
-    def note(self, turn: Turn, numbers: Sequence[int], more: Any = None) -> None:
-        """Remember it."""
-        if self.key is not None:
-            turn.note(self.key, msgspec.json.encode([self.body, numbers, more]).decode())
-
-
-class Decided(NamedTuple):
-    """What comes of `Decide`; `again` where the request came before."""
 
     trials: list[Trial]
     again: bool
+    chances: list[Callable[[], Propensity | None]] | None = None
 
 
 @final
@@ -124,12 +83,19 @@ class Decide(NamedTuple):
             if known is not None:
                 return Decided(known, again=True)
             desk.tally.check(turn, self.most_pending, body.count or 1)
-            trials = [turn.ask(seen, offered, lease) for _ in range(body.count or 1)]
+            befores: list[State | None] = []
+            trials: list[Trial] = []
+            for _ in range(body.count or 1):
+                befores.append(turn.before() if body.propensity else None)
+                trials.append(turn.ask(seen, offered, lease))
             numbers = [trial.number for trial in trials]
             self.request.note(turn, numbers)
             if body.client is not None:
                 turn.note(key_of("client", body.client), json.dumps(numbers))
-            return Decided(trials, again=False)
+            if not body.propensity:
+                return Decided(trials, again=False)
+            moments = zip(befores, trials, strict=True)
+            return Decided(trials, False, [partial(_chance, *moment, available=offered) for moment in moments])
 
         return act
 
@@ -145,6 +111,10 @@ class Decide(NamedTuple):
         if left:
             self.request.note(turn, [trial.number for trial in left])
         return left or None
+
+
+def _chance(before: State | None, trial: Trial, available: Available | None) -> Propensity | None:
+    return None if before is None else propensity_of(before, trial, available=available)
 
 
 class Heard(NamedTuple):

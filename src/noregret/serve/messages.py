@@ -138,9 +138,9 @@ class DecisionRequest(Request, frozen=True):
         None
     )
     exclude: Annotated[list[Any] | None, Meta(description="Arms that may not.")] = None
-    propensity: Annotated[
-        bool, Meta(description="Whether to say how probable it was; takes a replay, of at most 10 decisions.")
-    ] = False
+    propensity: Annotated[bool, Meta(description="Whether to say how probable it was; of at most 10 decisions.")] = (
+        False
+    )
 
 
 class Decision(Reply, frozen=True):

@@ -12,7 +12,7 @@ from ..domain import Arms
 from ..errors import InvalidInput, TrialError
 from ..policy.availability import Available
 from ..policy.engines import Decision
-from ..policy.reasons import Inquiry, Reasons, runner_up
+from ..policy.reasons import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
 from ..record import Record, Trial
 from .explanation import Candidate, ConstraintBounds, Explanation
@@ -49,6 +49,21 @@ def explanation(
     state = begun(policy, goal, seed=seed)
     state.receive(Record().apply([each.righted() for each in earlier]))
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
+
+
+def propensity_of(
+    before: State, trial: Trial, *, available: Available | None = None, draws: int = DRAWS
+) -> Propensity | None:
+    """How probable a decision was, without a replay: the same as `explanation` says.
+
+    Args:
+        before: the state before it, which nobody else uses any more; that of rewards, where the study has losses.
+        trial: as it was asked for.
+        available: what could be played.
+        draws: see `explanation`.
+    """
+    before.decide(trial.context, now=trial.asked_at, available=available)
+    return Inquiry(before, trial, trial.asked_at, available, draws).reasons().propensity
 
 
 def _lengthscales(state: State) -> dict[str, Any]:

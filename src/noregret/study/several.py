@@ -13,9 +13,11 @@ from typing import Any, NamedTuple, TypeVar, final
 from ..checks import Array
 from ..policy.availability import Available
 from ..policy.engines import Decision
+from ..policy.state import State
 from ..storage.base import Notes, Writer
 from ..trial import Plays, Trial
 from .answering import Told
+from .goal import of_rewards
 from .study import Study
 
 R = TypeVar("R")
@@ -74,6 +76,14 @@ class Turn:
         trial = self.study._next(context, offered, lease)
         self.deciding = False
         return trial
+
+    def before(self) -> State | None:
+        """An independent state as it is now, from which to work out how probable the next decision was.
+
+        None where a script decides.
+        """
+        state = of_rewards(self.study._kept.state)
+        return state.copy() if isinstance(state, State) else None
 
     def tell(self, told: Told, *, revise: bool = False) -> Trial:
         """See `Study.tell`."""

@@ -1,0 +1,66 @@
+"""How probable a decision was, said with it: what a replay of the record says, and nothing is otherwise for it."""
+
+import pytest
+
+import noregret as nr
+from noregret.serve import api
+from noregret.slots.explore import UniformExploration
+from noregret.storage import MemoryStorage
+from noregret.study.study import Study
+
+from .service import AT, Client, plain
+
+ARMS, KERNEL = nr.Arms.grid(0, 1, 12), nr.SquaredExponential(0.2)
+POLICIES = {
+    "ties": nr.gp_ucb(ARMS, KERNEL, noise=0.1),
+    "thompson": nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0),
+    "randomised": nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="randomised"),
+    "forced": nr.gp_ucb(ARMS, KERNEL, noise=0.1).using(explore=UniformExploration()),
+    "batches": nr.gp_bucb(ARMS, KERNEL, noise=0.1),
+    "box": nr.gp_ucb(nr.Box(0.0, 1.0), KERNEL, noise=0.1),
+}
+
+
+def served(policy, *, goal, asking):
+    """What two servers of one storage say of decisions, and what the record says of them afterwards."""
+    storage = MemoryStorage()
+    said = []
+    with Client(storage) as client:
+        client.put(AT, {"policy": plain(policy), "goal": goal, "seed": 4})
+        for turn in range(7):
+            body = {"count": 1 + turn % 3} | ({"propensity": True} if asking else {})
+            if turn == 3 and isinstance(policy.domain, nr.Arms):
+                body["among"] = [1, 4, 5]
+            status, given = client.post(f"{AT}/decisions", body, key=f"{turn}")
+            assert status == 201
+            said += [(each, body.get("among")) for each in given["decisions"]]
+            for each in given["decisions"][: 1 + turn % 2]:  # some are never answered
+                client.put(f"{AT}/decisions/{each['id']}/reward", {"reward": 0.1 * (turn % 4)})
+    return storage, said
+
+
+@pytest.mark.parametrize(("name", "goal"), [*((name, "maximize") for name in POLICIES), ("thompson", "minimize")])
+def test_it_is_what_a_replay_says(name, goal, monkeypatch):
+    with monkeypatch.context() as without:
+        without.setattr(Study, "explain", None)  # nothing is replayed
+        storage, said = served(POLICIES[name], goal=goal, asking=True)
+    study = nr.Study.open(storage=storage, name="shop")
+    found = [study.explain(each["number"], among=among).propensity for each, among in said]
+    assert [each["propensity"] for each, _ in said] == [None if one is None else one.value for one in found]
+    if name != "box":
+        assert all(0.0 <= each["propensity"] <= 1.0 for each, _ in said)
+    if name not in ("box", "batches"):
+        assert any(0.0 < each["propensity"] < 1.0 for each, _ in said)
+    _, plainly = served(POLICIES[name], goal=goal, asking=False)
+    assert [each["point"] for each, _ in plainly] == [each["point"] for each, _ in said]
+
+
+def test_a_request_that_comes_again_hears_the_same():
+    with Client(MemoryStorage()) as client:
+        client.put(AT, {"policy": plain(POLICIES["thompson"]), "seed": 4})
+        body = {"count": 2, "propensity": True, "exclude": [0]}
+        _, first = client.post(f"{AT}/decisions", body, key="k")
+        client.put(f"{AT}/decisions/{first['decisions'][0]['id']}/reward", {"reward": 1.0})
+        assert client.post(f"{AT}/decisions", body, key="k") == (201, first)
+        status, said = client.post(f"{AT}/decisions", body | {"count": api.PROPENSITIES + 1})
+        assert (status, said["error"]["field"]) == (422, "propensity")
