@@ -54,8 +54,7 @@ async def ask(service: Service, heard: Heard) -> ASGIApp:
     if body.propensity and (body.count or 1) > PROPENSITIES:
         raise InvalidInput(
             f"`propensity` is said of at most {PROPENSITIES} decisions in a request, and `count` is {body.count}: each "
-            "may take a thousand draws, or a replay of the record. Ask for fewer at a time, or `GET .../explain/NUMBER` "
-            "later."
+            "may take a thousand draws, or a replay. Ask for fewer at a time, or `GET .../explain/NUMBER` later."
         )
     request = Request.of("decisions", heard.key, body)
     decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
