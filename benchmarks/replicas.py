@@ -26,6 +26,7 @@ import numpy as np
 import noregret as nr
 from noregret.storage import Change, SqlStorage
 from noregret.study.cached import SHARE
+from noregret.study.program import program
 from noregret.study.standing import _said
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -97,8 +98,8 @@ def opened(url):
     return study, time.process_time() - begin
 
 
-def look(case, folder):
-    url = f"sqlite:///{folder}/{len(list(Path(folder).iterdir()))}.db"
+def look(number, case, folder):
+    url = f"sqlite:///{folder}/{number}.db"
     decision = played(case, url)
     replayed, slow = opened(url)
     replayed._kept.cache.drop()  # which a long replay has kept
@@ -164,9 +165,10 @@ def main():
     warnings.simplefilter("ignore", nr.NoRegretWarning)
     print(f"processor time; a service spends at most {100 * SHARE:.0f} % of that of its decisions on keeping states")
     print(f"{'':27s} trials     replay    cached   ratio       events        size   keeping   decisions  same")
+    program()  # once in a process
     with tempfile.TemporaryDirectory() as folder:
-        for case in cases(options.trials, options.boxes):
-            look(case, folder)
+        for number, case in enumerate(cases(options.trials, options.boxes)):
+            look(number, case, folder)
         served(options.served, folder)
 
 
