@@ -9,6 +9,7 @@ from noregret.policy.engines.rounds import PointRound
 from noregret.posterior import PointPosterior, sample_path
 from noregret.randomness import Randomness
 from noregret.search.lattice import best_on_grid
+from noregret.slots.scores import ThompsonSample
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.SquaredExponential(0.3)
@@ -233,3 +234,20 @@ def test_a_path_of_a_product_varies_alike_in_every_direction(kernel):
             seen = float(np.mean(values * path(here + step)))
             wanted = kernel(np.zeros((1, 2)), np.array([step]))[0, 0]
             assert abs(seen - wanted) < 0.15
+
+
+@pytest.mark.parametrize("most", [1, None])
+def test_on_a_space_the_grid_is_of_points_that_stand_for_parameters(most, monkeypatch, tmp_path):
+    if most is not None:  # as where the grid is too large to be looked at whole
+        monkeypatch.setattr("noregret.search.lattice.best_on_grid.__kwdefaults__", {"most": most})
+    space = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4), kind=nr.Choice("a", "b"))
+    search = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
+    policy = nr.gp_ucb(space, nr.Matern(2.5, [0.3] * 4), noise=0.1, search=search).using(score=ThompsonSample(grid=3))
+    for seed in range(2):
+        url = f"sqlite:///{tmp_path}/{seed}.db"
+        study = nr.Study(policy, seed=seed, storage=url)
+        for _ in range(2):
+            trial = study.ask()
+            np.testing.assert_array_equal(space.snap(trial.point[None])[0], trial.point)
+            study.tell(trial, 0.5)
+        assert len(nr.Study.open(storage=url).trials) == 2

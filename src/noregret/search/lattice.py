@@ -39,6 +39,8 @@ def best_on_grid(
 ) -> Array:
     """The grid point of the largest value that is found, `(d,)`; of equal ones the first.
 
+    On a space a grid point stands for the nearest one that stands for parameters.
+
     Args:
         values: the score; minus infinity where a point is out of the question.
         box: what the grid is of.
@@ -53,7 +55,8 @@ def best_on_grid(
     span = box.upper - box.lower
 
     def points(places: Array) -> Array:
-        return np.asarray(box.lower + places / steps * span)
+        found = np.asarray(box.lower + places / steps * span)
+        return box.snap(found) if isinstance(box, Space) else found
 
     def near(given: Array) -> Array:
         return np.asarray(np.round(np.clip((given - box.lower) / span, 0.0, 1.0) * steps))
