@@ -163,9 +163,7 @@ def main():
     parser.add_argument("--served", type=int, default=1500, help="decisions of the first server")
     options = parser.parse_args()
     warnings.simplefilter("ignore", nr.NoRegretWarning)
-    print(
-        f"processor time; a service spends about {100 * SHARE:.0f} % of that of its decisions on keeping states, at most"
-    )
+    print(f"processor time; a service spends {100 * SHARE:.0f} % of that of its decisions at most on keeping states")
     print(f"{'':27s} trials     replay    cached   ratio       events        size   keeping   decisions  same")
     program()  # once in a process
     with tempfile.TemporaryDirectory() as folder:
