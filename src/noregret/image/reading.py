@@ -22,6 +22,7 @@ from .classes import BadImage, class_of, has_dict, has_field, is_named_tuple, is
 from .writing import ALIGNED, MAGIC, NUMBERS, Kind
 
 _HEAD = len(MAGIC) + 16
+_TYPES = {dtype.str: np.dtype(dtype.str) for dtype in map(np.dtype, NUMBERS)}
 DEEPEST = 100  # levels of tuples within each other: states have four
 MOST_IN_KEYS = 200_000  # parts of all keys that are no plain values: a state of 10,000 trials has some thousands
 _LATER = (Kind.LIST, Kind.DICT, Kind.COUNTER, Kind.SET, Kind.DEQUE, Kind.OBJECT)  # made empty
@@ -271,12 +272,9 @@ def _index(number: Any) -> int:
 
 
 def _dtype(name: Any) -> np.dtype[Any]:
-    if type(name) is not str or len(name) > 4:
+    if type(name) is not str or name not in _TYPES:
         raise BadImage("a type of numbers")
-    dtype = np.dtype(name)
-    if dtype.char not in NUMBERS or not dtype.isnative:
-        raise BadImage(f"numbers of type {name}")
-    return dtype
+    return _TYPES[name]
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

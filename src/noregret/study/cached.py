@@ -11,6 +11,7 @@ import hashlib
 import json
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import NamedTuple, final
 
 from .. import image
@@ -127,6 +128,12 @@ class Cache:
     def drop(self) -> bool:
         """Throw away the one there is; whether there was one."""
         return self._states is not None and self._states.drop_state(self._study)
+
+    def discard(self) -> None:
+        """Likewise, of one that was found and is none; where nothing can be written it stays."""
+        self.found_at, self.unused = 0, "it failed at the events after it"
+        with suppress(NoRegretError):
+            self.drop()
 
     def is_worth(self, seconds: float) -> bool:
         """Whether a state is to be kept that took so long to make."""

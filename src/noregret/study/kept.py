@@ -207,7 +207,7 @@ class Kept:
             try:
                 state.receive(later)
             except Exception:  # whatever comes of a state that is not what it should be, the record is right
-                self.cache.drop()
+                self.cache.discard()
             else:
                 self.replayed = len(later)
                 return state
