@@ -35,6 +35,9 @@ SEEN = {  # what may be asked of a study by the address
 }  # fmt: skip
 
 
+LOOKS = ("predict", "bounds", "feasible")
+
+
 class EnoughError(Exception):
     """So many requests have been sent."""
 
@@ -65,7 +68,7 @@ class World:
         if name == "putStudy":
             self._study(case)
         elif "name" in (case.path_parameters or {}):
-            self._place(case)
+            self._place(case, ["oven"] if name == "feasible" else list(STUDIES))
             self._body(case, name)
 
     def _study(self, case):
@@ -84,11 +87,12 @@ class World:
         case.media_type = "application/json"
         self.kinds.setdefault(case.path_parameters["name"], kind)
 
-    def _place(self, case):
-        """Of what there is, where no link has led there."""
+    def _place(self, case, kinds):
+        """Of what there is of these kinds, where no link has led there."""
         place = case.path_parameters
-        if place["name"] not in self.kinds and self.kinds and self.rng.random() < KNOWN:
-            place["name"] = self.rng.choice(sorted(self.kinds))
+        there = sorted(name for name, kind in self.kinds.items() if kind in kinds)
+        if self.kinds.get(place["name"]) not in kinds and there and self.rng.random() < KNOWN:
+            place["name"] = self.rng.choice(there)
         ids = self.ids.get(place["name"])
         if "id" in place and ids and place["id"] not in ids and self.rng.random() < KNOWN:
             place["id"] = self.rng.choice(ids)
@@ -99,7 +103,7 @@ class World:
         if isinstance(case.query, dict) and self.rng.random() < FITTING:
             for entry in [each for each in ("points", "context", "channel") if each in case.query]:
                 case.query.pop(entry)
-            case.query |= {entry: value for entry, value in seen.items() if operation in ("predict", "bounds")}
+            case.query |= {entry: value for entry, value in seen.items() if operation in LOOKS}
             case.query |= {"context": seen["context"]} if operation == "best" and "context" in seen else {}
         fitting = [each.body for each in examples().get(operation, ()) if each.study == kind]
         if operation == "ask" and not fitting:
