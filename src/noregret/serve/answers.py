@@ -35,6 +35,10 @@ class Answer:
         limits: of which one is how long a part of it may wait to be taken.
         still: whether who asked for it may still have it; looked at before each part that is not the last.
         began: called when it begins.
+
+    Attributes:
+        heard: whether the request has been read to its end.
+        started: whether a part of the answer has been sent.
     """
 
     def __init__(
@@ -43,7 +47,7 @@ class Answer:
     ) -> None:  # fmt: skip
         self._send, self._limits = send, limits
         self.still, self.began = still, began
-        self.started = False
+        self.heard = self.started = False
 
     async def __call__(self, message: Message) -> None:
         """Send a part; as the ASGI interface has it."""

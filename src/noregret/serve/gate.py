@@ -77,7 +77,7 @@ class Gate:
                 pass
             except Exception as error:  # whatever it is: it is logged, and nothing of it is told
                 problem = problem_of(error)
-                taken = answer.started or await bodies.drop(receive, headers, self._limits)
+                taken = answer.started or answer.heard or await bodies.drop(receive, headers, self._limits)
                 await answer.tell(problem, close=not taken)
         except TimeoutError:  # nobody takes the answer
             pass
@@ -114,6 +114,7 @@ class Gate:
             body = await bodies.read(receive, headers, self._limits)
             if body is None:
                 return
+            answer.heard = True
             if again is not None:
                 answer.still = again
             await self._through(scope, caller, body, receive, answer)
@@ -202,6 +203,7 @@ class Gate:
             _check_own_page(headers)
             body = await bodies.read(receive, headers, self._limits)
             if body is not None:
+                answer.heard = True
                 await _send(await self._let_in_or_out(scope, body, headers), scope, receive, answer)
         elif path == login.IN and method in ("GET", "HEAD"):
             await _send(login.form(_query(scope), style=self._style), scope, receive, answer)
