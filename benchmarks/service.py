@@ -54,8 +54,9 @@ def per_request(server, send, count):
     return 1e3 * (server.cpu - began) / count, 1e3 * np.array(waits)
 
 
-def empty(count):
-    server = Server.of_nothing()
+def empty(count, waits=0.0):
+    """An endpoint that answers {}; after so many seconds, in which the processor forgets what it was doing."""
+    server = Server.of_nothing(waits)
     server.begin()
     try:
         connection = Connection(server.port)
@@ -155,10 +156,12 @@ def at_once(url, *, servers, clients, count):
 
 def times(folder, count, clients):
     nothing, _ = empty(count)
+    waiting, _ = empty(count, waits=0.001)
     commit_cpu, commit_wall = commit(folder / "commit.db", count)
     (ask_cpu, ask_waits), (tell_cpu, tell_waits) = one_after_the_other(f"sqlite:///{folder}/one.db", count)
     rows = [
         ["an empty endpoint", nothing, None, None],
+        ["an empty endpoint that sleeps 1 ms", waiting, None, None],
         ["a commit of the same rows", commit_cpu, commit_wall, None],
         ["decision", ask_cpu, np.median(ask_waits), np.quantile(ask_waits, 0.99)],
         ["reward", tell_cpu, np.median(tell_waits), np.quantile(tell_waits, 0.99)],

@@ -10,13 +10,15 @@ import time
 from pathlib import Path
 
 EMPTY = """
-import sys, uvicorn
+import asyncio, sys, uvicorn
 from starlette.applications import Starlette
 from starlette.responses import Response
 from starlette.routing import Route
 
 async def nothing(request):
     await request.body()
+    if sys.argv[2] != "0":
+        await asyncio.sleep(float(sys.argv[2]))
     return Response(b"{}", 201, media_type="application/json")
 
 app = Starlette(routes=[Route("/nothing", nothing, methods=["POST"])])
@@ -42,8 +44,8 @@ class Server:
         return cls("-m", "noregret", "serve", "--storage", url, "--port", None)
 
     @classmethod
-    def of_nothing(cls):
-        return cls("-c", EMPTY, None)
+    def of_nothing(cls, waits=0.0):
+        return cls("-c", EMPTY, None, f"{waits:g}")
 
     def begin(self):
         self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
