@@ -226,6 +226,17 @@ def test_thompson_propensities_are_the_frequencies_of_other_seeds():
     assert 0.98 < sum(propensity.value for propensity in said.values()) < 1.02
 
 
+def test_what_was_chosen_was_not_impossible():
+    """Of 300 arms, hardly any comes again in 20 draws, and what came is divided by its propensity."""
+    policy = nr.gp_ts(nr.Arms.grid(0, 1, 300), nr.SquaredExponential(0.05), noise=0.3, norm_bound=1.0)
+    study = nr.Study(policy, seed=0)
+    said = [study.explain(study.ask(), draws=20) for _ in range(5)]
+    assert min(why.propensity.value for why in said) == 1 / 21
+    other = (study.trials[4].arm + 150) % 300
+    blind = nr.Study(policy, seed=0)
+    assert blind.explain(blind.ask(among=[other]), draws=20).propensity.value == 0.0  # of everything it is not chosen
+
+
 def test_propensities_are_keyed_by_seed_and_trial():
     study, trial = thompson(0)
     first = study.explain(trial)

@@ -466,6 +466,33 @@ def test_the_regret_so_far_is_bounded_where_that_is_proved():
     assert regret_bound(nr.Study(nr.gp_ts(ARMS, nr.SquaredExponential(0.2), noise=0.1, norm_bound=1.0))) is None
 
 
+def test_a_width_that_falls_does_not_take_back_what_earlier_rounds_may_have_cost():
+    """`EvenSeries` has its narrowest round after those that it was made for."""
+    kernel = nr.SquaredExponential(0.2)
+    policy = nr.gp_ucb(ARMS, kernel, noise=0.1, width="finite", series=nr.EvenSeries(6))
+    study = nr.Study(policy)
+    first = study.width
+    for _ in range(6):
+        trial = study.ask()
+        study.tell(trial, float(np.sin(5 * trial.point[0])))
+    assert study.width < 0.95 * first
+    expected = nr.gp_ucb_regret_bound(6, width=first, information_gain=study.information_gain, noise=0.1)
+    assert regret_bound(study) == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_bound_of_the_regret_knows_which_columns_are_the_context():
+    """The largest prior variance of what was played, where that hangs on the arm alone."""
+    kernel = nr.SquaredExponential(0.5).on(0) * nr.Linear().on(1)
+    arms, contexts = nr.Arms.grid(0, 3, 5), nr.Arms.grid(0, 0.1, 3)
+    study = nr.Study(nr.gp_ucb(arms, kernel, noise=0.1, context=contexts, width="finite"))
+    for _ in range(6):
+        trial = study.ask([0.05])
+        study.tell(trial, trial.point[0])
+    largest = max(float(trial.point[0]) for trial in study.trials) ** 2
+    given = {"width": study.width, "information_gain": study.information_gain, "noise": 0.1}
+    assert regret_bound(study) == pytest.approx(nr.gp_ucb_regret_bound(6, prior_variance=largest, **given), rel=1e-12)
+
+
 def test_arms_of_several_lengths_are_no_points():
     with Client(MemoryStorage()) as client:
         status, said = client.put(AT, {"arms": [[0.0, 0.0, 0.0], [0.0, 0.0]]})
@@ -480,6 +507,16 @@ def test_propensities_of_many_decisions_would_keep_others_waiting():
         assert client.get(AT)[1]["trials"]["all"] == 0
         status, said = client.post(f"{AT}/decisions", {"count": 10, "propensity": True})
         assert (status, len(said["decisions"])) == (201, 10)
+
+
+def test_who_comes_back_with_other_arms_is_not_told_the_propensity_among_those(client):
+    first = {"client": "w", "among": [1, 2, 3], "propensity": True}
+    (decision,) = client.post(f"{AT}/decisions", first)[1]["decisions"]
+    assert decision["propensity"] == 1 / 3
+    for body, key in (({"among": [7, 8]}, None), ({}, None), ({}, "k"), ({}, "k")):
+        status, said = client.post(f"{AT}/decisions", {"client": "w", "propensity": True} | body, key=key)
+        assert (status, said["decisions"]) == (201, [decision | {"propensity": None}])
+    assert client.post(f"{AT}/decisions", first)[1]["decisions"] == [decision]
 
 
 LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, width="theorem", switching=nr.Lazy(factor=2.0))

@@ -27,7 +27,9 @@ class Propensity(NamedTuple):
     """How probable it was that a trial would be what it is, given the record before it.
 
     Attributes:
-        value: the probability; of a uniform round on a box, which has infinitely many points, the density there.
+        value: the probability; of a uniform round on a box, which has infinitely many points, the density there. Where
+            it is estimated what was chosen counts as one of the draws, for it was drawn by the same chance: never 0,
+            and 1 / value is (1 - (1 - p)^(draws + 1)) / p on average, of a probability p.
         standard_error: of `value`; 0 where it is exact.
         draws: that it was estimated from; 0 where it is exact.
         density: whether it is a density, per unit of volume in the coordinates of `trial.point`.
@@ -68,6 +70,7 @@ class Inquiry(NamedTuple):
         now: Unix seconds, as of that decision.
         available: what could be played.
         draws: from which a propensity is estimated where it cannot be worked out.
+        repeated: whether the state has decided as the trial was.
     """
 
     state: State
@@ -75,6 +78,7 @@ class Inquiry(NamedTuple):
     now: float
     available: Available | None
     draws: int
+    repeated: bool
 
     def reasons(self) -> Reasons:
         """Why."""
@@ -160,7 +164,9 @@ class Inquiry(NamedTuple):
             arms = None if decision.arm is None else np.array([decision.arm])
             hits += int(self._is(decision.point[None], arms)[0])
         share = (hits + 1) / (self.draws + 2)  # for the error alone: 0 hits of many are no certainty
-        return Propensity(hits / self.draws, math.sqrt(share * (1.0 - share) / self.draws), self.draws)
+        itself = int(self.repeated)
+        value = (hits + itself) / (self.draws + itself)
+        return Propensity(value, math.sqrt(share * (1.0 - share) / self.draws), self.draws)
 
 
 def runner_up(compared: Compared, trial: Trial, domain: Domain) -> int | None:

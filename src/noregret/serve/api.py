@@ -59,7 +59,8 @@ async def ask(service: Service, heard: Heard) -> ASGIApp:
     request = Request.of("decisions", heard.key, body)
     decided: Decided = await desk.do(Decide(body, request, service.settings.limits.pending))
     service.metrics.decided(desk, len(decided.trials), again=decided.again)
-    chances = await _propensities(desk, body, decided) if body.propensity else [None] * len(decided.trials)
+    wanted = body.propensity and decided.alike  # what else could be chosen from then is not on record
+    chances = await _propensities(desk, body, decided) if wanted else [None] * len(decided.trials)
     said = [decision(desk, service.ids, trial, p) for trial, p in zip(decided.trials, chances, strict=True)]
     return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())
 

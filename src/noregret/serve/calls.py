@@ -43,11 +43,13 @@ class Decided(NamedTuple):
         again: whether the request came before.
         chances: of each, where that was asked for and is not to be found in the record alone: how probable it was,
             which may take a while.
+        alike: whether `among` and `exclude` are those of then; a client may come back with others.
     """
 
     trials: list[Trial]
     again: bool
     chances: list[Callable[[], Propensity | None]] | None = None
+    alike: bool = True
 
 
 @final
@@ -81,7 +83,7 @@ class Decide(NamedTuple):
         def act(turn: Turn) -> Decided:
             known = self._known(turn)
             if known is not None:
-                return Decided(known, again=True)
+                return known
             desk.tally.check(turn, self.most_pending, body.count or 1)
             befores: list[State | None] = []
             trials: list[Trial] = []
@@ -91,7 +93,9 @@ class Decide(NamedTuple):
             numbers = [trial.number for trial in trials]
             self.request.note(turn, numbers)
             if body.client is not None:
-                turn.note(key_of("client", body.client), json.dumps(numbers))
+                turn.note(
+                    key_of("client", body.client), json.dumps([numbers, self.request.hash_of(body.among, body.exclude)])
+                )
             if not body.propensity:
                 return Decided(trials, again=False)
             moments = zip(befores, trials, strict=True)
@@ -99,18 +103,21 @@ class Decide(NamedTuple):
 
         return act
 
-    def _known(self, turn: Turn) -> list[Trial] | None:
+    def _known(self, turn: Turn) -> Decided | None:
         """What it was answered before, or what its client still has to do."""
-        answered = self.request.answered(turn)
+        body, answered = self.body, self.request.answered(turn)
         if answered is not None:
-            return [_at(turn, each) for each in answered.numbers]
-        note = None if self.body.client is None else turn.noted(key_of("client", self.body.client))
+            return Decided([_at(turn, each) for each in answered.numbers], again=True, alike=answered.more is None)
+        note = None if body.client is None else turn.noted(key_of("client", body.client))
         if note is None:
             return None
-        left = [trial for trial in (_at(turn, each) for each in json.loads(note)) if trial.state == "pending"]
-        if left:
-            self.request.note(turn, [trial.number for trial in left])
-        return left or None
+        numbers, offered = json.loads(note)
+        left = [trial for trial in (_at(turn, each) for each in numbers) if trial.state == "pending"]
+        if not left:
+            return None
+        alike = offered == self.request.hash_of(body.among, body.exclude)
+        self.request.note(turn, [trial.number for trial in left], None if alike else "of other things to choose from")
+        return Decided(left, again=True, alike=alike)
 
 
 def _chance(before: State | None, trial: Trial, available: Available | None) -> Propensity | None:

@@ -7,7 +7,9 @@ import math
 import numpy as np
 
 from ..domain import Arms
+from ..policy.engines import row_of
 from ..policy.policy import Policy
+from ..slots.envelope import Confidence, FiniteBayes
 from ..slots.scores import UpperConfidenceBound
 from ..study.study import Study
 from ..theory.regret_bounds import sum_of_deviations_bound
@@ -33,15 +35,20 @@ def regret_bound(study: Study) -> float | None:
     width = study.width
     if not played or not prompt or len(trials) > len(played) + 1 or math.isnan(width):
         return None
-    points = np.stack([trial.point for trial in played])
-    if policy.context is not None:
-        contexts = [trial.context for trial in played if trial.context is not None]
-        points = np.column_stack([points, np.stack(contexts)])
+    rows = np.stack([row_of(trial) for trial in played])
     deviations = sum_of_deviations_bound(
         len(played), information_gain=study.information_gain, regularization=policy.regularization,
-        prior_variance=float(policy.kernel.diagonal(points).max()),
+        prior_variance=float(policy.kernel.diagonal(rows).max()),
     )  # fmt: skip
-    return 2.0 * width * deviations
+    return 2.0 * _largest(width, policy.confidence, len(played)) * deviations
+
+
+def _largest(width: float, confidence: Confidence, rounds: int) -> float:
+    """Of the widths of all these rounds, given the last: they grow, unless delta is shared out otherwise."""
+    series = confidence.series if isinstance(confidence, FiniteBayes) else None
+    if series is None or not isinstance(confidence, FiniteBayes):
+        return width
+    return max(width, confidence.width(max(range(1, rounds + 1), key=series.log)))
 
 
 def _proves(policy: Policy) -> bool:

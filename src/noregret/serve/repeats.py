@@ -44,6 +44,13 @@ class Request(NamedTuple):
         said = msgspec.json.encode(body, order="deterministic")
         return cls(key_of("key", key), hashlib.sha256(kind.encode() + b"\0" + said).hexdigest())
 
+    @staticmethod
+    def hash_of(*parts: Any) -> str | None:
+        """Of some entries of a request; None where none of them is given."""
+        if all(part is None for part in parts):
+            return None
+        return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
+
     def answered(self, turn: Turn) -> Known | None:
         """What it was answered with, if it was.
 

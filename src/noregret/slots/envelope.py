@@ -302,7 +302,7 @@ class FiniteBayes(Width):
         finite = [count for count in counts if count is not None]
         return is_matched(policy) and len(finite) == len(counts) and math.prod(finite) <= self.size
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
+    def width(self, t: int, progress: Progress | None = None) -> float:  # noqa: ARG002 - the same whatever is known
         """beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
         if self.series is not None:
             return math.sqrt(self.scale * 2.0 * (math.log(self.size) - math.log(self.delta) + self.series.log(t)))

@@ -62,8 +62,13 @@ def propensity_of(
         available: what could be played.
         draws: see `explanation`.
     """
-    before.decide(trial.context, now=trial.asked_at, available=available)
-    return Inquiry(before, trial, trial.asked_at, available, draws).reasons().propensity
+    decision = before.decide(trial.context, now=trial.asked_at, available=available)
+    return Inquiry(before, trial, trial.asked_at, available, draws, _same(decision, trial)).reasons().propensity
+
+
+def _same(decision: Decision, trial: Trial) -> bool:
+    same = decision.arm == trial.arm and bool(np.array_equal(decision.point, trial.point))
+    return same and decision.explored == trial.explored and decision.repeats == trial.repeats
 
 
 def _lengthscales(state: State) -> dict[str, Any]:
@@ -109,7 +114,7 @@ class _Moment:
         common: dict[str, Any] = {
             "trial": trial, "goal": self._goal, "algorithm": inner.policy.algorithm, "pending": waiting,
             "answered": told, "multipliers": tuple(map(float, self._state.multipliers)),
-            "restarts": tuple(self._state.restarts), "repeated": self._is_repeated(),
+            "restarts": tuple(self._state.restarts), "repeated": _same(self._decision, trial),
         }  # fmt: skip
         if not isinstance(inner, State):  # a script
             return Explanation(
@@ -121,7 +126,9 @@ class _Moment:
 
     def _of(self, inner: State, common: dict[str, Any]) -> Explanation:
         trial = self._trial
-        reasons = Inquiry(inner, trial, trial.asked_at, self._available, self._draws).reasons()
+        reasons = Inquiry(
+            inner, trial, trial.asked_at, self._available, self._draws, common["repeated"]
+        ).reasons()  # fmt: skip
         compared = reasons.compared
         other = None if compared is None else runner_up(compared, trial, self._domain)
         finite = None if compared is None or compared.tied is None else compared
@@ -140,11 +147,6 @@ class _Moment:
             kernel=inner.kernel, fitted=inner.kernel != inner.policy.kernel, propensity=reasons.propensity,
             **_lengthscales(inner),
         )  # fmt: skip
-
-    def _is_repeated(self) -> bool:
-        decision, trial = self._decision, self._trial
-        same = decision.arm == trial.arm and bool(np.array_equal(decision.point, trial.point))
-        return same and decision.explored == trial.explored and decision.repeats == trial.repeats
 
     def _score(self, reasons: Reasons) -> float | None:
         """Of the trial's point; None where it was not compared."""
