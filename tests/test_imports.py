@@ -292,6 +292,7 @@ ORDER = [
     "serve.caller",
     "serve.limits",
     "serve.advice",
+    "serve.fitting",
     "serve.problems",
     "serve.roles",
     "serve.origins",

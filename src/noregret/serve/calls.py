@@ -33,6 +33,7 @@ from .waiting import DEFAULTED
 LATE, OBSERVED, WOULD = "late", "observed", "would"  # notes of a trial
 PLACES = ("parameters", "point", "arm")  # entries of an observation that say where
 AHEAD = 60.0  # seconds by which the clocks of two machines may differ
+SEEN = "It is when the reward was seen, in Unix seconds (not milliseconds), and not to come."
 
 
 class Decided(NamedTuple):
@@ -168,7 +169,7 @@ class Hear(NamedTuple):
         field = "constraints" if body.reward is None else "reward"
         told = about(field, told_of, study._given, self.number, _rewards(body.reward), body.constraints)
         if body.observed_at is not None:
-            number("observed_at", body.observed_at, high=study._clock() + AHEAD, why="It is when the reward was seen.")
+            number("observed_at", body.observed_at, high=study._clock() + AHEAD, why=SEEN)
         return lambda turn: self._told(desk, turn, told, body)
 
     def _told(self, desk: Desk, turn: Turn, told: Told, body: messages.RewardRequest) -> Heard:
@@ -339,7 +340,10 @@ def heard(desk: Desk, trials: Sequence[Trial], trial: Trial) -> Heard:
     if not late or trial.state != "observed":
         return Heard(trial, late=late, counted=trial.state == "observed")
     counted = counts(desk, trials, trial)
-    sentence = "It came after the deadline, and " + ("counts all the same." if counted else "does not count.")
+    expires = desk.waiting.expires_at(trial)
+    passed = expires is not None and trial.told_at is not None and trial.told_at > expires
+    since = "the deadline" if passed else "the decision had been given up"
+    sentence = f"It came after {since}, and " + ("counts all the same." if counted else "does not count.")
     return Heard(trial, late=True, counted=counted, sentence=sentence)
 
 

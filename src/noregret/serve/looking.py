@@ -13,7 +13,7 @@ import msgspec
 from starlette.responses import Response, StreamingResponse
 from starlette.types import ASGIApp
 
-from ..errors import InvalidInput, NoRegretError
+from ..errors import InvalidInput, MissingExtra, NoRegretError
 from ..serialize import plain_loads
 from ..study.study import Study
 from . import messages as m
@@ -31,6 +31,10 @@ from .waiting import DEFAULTED
 
 R = TypeVar("R")
 
+UNARROWED = (
+    "Parquet and Arrow files need pyarrow, which this server has not installed; `csv` and `jsonl` need nothing. "
+    "Whoever runs the server installs it by `pip install pyarrow`."
+)
 PART = 1 << 16  # bytes of a file that are sent at a time
 MEDIA = {
     "jsonl": "application/x-ndjson", "csv": "text/csv", "arrow": "application/vnd.apache.arrow.file",
@@ -171,6 +175,9 @@ async def export(service: Service, heard: Heard) -> ASGIApp:
             path = Path(file.name)
         try:
             return study.export(path)
+        except MissingExtra:
+            path.unlink()
+            raise Problem(501, "missing", UNARROWED, field="format") from None
         except BaseException:
             path.unlink()
             raise

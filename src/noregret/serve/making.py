@@ -78,6 +78,11 @@ def _entry(differing: list[str], body: messages.StudyRequest) -> str:
 
 
 def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
+    if isinstance(body.policy, str) and not body.policy.lstrip().startswith("{"):
+        raise InvalidInput(
+            f"`policy` is {shown(body.policy)}, and as a text it must be a whole policy in JSON. An algorithm by its "
+            f'name is an object: {{"algorithm": {json.dumps(body.policy[:60])}}}.'
+        )
     if body.policy is not None and not _is_recipe(body.policy):
         beside = [entry for entry in RECIPE if getattr(body, entry) is not None] + ["constraints"] * bool(
             body.constraints
@@ -87,7 +92,11 @@ def _policy(body: messages.StudyRequest, limits: Limits) -> AnyPolicy:
                 f"`{beside[0]}` is part of a recipe, and there is a whole `policy` too: give one or the other."
             )
         return within("policy", whole, body.policy, limits)
-    if (body.space is None) == (body.arms is None):
+    if body.space is not None and body.arms is not None:
+        raise InvalidInput(
+            "`space` and `arms` are both given, and each says what there is to choose from: give one of them."
+        )
+    if body.space is None and body.arms is None:
         raise InvalidInput(
             "`space` or `arms` is missing: say what there is to choose from by one of them, or give a whole `policy`."
         )

@@ -166,6 +166,10 @@ def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
         raise Problem(400, "malformed", "The body is empty; it must be a JSON object, at least {}.")
     try:
         return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise unfit("The body", error, decoder.type) from None
+    except UnicodeDecodeError:
+        raise Problem(400, "malformed", "The body is no UTF-8, which JSON must be: send it in that encoding.") from None
     except RecursionError:
         raise Problem(400, "malformed", "The body is nested too deeply.") from None
 
@@ -182,7 +186,7 @@ def _asked(kind: type[msgspec.Struct], scope: Scope) -> Any:
     try:
         return msgspec.convert(given, kind, strict=False)
     except msgspec.ValidationError as error:
-        raise unfit("The address", error) from None
+        raise unfit("The address", error, kind) from None
 
 
 def _key(scope: Scope) -> str | None:

@@ -19,6 +19,7 @@ from starlette.responses import Response
 from ..checks import shown
 from ..errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
 from .advice import MISSING, sentence_of
+from .fitting import fitting
 
 R = TypeVar("R")
 
@@ -175,14 +176,21 @@ def _field(error: InvalidInput) -> str | None:
     return ".".join((*error.places, named[1]) if named else error.places) or None
 
 
-def unfit(what: str, error: msgspec.ValidationError) -> Problem:
-    """That a body, or what else there is, has not the entries or the kinds that it should have."""
+def unfit(what: str, error: msgspec.ValidationError, kind: Any = None) -> Problem:
+    """That a body, or what else there is, has not the entries or the kinds that it should have.
+
+    Args:
+        what: has not.
+        error: which says where.
+        kind: of what it should have been, whose entries and words are named where they are not known.
+    """
     said = str(error)
     found, named = AT.search(said), ENTRY.search(said)
     inner = [found[1]] if found and found[1] else []
     field = ".".join([*inner, named[1]] if named else inner)
     where = f" (`{field}`)" if field else ""
-    hint = " `/openapi.json` has those there are." if named and "unknown" in said else ""
+    place, unknown = found[1] if found else "", named[1] if named and "unknown" in said else None
+    hint = fitting(said, kind, place, unknown)
     return Problem(422, "invalid", f"{what} does not fit{where}: {AT.sub('', said)}.{hint}", field=field or None)
 
 

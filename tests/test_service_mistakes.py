@@ -1,0 +1,118 @@
+"""What programmers get wrong who have read no more than the page: the sentence says what they should have written."""
+
+import base64
+import hmac
+import sys
+
+import pytest
+
+from noregret.serve.decisions import SECRET, Ids
+from noregret.serve.problems import Problem
+from noregret.serve.tenants import stored_name
+from noregret.storage import MemoryStorage
+from noregret.storage.notes import owner
+
+from .service import Client, Clock
+
+ARMS = {"arms": [[0.0], [0.5], [1.0]], "policy": {"algorithm": "gp_ucb", "noise": 0.1, "kernel": {"type": "matern"}}}
+PRICE = {"price": {"type": "float", "low": 1, "high": 9}}
+AT = "/v1/studies/shop"
+
+
+@pytest.fixture
+def client():
+    with Client(MemoryStorage(), clock=Clock()) as made:
+        assert made.put(AT, ARMS)[0] == 201
+        yield made
+
+
+def asked(client):
+    return client.post(f"{AT}/decisions", {})[1]["decisions"][0]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-8-sig"])
+def test_a_body_in_another_encoding_is_the_callers_mistake(client, encoding):
+    status, said = client.post(f"{AT}/decisions", raw='{"client": "Käse"}'.encode(encoding))
+    error = said["error"]
+    assert (status, error["kind"]) == (400, "malformed")
+    if encoding == "latin-1":
+        assert "UTF-8" in error["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"goal": "max"}, ["'max'", "'maximize', 'minimize'"]),
+        ({"on_deadline": "default"}, ["'abandon'", "'reward'"]),
+        ({"contexts": {}}, ["`contexts`", "Did you mean 'context'?", "The entries are: policy, space"]),
+        ({"arms": [[0.0]], "space": PRICE}, ["`space` and `arms`", "one of them"]),
+        ({"space": PRICE, "policy": "gp_ucb"}, ["'gp_ucb'", '{"algorithm": "gp_ucb"}']),
+        ({"policy": "gp-ucb"}, ['{"algorithm": "gp-ucb"}']),
+    ],
+)
+def test_what_a_study_should_have_been(client, body, words):
+    status, said = client.put("/v1/studies/new", body)
+    assert status == 422
+    for each in words:
+        assert each in said["error"]["sentence"]
+
+
+def test_what_an_item_of_many_should_have_been(client):
+    item = {"id": asked(client)["id"], "rewrad": 1.0}
+    said = client.post(f"{AT}/rewards", {"items": [item]})[1]["error"]
+    assert said["field"] == "items[0].rewrad"
+    assert "Did you mean 'reward'?" in said["sentence"]
+    assert "id" in said["sentence"].rpartition("The entries are: ")[2]
+
+
+def test_a_format_that_there_is_not(client):
+    said = client.get(f"{AT}/export?format=xls")[1]["error"]["sentence"]
+    assert "'csv'" in said
+
+
+def test_a_format_for_which_the_server_lacks_a_package(client, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    status, said = client.get(f"{AT}/export?format=parquet")
+    assert (status, said["error"]["kind"]) == (501, "missing")
+    assert "pyarrow" in said["error"]["sentence"]
+    assert "csv" in said["error"]["sentence"]
+
+
+def test_milliseconds_are_no_seconds(client):
+    at = f"{AT}/decisions/{asked(client)['id']}/reward"
+    status, said = client.put(at, {"reward": 1.0, "observed_at": 1.76e12})
+    assert (status, said["error"]["field"]) == (422, "observed_at")
+    assert "not milliseconds" in said["error"]["sentence"]
+
+
+def test_what_was_given_up_by_hand_has_missed_no_deadline(client):
+    at = f"{AT}/decisions/{asked(client)['id']}"
+    client.post(f"{at}/abandonment", {})
+    said = client.put(f"{at}/reward", {"reward": 1.0})[1]
+    assert (said["late"], said["counted"]) == (True, True)
+    assert "deadline" not in said["sentence"]
+    assert "given up" in said["sentence"]
+
+
+def earlier_id(secret, study, number):
+    """As services gave them before keyed BLAKE2b."""
+    signing, hiding = (hmac.digest(bytes.fromhex(secret), part, "sha256") for part in (b"sign", b"hide"))
+    mac = hmac.digest(signing, f"default\0{owner(study)}\0{number}".encode(), "sha256")[:16]
+    hidden = bytes(a ^ b for a, b in zip(number.to_bytes(8, "big"), hmac.digest(hiding, mac, "sha256"), strict=False))
+    return base64.urlsafe_b64encode(mac + hidden).decode()
+
+
+def test_ids_of_earlier_servers_are_good_for_their_decision():
+    storage = MemoryStorage()
+    with Client(storage, clock=Clock()) as client:
+        client.put(AT, ARMS)
+        asked(client)
+        one = asked(client)
+        secret = storage.note_once(SECRET, "00" * 32)
+        study = storage.find(stored_name("default", "shop"))
+        was = earlier_id(secret, study, 1)
+        assert was != one["id"]
+        assert client.put(f"{AT}/decisions/{was}/reward", {"reward": 2.0})[1]["id"] == one["id"]
+        assert client.get(f"{AT}/decisions/{one['id']}")[1]["reward"] == 2.0
+        with pytest.raises(Problem, match="no decision of this id"):
+            Ids(secret).number("other", study, was)
