@@ -220,6 +220,14 @@ def test_a_program_whose_code_changed_while_it_ran_keeps_nothing(tmp_path):
     assert not cache.keep(cache.made(study._kept.state, study._kept.record)).kept
 
 
+@pytest.mark.parametrize("name", ["OMP_NUM_THREADS", "GOTO_NUM_THREADS", "OPENBLAS_DEFAULT_NUM_THREADS"])
+def test_whatever_says_how_many_threads_share_a_sum_counts(name, monkeypatch):
+    monkeypatch.delenv(name, raising=False)
+    before = program._machine()
+    monkeypatch.setenv(name, "3")
+    assert program._machine() != before
+
+
 def test_a_part_of_ones_own_has_no_cached_state(tmp_path):
     """Its code is nowhere that could be looked at: a change of it would go unnoticed."""
     url = f"sqlite:///{tmp_path}/s.db"

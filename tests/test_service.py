@@ -13,6 +13,7 @@ from noregret.serve.limits import Limits
 from noregret.serve.problems import Problem
 from noregret.serve.regret import regret_bound
 from noregret.serve.settings import Settings
+from noregret.slots.explore import UniformExploration
 from noregret.storage import MemoryStorage, SqlStorage
 from noregret.storage.base import Storage
 
@@ -304,6 +305,19 @@ def test_observations_and_an_apprentice(client):
     assert (said["compared"], best) == (3, twin.best().arm)
     assert said["mean_reward"] == pytest.approx(0.5)
     assert asked(client)["arm"] == twin.ask().arm  # comparing changes nothing
+
+
+def test_an_apprentice_says_what_would_have_been_mere_chance(client):
+    """Nothing that is observed is a uniform round, so that one is due in each."""
+    explores = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, explore=UniformExploration(0.5))
+    client.put("/v1/studies/uniform", {"policy": plain(explores)})
+    for name in ("uniform", "shop"):
+        for arm in range(3):
+            body = {"arm": arm, "reward": 0.5, "compare": True}
+            would = client.post(f"/v1/studies/{name}/observations", body)[1]["would"]
+            assert would["explored"] == (name == "uniform")
+    said = [client.get(f"/v1/studies/{name}/apprentice")[1] for name in ("uniform", "shop")]
+    assert [(each["compared"], each["explored"]) for each in said] == [(3, 3), (3, 0)]
 
 
 def test_an_observation_once(client):

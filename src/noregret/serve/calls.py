@@ -293,6 +293,7 @@ class Observe(NamedTuple):
         return {
             "parameters": None if settings is None else dict(settings), "point": decision.point.tolist(),
             "arm": decision.arm, "same": decision.point.tobytes() == done.point.tobytes(),
+            "explored": decision.explored,
         }  # fmt: skip
 
 

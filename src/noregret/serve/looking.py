@@ -202,16 +202,16 @@ async def apprentice(service: Service, heard: Heard) -> ASGIApp:
     def seen(study: Study) -> m.Apprentice:
         trials = snapshot(study)
         would = {
-            int(key.partition(":")[2]): json.loads(value)["same"]
+            int(key.partition(":")[2]): json.loads(value)
             for key, value in service.storage.notes(desk.stored, f"{WOULD}:").items()
         }
         rewards = {number: trials[number].reward for number in would if number < len(trials)}
         told = {number: value for number, value in rewards.items() if value is not None}
-        same = [value for number, value in told.items() if would[number]]
-        other = [value for number, value in told.items() if not would[number]]
+        same = [value for number, value in told.items() if would[number]["same"]]
+        other = [value for number, value in told.items() if not would[number]["same"]]
         return m.Apprentice(
             len(told), len(same), len(same) / len(told) if told else None, _mean(list(told.values())), _mean(same),
-            _mean(other),
+            _mean(other), sum(would[number]["explored"] for number in told),
         )  # fmt: skip
 
     return json_of(await desk.look(seen))

@@ -296,6 +296,7 @@ class Would(Reply, frozen=True):
     point: list[float]
     arm: int | None
     same: bool
+    explored: Annotated[bool, Meta(description="Whether that would have been a forced uniform round: mere chance.")]
 
 
 class Observation(Reply, frozen=True):
@@ -315,6 +316,7 @@ class Apprentice(Reply, frozen=True):
     mean_reward: float | None
     mean_reward_where_same: float | None
     mean_reward_elsewhere: float | None
+    explored: Annotated[int, Meta(description="Of those compared, forced uniform rounds: mere chance.")]
 
 
 # -- looking -------------------------------------------------------------------------------------------------------

@@ -208,7 +208,8 @@ class Looking(ABC):
         """The multipliers under which each trial was decided: numbers of the trials asked for `(n,)`, and `(n, m)`.
 
         m is 0 of policies that charge nothing for violations. Worked out from the record, which takes some microseconds
-        a trial.
+        a trial: where answers were corrected, as if they had been right in the first place (`explain` says of one trial
+        what was charged then).
         """
         with self._kept.lock:
             state, trials = self._look(), self._kept.record[:]

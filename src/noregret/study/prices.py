@@ -7,6 +7,8 @@
 
 Epochs that charge in what is learned keep the steps that they take, which are few. Prices on average take one after
 each trial: these are worked out again from the record, which takes no posterior.
+
+Answers that were corrected count as if they had been right in the first place, as in all that a study goes by.
 """
 
 from __future__ import annotations
