@@ -67,6 +67,40 @@ def test_the_same_words_make_the_same_policy_as_in_python(client):
     assert client.get("/v1/studies/new")[1]["policy"] == plain(expected)
 
 
+def test_a_budget_on_average_by_its_name(client):
+    policy = {"algorithm": "gp_ucb", "kernel": KERNEL, "noise": 0.1}
+    own = {"type": "on_average", "step": 0.5, "kernel": {"type": "matern", "lengthscale": 0.5}, "noise": 0.0}
+    for name, constraints in (("short", "on_average"), ("long", own | {"confidence": 1.0, "prior_mean": -0.1})):
+        body = {"arms": [[0.0], [1.0]], "constraints": 2, "policy": policy | {"constraints": constraints}}
+        assert client.put(f"/v1/studies/{name}", body)[0] == 201
+        for _ in range(3):
+            at = f"/v1/studies/{name}/decisions"
+            (decision,) = client.post(at)[1]["decisions"]
+            told = {"reward": 1.0, "constraints": [0.5, -0.5]}
+            assert client.put(f"{at}/{decision['id']}/reward", told)[0] == 200
+        price, free = client.get(f"/v1/studies/{name}")[1]["multipliers"]
+        assert price > 0.0 == free
+    expected = nr.gp_ucb(
+        nr.Arms([[0.0], [1.0]]), nr.Matern(2.5, 0.2), noise=0.1, pending=nr.Ignored(failed="worst"),
+        constraints=nr.OnAverage(
+            count=2, step=0.5, kernel=nr.Matern(2.5, 0.5), noise=0.0, confidence=1.0, prior_mean=-0.1
+        ),
+    )  # fmt: skip
+    assert client.get("/v1/studies/long")[1]["policy"] == plain(expected)
+
+
+def test_in_which_sense_constraints_hold_needs_constraints(client):
+    policy = {"algorithm": "gp_ucb", "kernel": KERNEL, "noise": 0.1}
+    for body, words in (
+        ({"policy": policy | {"constraints": "on_average"}}, "say beside the policy how many there are"),
+        ({"constraints": 1, "policy": policy | {"constraints": "on_avrage"}}, "Did you mean 'on_average'?"),
+        ({"constraints": 1, "policy": {"constraints": "on_average"}}, "beside the policy"),
+    ):
+        status, said = client.put("/v1/studies/none", {"arms": [[0.0], [1.0]]} | body)
+        assert (status, said["error"]["field"]) == (422, "policy.constraints")
+        assert words in said["error"]["sentence"]
+
+
 def test_clicks_and_runs_of_plays(client):
     clicks = {"type": "bernoulli", "ceiling": 0.2}
     body = {"arms": [[0.0], [1.0]], "policy": {"algorithm": "igp_ucb", "width": "lr", "kernel": KERNEL,

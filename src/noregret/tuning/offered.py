@@ -30,7 +30,7 @@ LEFT_OUT = {
 LEFT_OUT_LIVE = {
     "domain": "it is made of the parameters, or of the arms",
     "context": "it stands beside the policy",
-    "constraints": "how many there are stands beside the policy",
+    "constraints": "how many there are stands beside the policy, and in which sense they hold is this algorithm's own",
     "change_points": LEFT_OUT["change_points"],
 }
 _CONSTRAINED = (
@@ -100,7 +100,7 @@ ALGORITHMS = {
 _EPOCHS: dict[str, Any] = {
     "epoch": int, "epochs": int, "norm_bound": float, "solver": str, "information_gain": str | float,
 }  # fmt: skip
-_LIVE = {"reward": str | Inner, "switching": str | Inner}
+_LIVE = {"reward": str | Inner, "switching": str | Inner, "constraints": str | Inner}
 IN_EPOCHS = {  # they heed constraint values, each in its own way
     "gp_ucb_noiseless_constraints": _algorithm(
         algorithms.gp_ucb_noiseless_constraints, "epoch", "epochs", slots=("explore", "pending", "search"), **_EPOCHS,
@@ -113,14 +113,20 @@ IN_EPOCHS = {  # they heed constraint values, each in its own way
 }  # fmt: skip
 
 
+_BY_COUNT = {described.make for described in IN_EPOCHS.values()}
+
+
 def _live(described: Section) -> Section:
     """An algorithm for programs that ask and tell: rewards may be clicks and counts, and a choice be played often."""
     options = signature(described.make).parameters
     more = {name: kind for name, kind in _LIVE.items() if name in options}
+    if described.make is auto or described.make in _BY_COUNT:
+        more.pop("constraints", None)
     needed = {name: kind for name, kind in described.needed.items() if name != "noise" or "reward" not in more}
     noise = {name: kind for name, kind in described.needed.items() if name not in needed}
     allowed = {**noise, **described.allowed, **more}
-    return Section(described.make, needed, allowed, LEFT_OUT_LIVE, where="in a policy")
+    refused = {name: why for name, why in LEFT_OUT_LIVE.items() if name not in allowed}
+    return Section(described.make, needed, allowed, refused, where="in a policy")
 
 
 ALGORITHMS_LIVE = {name: _live(described) for name, described in sorted({**ALGORITHMS, **IN_EPOCHS}.items())}

@@ -6,7 +6,7 @@ Those of the algorithms are in `offered`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -33,7 +33,7 @@ from ..kernels import (
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
 from ..slots.adaptive import DriftBank, EDetector
-from ..slots.constraints import EveryRound
+from ..slots.constraints import Constraints, EveryRound, OnAverage
 from ..slots.envelope import Confidence, ConstantWidth, PointwiseBayes
 from ..slots.explore import (
     CoordinateSearch,
@@ -63,6 +63,7 @@ BY_NAME = {  # of the slots that take a name: the tables that names stand for
     "pending": {"ignore": "ignored", "hallucinate": "hallucinated", "auto": "late_or_never"},
     "switching": {"lazy": "lazy"},
     "reward": {"bernoulli": "bernoulli", "poisson": "poisson", "bounded": "bounded"},
+    "constraints": {"on_average": "on_average", "every_round": "every_round"},
 }
 
 KERNELS = {
@@ -83,6 +84,10 @@ KERNELS = {
 }
 
 _FAILED: dict[str, Any] = {"failed": str}
+_CHANNELS: dict[str, Any] = {
+    "kernel": Inner, "noise": float, "regularization": float, "prior_mean": float, "confidence": float,
+    "pending": Inner,
+}  # fmt: skip
 # By slot: what fills it, and its tables by `type`.
 PARTS: dict[str, tuple[type, dict[str, Section]]] = {
     "memory": (Memory, {
@@ -122,6 +127,10 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
         "bernoulli": Section(Bernoulli, {}, {"ceiling": float}),
         "poisson": Section(Poisson, {}, {"ceiling": float}),
         "bounded": Section(Bounded, {}, {"low": float, "high": float}),
+    }),
+    "constraints": (Constraints, {  # how many there are stands beside the policy
+        "on_average": Section(OnAverage, {}, {"step": float, "epoch": int, "most": float, **_CHANNELS}),
+        "every_round": Section(EveryRound, {}, {"rule": str, **_CHANNELS}),
     }),
     "series": (Series, {
         "power": Section(PowerSeries, {}, {"power": float}),
@@ -185,7 +194,8 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
         _check_live(str(name), described, arguments, place)
     if place.constraints:
         counted = name == "auto" or name in IN_EPOCHS
-        arguments["constraints"] = place.constraints if counted else EveryRound(count=place.constraints)
+        sense = arguments.get("constraints", EveryRound())
+        arguments["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
     if place.context is not None:
         arguments["context"] = place.context
     made: Policy = described.make(domain=domain, **arguments)
@@ -201,6 +211,11 @@ def _check_live(name: str, described: Section, arguments: Mapping[str, Any], pla
         )
     if name in IN_EPOCHS and not place.constraints:
         raise InvalidInput(f"`algorithm` {name!r} is about constraints: say beside the policy how many there are.")
+    if "constraints" in arguments and not place.constraints:
+        raise InvalidInput(
+            "`constraints` says in which sense they hold, and there are none: say beside the policy how many there "
+            "are, by a number that is also called `constraints`."
+        )
 
 
 def read(table: Section, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
