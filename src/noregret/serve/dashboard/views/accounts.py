@@ -96,19 +96,21 @@ def account(study: Study, *, baseline: int | None = None) -> Account | None:
     if of_first is not None:
         gained = sign * np.cumsum(rewards - of_first.mean)
         # Deviations of one unknown function add up; those of the noise do so in squares.
-        gained_half = SIDES * np.hypot(np.cumsum(of_first.std), noise * np.sqrt(count))
+        gained_half = SIDES * np.hypot(np.cumsum(of_first.std), np.sqrt(noise**2 * count + np.cumsum(of_first.sampled)))
         if of_best is not None:
             possible = sign * np.cumsum(of_best.mean - of_first.mean)
-            possible_half = SIDES * np.cumsum(of_best.std + of_first.std)
+            sampled = np.cumsum(of_best.sampled + of_first.sampled)
+            possible_half = SIDES * np.hypot(np.cumsum(of_best.std + of_first.std), np.sqrt(sampled))
     recent = min(len(answered), max(20, len(answered) // 10))
     cost, recent_cost = None, None
     if of_best is not None:
         each = sign * (of_best.mean - rewards)
         missed = np.cumsum(each)
-        missed_half = SIDES * np.hypot(np.cumsum(of_best.std), noise * np.sqrt(count))
+        missed_half = SIDES * np.hypot(np.cumsum(of_best.std), np.sqrt(noise**2 * count + np.cumsum(of_best.sampled)))
         cost = float(missed[-1]), float(missed_half[-1])
         lately = float(plays[-recent:].sum())
-        spread = math.hypot(float(of_best.std[-recent:].sum()) / lately, noise / math.sqrt(lately))
+        chance = math.sqrt(noise**2 * lately + float(of_best.sampled[-recent:].sum()))
+        spread = math.hypot(float(of_best.std[-recent:].sum()), chance) / lately
         recent_cost = float(each[-recent:].sum()) / lately, SIDES * spread
     numbers = np.array([trial.number for trial in answered], dtype=np.float64)
     return Account(

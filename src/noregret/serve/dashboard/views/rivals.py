@@ -5,6 +5,7 @@
 | n | | answered trials that count, of the period in which the world is taken for the same | |
 | m | `mean` | what a choice is believed to bring in the place of each of them | (n,) |
 | s | `std` | how sure that is, a standard deviation | (n,) |
+| e | `sampled` | variance of what it is off because the context of another trial stands for this one's | (n,) |
 
 Of a policy with a posterior of the reward both come from it, under the contexts that there were; of others from the
 rewards told at that very point.
@@ -41,16 +42,24 @@ class Rival(NamedTuple):
     name: str
     mean: Array
     std: Array
+    sampled: Array
 
     @property
     def total(self) -> float:
         """In all."""
         return float(self.mean.sum())
 
+    @property
+    def error(self) -> float:
+        """The standard deviation of that: the posterior's are of one function, and add up."""
+        return math.hypot(float(self.std.sum()), math.sqrt(float(self.sampled.sum())))
+
 
 def in_plays(rival: Rival | None, plays: IndexArray) -> Rival | None:
     """What it would have brought in the place of trials that were played so often, `(n,)`."""
-    return None if rival is None else Rival(rival.name, rival.mean * plays, rival.std * plays)
+    if rival is None:
+        return None
+    return Rival(rival.name, rival.mean * plays, rival.std * plays, rival.sampled * plays**2)
 
 
 def has_beliefs(study: Study) -> bool:
@@ -101,12 +110,15 @@ def kept(study: Study, choice: Trial, answered: Sequence[Trial], name: str) -> R
         return _averaged(study, choice, answered, name)
     if choice.context is None:
         mean, std = study.predict(choice.point[None])
-        return Rival(name, np.full(len(answered), mean[0]), np.full(len(answered), std[0]))
-    places, standing = _standing(study, answered, MOST_CONTEXTS)
-    found = [study.predict(choice.point[None], context=answered[i].context) for i in places]
-    return Rival(
-        name, np.array([mean[0] for mean, _ in found])[standing], np.array([std[0] for _, std in found])[standing]
-    )
+        return _everywhere(name, float(mean[0]), float(std[0]), len(answered))
+    stand_ins = _stand_ins(study, answered, MOST_CONTEXTS)
+    found = [study.predict(choice.point[None], context=answered[i].context) for i in stand_ins.places]
+    return stand_ins.rival(name, [float(mean[0]) for mean, _ in found], [float(std[0]) for _, std in found])
+
+
+def _everywhere(name: str, mean: float, std: float, count: int) -> Rival:
+    """A choice that brings the same in the place of every trial."""
+    return Rival(name, np.full(count, mean), np.full(count, std), np.zeros(count))
 
 
 def best_now(study: Study, answered: Sequence[Trial], name: str) -> Rival | None:
@@ -124,27 +136,59 @@ def best_now(study: Study, answered: Sequence[Trial], name: str) -> Rival | None
 
 def _best_by_context(study: Study, answered: Sequence[Trial], name: str) -> Rival | None:
     limited = bool(study.policy.constraint_count)
-    places, standing = _standing(study, answered, MOST_UNDER_LIMITS if limited else MOST_CONTEXTS)
+    stand_ins = _stand_ins(study, answered, MOST_UNDER_LIMITS if limited else MOST_CONTEXTS)
     tried = Counter(trial.point.tobytes() for trial in answered).most_common(MOST_CANDIDATES)
     candidates = np.array([np.frombuffer(key) for key, _ in tried])
     means, stds = [], []
-    for i in places:
+    for i in stand_ins.places:
         context = answered[i].context
         points = study.best(context=context).point[None] if limited else candidates
         mean, std = study.predict(points, context=context)
         at = int(mean.argmax() if study.goal == "maximize" else mean.argmin())
-        means.append(mean[at])
-        stds.append(std[at])
-    return Rival(name, np.array(means)[standing], np.array(stds)[standing])
+        means.append(float(mean[at]))
+        stds.append(float(std[at]))
+    return stand_ins.rival(name, means, stds)
 
 
-def _standing(study: Study, answered: Sequence[Trial], most: int) -> tuple[list[int], IndexArray]:
-    """Trials whose contexts stand for the others, and which of them stands for each."""
+class _StandIns(NamedTuple):
+    """Trials whose contexts stand for those of others.
+
+    Attributes:
+        places: of these among the answered ones.
+        standing: which of them stands for each of the answered ones, `(n,)`.
+        exact: whether each stands for its own context alone.
+    """
+
+    places: list[int]
+    standing: IndexArray
+    exact: bool
+
+    def rival(self, name: str, means: list[float], stds: list[float]) -> Rival:
+        """What a choice would have brought, from what it would have in the places of those.
+
+        One that stands for w trials, itself among them, says w times what it is for itself, and the others differ from
+        context to context by s^2: the sum is off by w (w - 1) s^2.
+        """
+        others = np.bincount(self.standing)[self.standing] - np.ones(len(self.standing))
+        apart = 0.0 if self.exact else float(np.var(means, ddof=1))
+        return Rival(name, np.array(means)[self.standing], np.array(stds)[self.standing], apart * others)
+
+
+def _stand_ins(study: Study, answered: Sequence[Trial], most: int) -> _StandIns:
+    """One for each context; where there are more than are looked at, trials evenly spread in time."""
     per_context = float(len(answered)) ** 2 * MOST_CANDIDATES
     affordable = max(4, int(WORK / max(per_context, 1.0))) if dear(study) else most
-    places = spread_evenly(len(answered), min(most, affordable))
+    most, first = min(most, affordable), dict[bytes, int]()
+    keys = [b"" if trial.context is None else trial.context.tobytes() for trial in answered]
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    if len(first) <= most:
+        order = {key: place for place, key in enumerate(first)}
+        return _StandIns(list(first.values()), np.array([order[key] for key in keys], dtype=np.intp), exact=True)
+    places = spread_evenly(len(answered), most)
     borders = (places[1:] + places[:-1]) / 2.0
-    return places.tolist(), np.searchsorted(borders, np.arange(len(answered))).astype(np.intp)
+    standing = np.searchsorted(borders, np.arange(len(answered))).astype(np.intp)
+    return _StandIns(places.tolist(), standing, exact=False)
 
 
 def _averaged(study: Study, choice: Trial, answered: Sequence[Trial], name: str) -> Rival | None:
@@ -155,4 +199,4 @@ def _averaged(study: Study, choice: Trial, answered: Sequence[Trial], name: str)
     if not len(told):
         return None
     error = noise_of(study, answered) / math.sqrt(len(told))
-    return Rival(name, np.full(len(answered), told.mean()), np.full(len(answered), error))
+    return _everywhere(name, float(told.mean()), error, len(answered))

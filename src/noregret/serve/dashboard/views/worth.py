@@ -174,7 +174,7 @@ def _worth_now(study: Study, found: Account, best: Rival) -> dict[str, str]:
 
 def _each(rival: Rival, plays: int) -> tuple[float, float]:
     """What one of the plays brings on average over the contexts that there were, and half the width of its range."""
-    return rival.total / plays, SIDES * float(rival.std.sum()) / plays
+    return rival.total / plays, SIDES * rival.error / plays
 
 
 def _tone(value: float, half: float) -> str:
@@ -191,7 +191,7 @@ def _sentences(study: Study, found: Account) -> list[str]:
     brought, verb = ("brought", "bring") if study.goal == "maximize" else ("cost", "cost")
     sentences = [f"{many(count, 'answer')} {brought} {short(found.total)} in all, {short(found.total / count)} each."]
     if found.first is not None:
-        value, between = measured(found.first.total, SIDES * float(found.first.std.sum()))
+        value, between = measured(found.first.total, SIDES * found.first.error)
         sentences.append(
             f"The first choice, {found.first.name}, kept throughout, would have {brought} about {value} ({between})."
             + _difference(study, float(found.gained[-1]), float(found.gained_half[-1]))
@@ -211,7 +211,7 @@ def _now(found: Account, best: Rival, verb: str) -> str:
 
 
 def _of_cost(found: Account, best: Rival, brought: str, cost: float, half: float) -> str:
-    total = measured(best.total, SIDES * float(best.std.sum()))[0]
+    total = measured(best.total, SIDES * best.error)[0]
     said = f"What looks best now, {best.name}, would have {brought} about {total} from the start. "
     value, between = measured(cost, half)
     if cost + half <= 0.0:
@@ -257,7 +257,10 @@ def _notes(study: Study, found: Account) -> list[str]:
             "are the first that satisfied them, unless another is named, and the best of those that did."
         )
     if study.policy.context is not None and len(found.trials) > 1:
-        notes.append("Under contexts the estimates are made for some trials, evenly spread, that stand for the others.")
+        notes.append(
+            "Where there are many contexts the estimates are made for some trials, evenly spread, that stand for the "
+            "others; the ranges allow for that."
+        )
     states = [trial.state for trial in study.trials]
     silent, failed = states.count("pending") + states.count("abandoned"), states.count("failed")
     if silent or failed:
