@@ -1,10 +1,13 @@
 """The examples that are scripts; `svm.toml`, a file for `noregret tune`, is run in test_tune.py."""
 
+import asyncio
 import importlib.util
 import runpy
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -128,3 +131,16 @@ def test_workers_share_a_study_and_answer_in_any_order(tmp_path):
     abandoned = subprocess.run([*command, "--trials", "9"], capture_output=True, text=True, check=False)
     assert abandoned.returncode == 0, abandoned.stderr
     assert study.trials[len(answered)].reason == "its worker was stopped"
+
+
+def test_a_shop_whose_service_is_away_loses_customers_and_goes_on(monkeypatch, capsys):
+    monkeypatch.syspath_prepend(EXAMPLES / "shop")
+    example = runpy.run_path(str(EXAMPLES / "shop" / "__main__.py"))
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes calls, and never answers
+        assert example["post"](f"http://127.0.0.1:{deaf.getsockname()[1]}/offers", {}, patience=0.05) is None
+    options = SimpleNamespace(visitors=3, seed=0, thinks=0.1, pace=0.0)
+    customers = example["Customers"](f"http://127.0.0.1:{example['free_port']()}", options)
+    asyncio.run(customers.all())
+    customers.say("All")
+    assert "0 sold" in (said := capsys.readouterr().out)
+    assert "3 left without an offer" in said

@@ -48,16 +48,18 @@ def served(storage, port):
     sys.exit("The service did not become ready.")
 
 
-def post(url, body):
-    """What a customer's browser does; None where the offer is gone."""
+def post(url, body, *, patience=30.0):
+    """What a customer's browser does; None where the offer is gone, or none comes in time."""
     data = json.dumps(body).encode()
     request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=30) as answer:
+        with urllib.request.urlopen(request, timeout=patience) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
         error.close()
-        return None
+    except OSError:  # nobody listens, or the answer takes too long
+        pass
+    return None
 
 
 class Customers:
@@ -66,13 +68,16 @@ class Customers:
     def __init__(self, address, options):
         self.address, self.options = address, options
         self.luck = random.Random(options.seed)
-        self.profits, self.discounts, self.bought = [], [], 0
+        self.profits, self.discounts, self.bought, self.gone = [], [], 0, 0
 
     async def one(self, number):
         """From coming to buying, or not."""
         who, mood, wait = visitor(self.luck), self.luck.random(), self.luck.expovariate(1.0 / self.options.thinks)
         competitor = number >= self.options.visitors // 2
         offer = await asyncio.to_thread(post, f"{self.address}/offers", who)
+        if offer is None:
+            self.gone += 1
+            return
         likely = chance(who, offer["price"], offer["discount"], competitor=competitor)
         self.profits.append(likely * profit(offer["price"], offer["discount"]))
         self.discounts.append(offer["discount"])
@@ -102,7 +107,8 @@ class Customers:
         mean = sum(self.discounts) / max(len(self.discounts), 1)
         print(
             f"{who}: expected profit of the last {len(latest)} {sum(latest) / max(len(latest), 1):.2f} each, "
-            f"{self.bought} sold, discounts {mean:.2f} on average (budget {BUDGET:g})", flush=True,
+            f"{self.bought} sold, discounts {mean:.2f} on average (budget {BUDGET:g})"
+            + (f", {self.gone} left without an offer" if self.gone else ""), flush=True,
         )  # fmt: skip
 
 
@@ -149,7 +155,10 @@ def main():
         print("Closed.")
     finally:
         process.terminate()
-        process.wait(30)
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:  # what it is busy with is on nobody's screen any more
+            process.kill()
 
 
 if __name__ == "__main__":
