@@ -494,6 +494,22 @@ def test_a_width_that_falls_does_not_take_back_what_earlier_rounds_may_have_cost
     assert regret_bound(study) == pytest.approx(expected, rel=1e-12)
 
 
+def test_where_the_width_falls_as_noise_gets_known_nothing_is_said_of_the_regret():
+    """With the last width the bound was a tenth of what the rounds may have cost by theirs."""
+    study = nr.Study(nr.igp_ucb(ARMS, nr.SquaredExponential(0.2), noise="unknown", norm_bound=1.0))
+    widths = []
+    for _ in range(20):
+        widths.append(study.width)
+        trial = study.ask()
+        study.tell(trial, float(np.sin(5 * trial.point[0]) + 0.1 * np.cos(50.0 * trial.number)))
+    assert study.policy.valid_for == "f"
+    assert study.width < 0.5 * max(widths)
+    assert regret_bound(study) is None
+    known = nr.Study(nr.igp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, norm_bound=1.0))
+    known.tell(known.ask(), 0.5)
+    assert regret_bound(known) is not None
+
+
 def test_the_bound_of_the_regret_knows_which_columns_are_the_context():
     """The largest prior variance of what was played, where that hangs on the arm alone."""
     kernel = nr.SquaredExponential(0.5).on(0) * nr.Linear().on(1)

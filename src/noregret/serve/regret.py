@@ -13,6 +13,10 @@ from ..slots.envelope import Confidence, FiniteBayes
 from ..slots.scores import UpperConfidenceBound
 from ..study.study import Study
 from ..theory.regret_bounds import sum_of_deviations_bound
+from ..widths.mixtures import AnalyticMixture, AnyRidge
+from ..widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+
+GROWING = (FiniteBayes, SelfNormalized, BoundedNoise, KernelUcb, AnyRidge, AnalyticMixture)
 
 
 def regret_bound(study: Study) -> float | None:
@@ -22,7 +26,8 @@ def regret_bound(study: Study) -> float | None:
     whoever plays the highest upper bound, here with the realised information gain in place of its largest value. It
     wants bounds that are proved for f, a choice among finitely many arms, and each answer before the next question:
     with answers that come later, and for the later plays of a run (`switching`), the posterior that decided was
-    another.
+    another. And it wants a width that never falls, so that the last one is the largest: noise that nobody knows is
+    bounded ever more closely, and a sketch that is drawn anew may be a better one.
     """
     policy, trials = study.policy, study.trials
     if not isinstance(policy, Policy) or not _proves(policy):
@@ -54,4 +59,9 @@ def _largest(width: float, confidence: Confidence, rounds: int) -> float:
 def _proves(policy: Policy) -> bool:
     certain = policy.valid_for == "f" and policy.plain and not policy.explore.ever and policy.switching is None
     highest = type(policy.score) is UpperConfidenceBound and isinstance(policy.domain, Arms)
-    return certain and highest and not policy.constraint_count
+    return certain and highest and not policy.constraint_count and policy.sketch is None and _grows(policy.confidence)
+
+
+def _grows(confidence: Confidence) -> bool:
+    """Whether its width never falls; that of `FiniteBayes` but for the series, see `_largest`."""
+    return isinstance(confidence, GROWING) and getattr(confidence, "noise", 0.0) is not None
