@@ -2,6 +2,7 @@
 
 import contextlib
 import copy
+import gc
 import multiprocessing
 import os
 import pickle
@@ -14,6 +15,7 @@ import tempfile
 import textwrap
 import threading
 import time
+import weakref
 from pathlib import Path
 
 import numpy as np
@@ -190,6 +192,19 @@ def test_a_file_is_complete_when_the_last_study_in_it_is_closed(tmp_path):
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True)
     assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
     assert nr.Study.open(storage=url_of(tmp_path / "a.db")).trials[4].reward == 1.0
+
+
+def test_a_study_that_nobody_refers_to_lets_go_of_its_file_at_once(tmp_path):
+    gc.disable()  # no cycle of references, which would keep the file open until somebody looks for such
+    try:
+        study = nr.Study(POLICY, storage=url_of(tmp_path / "studies.db"))
+        study.tell(study.ask(), 1.0)
+        storage = weakref.ref(study.storage)
+        del study
+        assert storage() is None
+    finally:
+        gc.enable()
+    assert [path.name for path in tmp_path.iterdir()] == ["studies.db"]
 
 
 def test_commits_reach_the_disk(tmp_path):

@@ -53,7 +53,7 @@ class SqlStorage(Storage, States):
         self.beside: Beside = beside(studies.removesuffix("studies"))
         self._has_beside = False
         self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
-        self._states = StateRows(self._database, self._bring_up_to_date)
+        self._states = StateRows(self._database)
         try:
             self._current = self._looked_at(make=make)
         except BaseException:
@@ -244,7 +244,7 @@ class SqlStorage(Storage, States):
 
     def keep_state(self, study: StoredStudy, state: StoredState) -> bool:
         """See `States`."""
-        return self._states.keep(study, state)
+        return self._states.keep(study, state, current=self._bring_up_to_date)
 
     def drop_state(self, study: StoredStudy) -> bool:
         """See `States`."""

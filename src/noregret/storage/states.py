@@ -24,12 +24,10 @@ class StateRows:
 
     Args:
         database: that it is in, or will be.
-        current: sees to it, in a transaction that writes, that the studies' tables are there.
     """
 
-    def __init__(self, database: Database, current: Callable[[sql.Connection], None]) -> None:
-        self._database, self._current = database, current
-        self._there = False
+    def __init__(self, database: Database) -> None:
+        self._database, self._there = database, False
         prefix = database.tables.studies.name.removesuffix("studies")
         self._table = sql.Table(
             f"{prefix}states",
@@ -60,11 +58,17 @@ class StateRows:
         kinds = tuple(map(type, row))
         return StoredState(*row) if kinds == (str, str, int, str, bytes) else StoredState(key, "", 0, "", b"")
 
-    def keep(self, study: StoredStudy, state: StoredState) -> bool:
-        """See `States.keep_state`."""
+    def keep(self, study: StoredStudy, state: StoredState, *, current: Callable[[sql.Connection], None]) -> bool:
+        """See `States.keep_state`.
+
+        Args:
+            study: whose it is.
+            state: to be kept.
+            current: sees to it, in a transaction that writes, that the studies' tables are there.
+        """
         with self._database.transaction(write=True) as connection:
             if not self._is_there(connection):
-                self._current(connection)
+                current(connection)
                 self._database.lock_tables(connection)
                 self._table.metadata.create_all(connection)
             values = state._asdict() | {"study": owner(study), "made_at": time.time()}
