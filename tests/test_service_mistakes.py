@@ -85,6 +85,18 @@ def test_milliseconds_are_no_seconds(client):
     assert "not milliseconds" in said["error"]["sentence"]
 
 
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [({}, ": missing ['price']. The"), ({"price": 2, "a": 1}, ": unknown ['a']. The"),
+     ({"Price": 2}, ": missing ['price'], unknown ['Price']. The")],
+)  # fmt: skip
+def test_parameters_are_said_to_be_missing_or_unknown_where_they_are(client, parameters, words):
+    assert client.put("/v1/studies/new", {"space": PRICE})[0] == 201
+    status, said = client.post("/v1/studies/new/observations", {"parameters": parameters, "reward": 1.0})
+    assert (status, said["error"]["field"]) == (422, "parameters")
+    assert words in said["error"]["sentence"]
+
+
 def test_what_was_given_up_by_hand_has_missed_no_deadline(client):
     at = f"{AT}/decisions/{asked(client)['id']}"
     client.post(f"{at}/abandonment", {})

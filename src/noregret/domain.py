@@ -100,10 +100,10 @@ class Space:
         if self.conditions is not None and given <= known:
             return np.array(self.conditions.encode(parameters))
         if given != known:
-            missing, extra = sorted(known - given), sorted(given - known)
+            wrong = {"missing": sorted(known - given), "unknown": sorted(given - known)}
+            said = ", ".join(f"{word} {shown(names)}" for word, names in wrong.items() if names)
             raise InvalidInput(
-                f"The parameters do not fit the space: missing {shown(missing)}, unknown {shown(extra)}. "
-                f"The space has {', '.join(self.parameters)}."
+                f"The parameters do not fit the space: {said}. The space has {', '.join(self.parameters)}."
             )
         columns: list[float] = []
         for name, parameter in self.parameters.items():
