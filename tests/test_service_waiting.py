@@ -187,3 +187,15 @@ def test_a_default_reward_is_no_late_one(timed):
     assert client.get(f"{AT}/decisions/{first['id']}")[1]["late"] is False
     told(client, first, 2.0)
     assert client.get(f"{AT}/decisions/{first['id']}")[1]["late"] is True
+
+
+@pytest.mark.parametrize(("rule", "late"), [("abandon", True), ("fail", True), ("reward", True), ("censor", False)])
+def test_a_reward_at_the_very_deadline(timed, rule, late):
+    """The window of Verma et al. has its end in it; a lease is over then."""
+    default = {"default_reward": 0.0} if rule in ("reward", "censor") else {}
+    client = timed(deadline=10.0, on_deadline=rule, **default)
+    for seconds, expected in ((9.5, False), (10.0, late), (10.5, True)):
+        decision = asked(client)
+        client.clock.now += seconds
+        status, said = told(client, decision, 0.5)
+        assert (status, said["late"], said["counted"]) == (200, expected, rule == "abandon" or not expected)
