@@ -22,7 +22,9 @@ POLICIES = {
     "lengthscales": nr.lb_gp_ucb(ARMS, KERNEL, noise=0.2, norm_bound=1.0),
     "adaptive": nr.gp_ucb(ARMS, KERNEL, noise=0.2, memory="adaptive"),
     "counts": nr.auto(ARMS, reward=nr.Poisson(ceiling=4.0)),
-    "conditional": nr.auto(SPACE, noise=0.2).using(search=SEARCH, pending="hallucinate", refit=nr.Refit(every=20, restarts=0)),
+    "conditional": nr.auto(SPACE, noise=0.2).using(
+        search=SEARCH, pending="hallucinate", refit=nr.Refit(every=20, restarts=0)
+    ),
 }  # fmt: skip
 
 
