@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.serve.decisions import key_of
 from noregret.serve.events import Stream, snapshot
 from noregret.serve.limits import Limits
 from noregret.serve.problems import Problem
@@ -547,6 +548,15 @@ def test_who_comes_back_with_other_arms_is_not_told_the_propensity_among_those(c
         status, said = client.post(f"{AT}/decisions", {"client": "w", "propensity": True} | body, key=key)
         assert (status, said["decisions"]) == (201, [decision | {"propensity": None}])
     assert client.post(f"{AT}/decisions", first)[1]["decisions"] == [decision]
+
+
+def test_what_an_earlier_service_noted_of_a_client_is_known(client):
+    decision = asked(client, client="w")
+    storage = client.service.storage
+    stored = storage.find(client.service.desks.open[0].stored.name)
+    with storage.writing(stored) as writer:
+        writer.note({key_of("client", "w"): "[0]"})
+    assert asked(client, client="w") == decision
 
 
 LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, width="theorem", switching=nr.Lazy(factor=2.0))

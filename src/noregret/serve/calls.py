@@ -112,7 +112,8 @@ class Decide(NamedTuple):
         note = None if body.client is None else turn.noted(key_of("client", body.client))
         if note is None:
             return None
-        numbers, offered = json.loads(note)
+        known = json.loads(note)  # of an earlier service the numbers alone
+        numbers, offered = known if known and isinstance(known[0], list) else (known, None)
         left = [trial for trial in (_at(turn, each) for each in numbers) if trial.state == "pending"]
         if not left:
             return None
