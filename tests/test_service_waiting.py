@@ -1,5 +1,6 @@
 """What comes of decisions whose reward does not come in time, or never."""
 
+import csv
 import json
 
 import pytest
@@ -36,6 +37,23 @@ def test_a_decision_that_is_given_up_takes_its_reward_late(timed):
     assert (status, said["late"], said["counted"], said["reward"]) == (200, True, True, 2.0)
     assert "counts all the same" in said["sentence"]
     assert told(client, first, 2.0) == (200, said)
+
+
+def test_an_export_says_which_rewards_are_defaults_and_whose(timed, tmp_path):
+    client = timed(deadline=60.0, on_deadline="reward", default_reward=0.0)
+    first, second = asked(client), asked(client)
+    told(client, second, 0.0)
+    client.clock.now = 1061.0
+    third = asked(client)
+    told(client, first, 2.0)
+    lines = client.get(f"{AT}/export?format=jsonl")[1].decode().splitlines()
+    said = [[row[name] for name in ("id", "reward", "defaulted", "late_reward")] for row in map(json.loads, lines)]
+    assert said == [[first["id"], 0.0, True, 2.0], [second["id"], 0.0, False, None], [third["id"], None, False, None]]
+    rows = list(csv.DictReader(client.get(f"{AT}/export?format=csv")[1].decode().splitlines()))
+    assert [(row["defaulted"], row["late_reward"]) for row in rows] == [("True", "2.0"), ("False", ""), ("False", "")]
+    file = tmp_path / "trials.parquet"
+    file.write_bytes(client.get(f"{AT}/export?format=parquet")[1])
+    assert [trial.reward for trial in nr.Study(POLICY, seed=0).add_from(file)] == [0.0, 0.0]
 
 
 def test_the_default_reward_stands_and_a_late_one_is_kept(timed):

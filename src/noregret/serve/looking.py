@@ -15,12 +15,15 @@ from starlette.types import ASGIApp
 
 from ..errors import InvalidInput, MissingExtra, NoRegretError
 from ..serialize import plain_loads
+from ..study.export import write
 from ..study.study import Study
+from ..trial import Trial
 from . import messages as m
 from . import queries as q
 from .api import ONE, STUDY
 from .calls import LATE, OBSERVED, WOULD
 from .calls import heard as heard_of
+from .desk import Desk
 from .events import Stream, events, snapshot
 from .operations import Answered, Heard, Operation, json_of
 from .problems import Problem, about
@@ -174,7 +177,7 @@ async def export(service: Service, heard: Heard) -> ASGIApp:
         with tempfile.NamedTemporaryFile(prefix="noregret-", suffix=f".{kind}", delete=False) as file:
             path = Path(file.name)
         try:
-            return study.export(path)
+            return write(study.policy, snapshot(study), path, beside=_beside(service, desk))
         except MissingExtra:
             path.unlink()
             raise Problem(501, "missing", UNARROWED, field="format") from None
@@ -187,6 +190,21 @@ async def export(service: Service, heard: Heard) -> ASGIApp:
     path.unlink()  # it is gone when it is closed, whatever happens to whoever reads it
     named = {"Content-Disposition": f'attachment; filename="trials.{kind}"'}
     return StreamingResponse(_parts(file), media_type=MEDIA[kind], headers=named)
+
+
+def _beside(service: Service, desk: Desk) -> Callable[[Trial], dict[str, Any]]:
+    """What a file of trials says of each besides: its id, and what the waiting rule made of it."""
+    defaults, late = (service.storage.notes(desk.stored, f"{kind}:") for kind in (DEFAULTED, LATE))
+
+    def said(trial: Trial) -> dict[str, Any]:
+        after = late.get(f"{LATE}:{trial.number}")
+        return {
+            "id": service.ids.of(desk.tenant, desk.stored, trial.number),
+            "defaulted": not trial.open and f"{DEFAULTED}:{trial.number}" in defaults,
+            "late_reward": None if after is None else json.loads(after)[0],
+        }
+
+    return said
 
 
 def _parts(file: BinaryIO) -> Iterator[bytes]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
 Row = dict[str, Any]
+Beside = Callable[[Trial], Row]
 
 
 def record_of(trial: Trial) -> Row:
@@ -69,11 +70,13 @@ def _run_of(trial: Trial) -> Row:
     }
 
 
-def rows(policy: AnyPolicy, trials: Iterable[Trial]) -> list[Row]:
+def rows(policy: AnyPolicy, trials: Iterable[Trial], beside: Beside | None = None) -> list[Row]:
     """A row for each trial, all with the same columns; None where there is nothing to say."""
+    trials = list(trials)
     records = [record_of(trial) for trial in trials]
     widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
-    return [_row(record, policy, widest) for record in records]
+    told = [_row(record, policy, widest) for record in records]
+    return told if beside is None else [row | beside(trial) for row, trial in zip(told, trials, strict=True)]
 
 
 def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
@@ -119,17 +122,25 @@ def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
     return pd.DataFrame(rows(policy, trials))
 
 
-def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path) -> Path:
-    """A file of all trials; its ending says which kind."""
+def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, beside: Beside | None = None) -> Path:
+    """A file of all trials; its ending says which kind.
+
+    Args:
+        policy: of the study.
+        trials: of it.
+        path: of the file.
+        beside: what else there is to say of each trial, the same columns of all.
+    """
     path = Path(path)
     ending = _ending(path)
     if ending == ".jsonl":
-        lines = (json.dumps(record_of(trial), ensure_ascii=False) + "\n" for trial in trials)
+        more = beside or _nothing
+        lines = (json.dumps(record_of(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
         with path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
         return path
     texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
-    table = [_told_in_text(row, texts) for row in rows(policy, trials)]
+    table = [_told_in_text(row, texts) for row in rows(policy, trials, beside)]
     if ending in (".parquet", ".arrow"):
         _write_columns(table, path)
         return path
@@ -138,6 +149,10 @@ def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path) -> Path:
         writer.writeheader()
         writer.writerows(table)
     return path
+
+
+def _nothing(_: Trial) -> Row:
+    return {}
 
 
 def _ending(path: Path) -> str:
