@@ -453,6 +453,7 @@ def test_restarts_have_a_reason_and_the_evidence_a_threshold(made):
     evidence, enough = found["picture"]["layers"][0]["series"]
     assert math.isclose(max(evidence["values"]), study.evidence.values.max(), rel_tol=1e-5)
     assert math.isclose(enough["values"][0], study.evidence.threshold, rel_tol=1e-5)
+    assert f"in at most {math.exp(-study.evidence.threshold):.2%} of runs" in found["picture"]["summary"]
     assert "does not weigh" in changes(made["of_arms"])["picture"]["summary"]
 
 

@@ -318,3 +318,31 @@ def test_a_limit_on_time_holds_where_one_waits():
             await timely(0.001, later(60.0))
 
     asyncio.run(all_of())
+
+
+def test_an_explanation_that_several_ask_for_is_worked_out_once(client, monkeypatch):
+    for _ in range(3):
+        told(client, asked(client), 0.5)
+    explain, begun, go = nr.Study.explain, [], threading.Event()
+
+    def slow(study, number, **more):
+        begun.append(number)
+        assert go.wait(10)
+        return explain(study, number, **more)
+
+    monkeypatch.setattr(nr.Study, "explain", slow)
+
+    async def all_at_once():
+        asks = [asyncio.ensure_future(client.send("GET", f"{AT}/explain/{number}")) for number in (1, 1, 2, 1, 1)]
+        while len(begun) < 2:
+            await asyncio.sleep(0.01)
+        asks[0].cancel()  # who asked first goes away
+        go.set()
+        return await asyncio.gather(*asks[1:])
+
+    found = client.run(all_at_once())
+    assert [(status, said["number"]) for status, said in found] == [(200, 1), (200, 2), (200, 1), (200, 1)]
+    assert sorted(begun) == [1, 2]
+    assert client.get(f"{AT}/explain/1")[1] == found[0][1]
+    assert client.get(f"{AT}/explain/9")[0] == 404
+    assert sorted(begun) == [1, 1, 2, 9]

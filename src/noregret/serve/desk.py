@@ -17,6 +17,8 @@ from typing import Any, NamedTuple, Protocol, TypeVar, final
 
 from ..errors import InvalidInput, StorageError
 from ..storage import MemoryStorage, SqlStorage, StoredStudy
+from ..study.explain import DRAWS
+from ..study.explanation import Explanation
 from ..study.several import Failed, NotYet, Turn, several
 from ..study.study import Study
 from .caller import OPERATOR
@@ -73,6 +75,7 @@ class Desk:
         self._lock = threading.Lock()
         self._queue: deque[_Waiting] = deque()
         self._at_work = False
+        self._explaining: dict[tuple[int, int], asyncio.Future[Explanation]] = {}
         self.keeping = Keeping(study)
         self.checked_at = time.monotonic()
 
@@ -100,6 +103,19 @@ class Desk:
     async def look(self, see: Callable[[Study], R]) -> R:
         """What `see(study)` gives, from a thread that may take its time."""
         return await self._readers.run(self.tenant, lambda: see(self.study))
+
+    async def explained(self, number: int, *, draws: int = DRAWS) -> Explanation:
+        """Why a trial was chosen: played again once for all who ask for it at a time, which may take seconds."""
+        key = number, draws
+        if key not in self._explaining:
+            self._explaining[key] = asyncio.ensure_future(self.look(lambda study: study.explain(number, draws=draws)))
+            self._explaining[key].add_done_callback(lambda done: self._said(key, done))
+        return await asyncio.shield(self._explaining[key])
+
+    def _said(self, key: tuple[int, int], done: asyncio.Future[Explanation]) -> None:
+        del self._explaining[key]
+        if not done.cancelled():
+            done.exception()  # which nobody may be there to hear any more
 
     # -- in a thread ---------------------------------------------------------------------------------------------
 

@@ -155,8 +155,8 @@ async def best(service: Service, heard: Heard) -> ASGIApp:
 async def explain(service: Service, heard: Heard) -> ASGIApp:
     """Why it was decided so."""
     desk, number = await heard.desk(service), heard.path["number"]
-    said = await desk.look(lambda study: study.explain(number, draws=heard.query.draws).to_dict())
-    return Response(json.dumps(said, allow_nan=False), media_type="application/json")
+    said = await desk.explained(number, draws=heard.query.draws)
+    return Response(json.dumps(said.to_dict(), allow_nan=False), media_type="application/json")
 
 
 async def happened(service: Service, heard: Heard) -> ASGIApp:

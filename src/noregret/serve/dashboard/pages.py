@@ -16,6 +16,7 @@ from starlette.routing import Route
 from ...errors import InvalidInput, NoRegretError
 from ...study.study import Study
 from ..addresses import name_in
+from ..desk import Desk
 from ..problems import Problem, problem_of
 from ..tenants import own_name
 from . import files
@@ -53,9 +54,12 @@ def shown(endpoint: Endpoint) -> Endpoint:
 
 async def _look(request: Request, see: Callable[[Study], R]) -> R:
     """What is seen of the study that the address names."""
-    desk = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
-    found: R = await desk.look(see)
-    return found
+    return await (await _desk(request)).look(see)
+
+
+async def _desk(request: Request) -> Desk:
+    desk: Desk = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
+    return desk
 
 
 def _name(request: Request) -> str:
@@ -222,8 +226,8 @@ async def why(request: Request) -> Response:
     if not hasattr(state, "explaining"):
         state.explaining = asyncio.Semaphore(EXPLAINING)
     async with state.explaining:
-        found = await _look(request, lambda given: reasons(given.explain(number)))
-    return page(request, "why.html", **found)
+        found = await (await _desk(request)).explained(number)
+    return page(request, "why.html", **reasons(found))
 
 
 def _again(query: dict[str, str]) -> str:

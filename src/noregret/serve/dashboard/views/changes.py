@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ def _evidence(study: Study) -> Picture:
     now, enough = float(values[-1]), float(found.threshold)
     return {
         "kind": "lines", "title": EVIDENCE,
-        "summary": f"The evidence for a change is {short(now)} now; at {short(enough)} the policy starts anew.",
+        "summary": f"The evidence for a change is {short(now)} now; at {short(enough)} the policy starts anew. Where "
+        f"nothing changes, chance alone is to bring that about in at most {math.exp(-enough):.2%} of runs.",
         "x": axis("trial"), "y": axis("evidence, natural log"), "layers": [{"x": xs.tolist(), "series": series}],
         "bands": [], "dots": [], "marks": restart_marks(study),
         "table": table(["trial", "evidence"], [(int(places[i]), values[i]) for i in rows]),
