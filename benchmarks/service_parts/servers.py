@@ -1,13 +1,11 @@
 """Server processes, and a client that costs little beside them."""
 
 import json
-import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 EMPTY = """
 import asyncio, sys, uvicorn
@@ -71,8 +69,7 @@ class Server:
     @property
     def cpu(self):
         """Seconds of processor that it has used."""
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(~self.process.pid << 3 | 2)  # clock_getcpuclockid(3), to the nanosecond
 
 
 class Connection:
