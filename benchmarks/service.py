@@ -45,60 +45,50 @@ def made(url, name="shop"):
     nr.Study(POLICY, storage=url, name=name).close()
 
 
-class Requests:
-    """Requests of a kind to one server, in blocks.
+class Timed:
+    """Things of a kind, one after the other, in blocks.
 
     Attributes:
-        cpu: milliseconds of the server's processor for each, by block.
-        waits: milliseconds until each was answered.
+        cpu: milliseconds of processor for each, by block.
+        waits: milliseconds until each was done.
     """
 
-    def __init__(self, server, send):
-        self._server, self._send, self._sent = server, send, 0
+    def __init__(self, used, do):
+        self._used, self._do, self._done = used, do, 0  # seconds of processor; something, by number
         self.cpu, self.waits = [], []
         for number in range(WARM):
-            send(-1 - number)
+            do(-1 - number)
 
     def block(self, count):
-        began = self._server.cpu
-        for number in range(self._sent, self._sent + count):
+        began = self._used()
+        for number in range(self._done, self._done + count):
             at = time.perf_counter()
-            self._send(number)
+            self._do(number)
             self.waits.append(1e3 * (time.perf_counter() - at))
-        self._sent += count
-        self.cpu.append(1e3 * (self._server.cpu - began) / count)
+        self._done += count
+        self.cpu.append(1e3 * (self._used() - began) / count)
 
 
-class Commits:
-    """Commits of the rows of a decision by Python's sqlite3: a trial, a counter, a note; as `Requests`."""
+def tables(path):
+    """A connection to a new file with the tables that a decision writes to."""
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("CREATE TABLE studies (id INTEGER PRIMARY KEY, events INTEGER)")
+    connection.execute("INSERT INTO studies VALUES (1, 0)")
+    connection.execute("CREATE TABLE trials (number INTEGER PRIMARY KEY, text TEXT)")
+    connection.execute("CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT)")
+    return connection
 
-    def __init__(self, path):
-        self._connection = sqlite3.connect(path, isolation_level=None)
-        self._connection.execute("PRAGMA journal_mode = WAL")
-        self._connection.execute("PRAGMA synchronous = FULL")
-        self._connection.execute("CREATE TABLE studies (id INTEGER PRIMARY KEY, events INTEGER)")
-        self._connection.execute("INSERT INTO studies VALUES (1, 0)")
-        self._connection.execute("CREATE TABLE trials (number INTEGER PRIMARY KEY, text TEXT)")
-        self._connection.execute("CREATE TABLE notes (key TEXT PRIMARY KEY, value TEXT)")
-        self._sent = 0
-        self.cpu, self.waits = [], []
 
-    def block(self, count):
-        execute, cpu = self._connection.execute, time.process_time()
-        for number in range(self._sent, self._sent + count):
-            at = time.perf_counter()
-            execute("BEGIN IMMEDIATE")
-            execute("SELECT events FROM studies WHERE id = 1").fetchone()
-            execute("INSERT INTO trials VALUES (?, ?)", (number, "x" * 200))
-            execute("INSERT INTO notes VALUES (?, ?)", (f"key:{number:064}", "x" * 80))
-            execute("UPDATE studies SET events = ?", (number,))
-            execute("COMMIT")
-            self.waits.append(1e3 * (time.perf_counter() - at))
-        self._sent += count
-        self.cpu.append(1e3 * (time.process_time() - cpu) / count)
-
-    def close(self):
-        self._connection.close()
+def commit(connection, number):
+    """The rows of a decision, a trial, a counter and a note, by Python's sqlite3."""
+    connection.execute("BEGIN IMMEDIATE")
+    connection.execute("SELECT events FROM studies WHERE id = 1").fetchone()
+    connection.execute("INSERT INTO trials VALUES (?, ?)", (number, "x" * 200))
+    connection.execute("INSERT INTO notes VALUES (?, ?)", (f"key:{number:064}", "x" * 80))
+    connection.execute("UPDATE studies SET events = ?", (number,))
+    connection.execute("COMMIT")
 
 
 @contextmanager
@@ -134,10 +124,13 @@ def in_turn(folder, count, blocks):
         def idle(to, _):
             to.send("POST", "/nothing", {})
 
-        nothing = [Requests(server, partial(idle, to)) for server, to in (empty, waits)]
-        commits = Commits(folder / "commit.db")
-        stack.callback(commits.close)
-        kinds = [*nothing, commits, Requests(shop[0], ask), Requests(shop[0], tell)]
+        rows = tables(folder / "commit.db")
+        stack.callback(rows.close)
+        kinds = [
+            *(Timed(partial(getattr, server, "cpu"), partial(idle, to)) for server, to in (empty, waits)),
+            Timed(time.process_time, partial(commit, rows)),
+            *(Timed(partial(getattr, shop[0], "cpu"), do) for do in (ask, tell)),
+        ]
         for _ in range(blocks):
             for kind in kinds:
                 kind.block(max(count // blocks, 1))

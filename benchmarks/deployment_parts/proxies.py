@@ -5,10 +5,9 @@ import re
 import socket
 import ssl
 import subprocess
-import time
 from contextlib import contextmanager
 
-from benchmarks.service_parts.servers import Server, free_port
+from benchmarks.service_parts.servers import Server, await_port, free_port
 
 from noregret.serve.tokens import Tokens
 from noregret.storage import SqlStorage
@@ -51,16 +50,9 @@ class Site:
         )
         self.nginx = subprocess.Popen(["nginx", "-c", config], stderr=subprocess.DEVNULL)
         self.context = ssl.create_default_context(cafile=here)
-        until = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
-            except OSError:
-                if self.nginx.poll() is not None or time.monotonic() > until:
-                    raise RuntimeError(f"nginx did not begin: {(self.folder / 'error.log').read_text()}") from None
-                time.sleep(0.02)
-            else:
-                return self
+        log = self.folder / "error.log"
+        await_port(self.nginx, self.port, lambda: f"nginx did not begin: {log.read_text()}", 30)
+        return self
 
     def __exit__(self, *_):
         self.nginx.terminate()

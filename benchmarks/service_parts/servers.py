@@ -30,6 +30,20 @@ def free_port():
         return taken.getsockname()[1]
 
 
+def await_port(process, port, sentence, seconds):
+    """Wait until a process listens; `sentence()` says that it does not."""
+    until = time.monotonic() + seconds
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=5).close()
+        except OSError:
+            if process.poll() is not None or time.monotonic() > until:
+                raise RuntimeError(sentence()) from None
+            time.sleep(0.02)
+        else:
+            return
+
+
 class Server:
     """One process; `begin`, `kill` and `begin` again at the same port."""
 
@@ -47,16 +61,7 @@ class Server:
 
     def begin(self):
         self.process = subprocess.Popen(self._command, stdout=subprocess.DEVNULL)
-        until = time.monotonic() + START_SECONDS
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=5).close()
-            except OSError:
-                if self.process.poll() is not None or time.monotonic() > until:
-                    raise RuntimeError(f"A server did not begin: {self._command}") from None
-                time.sleep(0.02)
-            else:
-                return
+        await_port(self.process, self.port, lambda: f"A server did not begin: {self._command}", START_SECONDS)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
