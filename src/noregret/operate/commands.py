@@ -7,7 +7,6 @@ import click
 from .driving import abandon, ask, fail, tell
 from .keeping import create, delete, export, import_, rename
 from .looking import explain, show, studies, trials
-from .states import state
 
 COMMANDS: list[click.Command] = [
     studies,
@@ -22,6 +21,5 @@ COMMANDS: list[click.Command] = [
     export,
     import_,
     rename,
-    state,
     delete,
 ]

@@ -22,7 +22,6 @@ from ..study.explanation import Explanation
 from ..study.several import Failed, NotYet, Turn, several
 from ..study.study import Study
 from .caller import OPERATOR
-from .keeping import Keeping
 from .problems import Problem
 from .settings import Settings
 from .tally import Tally
@@ -76,7 +75,6 @@ class Desk:
         self._queue: deque[_Waiting] = deque()
         self._at_work = False
         self._explaining: dict[tuple[int, int], asyncio.Future[Explanation]] = {}
-        self.keeping = Keeping(study)
         self.checked_at = time.monotonic()
 
     # -- for the event loop --------------------------------------------------------------------------------------
@@ -126,7 +124,6 @@ class Desk:
             calls = [self._queue.popleft() for _ in range(count)]
         left: list[_Waiting] = []
         answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
-        begin = time.thread_time()
         try:
             left = self._done(calls, answers)
         except BaseException as error:
@@ -137,12 +134,6 @@ class Desk:
             again = self._at_work = bool(self._queue)
         if again:
             self._writers.submit(self.tenant, self._turn)
-        if self.keeping.worked(time.thread_time() - begin):
-            self._readers.begun(self.tenant, self.keeping.keep)
-
-    def leave(self) -> None:
-        """It is no longer open here."""
-        self.keeping.leave()
 
     def _done(
         self, calls: Sequence[_Waiting], answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]
@@ -234,10 +225,6 @@ class Desks:
         self._writers.close(drop=False)
         self._readers.close(drop=True)
         self._clerks.close(drop=True)
-        end = time.monotonic() + self._settings.leave_seconds
-        for desk in self.open:
-            if time.monotonic() < end:
-                desk.leave()
         self.storage.close()
 
     def _known(self, stored: str) -> Desk | None:
@@ -285,6 +272,5 @@ class Desks:
         with self._lock:
             self._desks[stored_as] = desk
             while len(self._desks) > self._settings.open_studies:
-                _, longest = self._desks.popitem(last=False)
-                self._readers.begun(longest.tenant, longest.leave)
+                self._desks.popitem(last=False)
         return desk

@@ -89,28 +89,8 @@ class Metrics:
         self._open.set(len(self._desks.open))
         of_record = CollectorRegistry()
         of_record.register(_OfRecord(desks, self._desks.storage))
-        of_record.register(_OfProcess(desks))
         own = generate_latest(self._own) if tenant is None else b""
         return own + generate_latest(of_record)
-
-
-@final
-class _OfProcess:
-    """Figures of studies, from what this process has done with them."""
-
-    def __init__(self, desks: Iterable[Desk]) -> None:
-        self._desks = list(desks)
-
-    def collect(self) -> Iterable[Metric]:
-        """See `prometheus_client.registry.Collector`."""
-        states = CounterMetricFamily(
-            "noregret_process_states", "States written, for who opens the study next, by whether it could be done.",
-            labels=(*OF_STUDY, "kept"),
-        )  # fmt: skip
-        for desk in self._desks:
-            for kept, count in (("yes", desk.keeping.kept), ("no", desk.keeping.missed)):
-                states.add_metric((desk.tenant, desk.name, kept), count)
-        return [states]
 
 
 @final

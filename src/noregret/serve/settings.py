@@ -29,8 +29,6 @@ class Settings:
         poll_seconds: between two looks of a stream of events.
         streams: of events, at once.
         streams_each: of these, of one tenant.
-        leave_seconds: after which, when the service ends, no further state of a study is kept for its next start;
-            systemd waits 90 s before it kills.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -45,10 +43,9 @@ class Settings:
     poll_seconds: float = 0.5
     streams: int = 100
     streams_each: int = 50
-    leave_seconds: float = 10.0
 
     def __post_init__(self) -> None:
         for name in ("writers", "readers", "turn_calls", "waiting", "open_studies", "streams", "streams_each"):
             settle(self, **{name: integer(name, getattr(self, name), low=1)})
-        for name in ("turn_seconds", "recheck_seconds", "poll_seconds", "leave_seconds"):
+        for name in ("turn_seconds", "recheck_seconds", "poll_seconds"):
             settle(self, **{name: number(name, getattr(self, name), low=0.0, open_low=True)})

@@ -88,47 +88,6 @@ class Notes(ABC):
         """Write notes, in place of those under the same keys."""
 
 
-class StoredState(NamedTuple):
-    """What was made of a record, kept to spare the next one who opens the study the making.
-
-    Attributes:
-        key: of the program that made it, the study's description, and the machine.
-        record: SHA-256 of all events up to `order`, hexadecimal.
-        order: of the last event that is in it.
-        digest: SHA-256 of the content, hexadecimal.
-        content: an image (`noregret.image`).
-    """
-
-    key: str
-    record: str
-    order: int
-    digest: str
-    content: bytes
-
-
-class States(ABC):
-    """What some storages can keep of a study besides its trials: one cached state, which nothing depends on.
-
-    It is kept in a transaction of its own, and goes with the study. What comes out of it may have been damaged or made
-    up: who reads it checks it.
-    """
-
-    @abstractmethod
-    def state(self, study: StoredStudy, *, key: str, most: int) -> StoredState | None:
-        """The one there is, where it has this key and no more than `most` bytes; else None."""
-
-    @abstractmethod
-    def keep_state(self, study: StoredStudy, state: StoredState) -> bool:
-        """Put one in the place of the one there is, unless that has the same key and as many events, or more.
-
-        Returns whether it was put there.
-        """
-
-    @abstractmethod
-    def drop_state(self, study: StoredStudy) -> bool:
-        """Throw it away; whether there was one."""
-
-
 class Storage(ABC):
     """A place for the records of studies: a file, a server, memory.
 

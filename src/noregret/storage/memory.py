@@ -12,7 +12,7 @@ from typing import final
 from ..checks import shown, study_name
 from ..errors import InvalidInput, StorageError
 from ..trial import Trial
-from .base import Change, News, Notes, States, Storage, StoredState, StoredStudy, Writer
+from .base import Change, News, Notes, Storage, StoredStudy, Writer
 
 
 @dataclass
@@ -22,11 +22,10 @@ class _Kept:
     last: list[int] = field(default_factory=list)  # the last event of each
     order: int = 0
     notes: dict[str, str] = field(default_factory=dict)
-    state: StoredState | None = None
 
 
 @final
-class MemoryStorage(Storage, States):
+class MemoryStorage(Storage):
     """Studies by name, in this process alone: `Study(policy, storage=MemoryStorage(), name="a")`."""
 
     place = "memory"
@@ -110,28 +109,6 @@ class MemoryStorage(Storage, States):
         """Write a note of no study, where there is none under the key; returns the one there is then."""
         with self._lock:
             return self._notes.setdefault(key, value)
-
-    def state(self, study: StoredStudy, *, key: str, most: int) -> StoredState | None:
-        """See `States`."""
-        with self._lock:
-            kept = self._found(study).state
-            return None if kept is None or kept.key != key or len(kept.content) > most else kept
-
-    def keep_state(self, study: StoredStudy, state: StoredState) -> bool:
-        """See `States`."""
-        with self._lock:
-            kept = self._found(study)
-            newer = kept.state is None or kept.state.key != state.key or kept.state.order < state.order
-            if newer:
-                kept.state = state
-            return newer
-
-    def drop_state(self, study: StoredStudy) -> bool:
-        """See `States`."""
-        with self._lock:
-            kept = self._found(study)
-            there, kept.state = kept.state is not None, None
-            return there
 
     def _found(self, study: StoredStudy) -> _Kept:
         for kept in self._studies.values():

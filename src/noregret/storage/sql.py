@@ -19,21 +19,20 @@ from sqlalchemy import exc
 
 from ..checks import shown, storable, study_name
 from ..errors import InvalidInput, StorageError
-from .base import Change, News, Notes, States, Storage, StoredState, StoredStudy, Writer
+from .base import Change, News, Notes, Storage, StoredStudy, Writer
 from .beside import Beside, beside
 from .database import Database
 from .files import SCHEME, File
 from .notes import NOBODY, NoteStatements, owner
 from .notes import rows as rows_of_notes
 from .rows import KINDS, OUTCOME, Reader, outcome, question
-from .states import StateRows
 from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
 
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # of a row
 
 
 @final
-class SqlStorage(Storage, States):
+class SqlStorage(Storage):
     """A database of studies.
 
     Args:
@@ -53,7 +52,6 @@ class SqlStorage(Storage, States):
         self.beside: Beside = beside(studies.removesuffix("studies"))
         self._has_beside = False
         self._notes = NoteStatements(self._database.notes, self._database.engine.dialect.name, self._database.text)
-        self._states = StateRows(self._database)
         try:
             self._current = self._looked_at(make=make)
         except BaseException:
@@ -177,7 +175,6 @@ class SqlStorage(Storage, States):
             if study is None:
                 raise InvalidInput(f"There is no study {shown(name)} in {self.url}.")
             connection.execute(sql.select(studies.c.id).where(studies.c.id == study.id).with_for_update())
-            self._states.drop_in(connection, study)
             connection.execute(sql.delete(trials).where(trials.c.study == study.id))
             connection.execute(sql.delete(studies).where(studies.c.id == study.id))
 
@@ -235,20 +232,6 @@ class SqlStorage(Storage, States):
         with self._database.transaction(write=True) as connection:
             connection.connection.cursor().execute(self._notes.once, {"study": NOBODY, "key": key, "value": value})
         return self.notes(None, key)[key]
-
-    # -- cached states -------------------------------------------------------------------------------------------
-
-    def state(self, study: StoredStudy, *, key: str, most: int) -> StoredState | None:
-        """See `States`."""
-        return self._states.read(study, key=key, most=most)
-
-    def keep_state(self, study: StoredStudy, state: StoredState) -> bool:
-        """See `States`."""
-        return self._states.keep(study, state, current=self._bring_up_to_date)
-
-    def drop_state(self, study: StoredStudy) -> bool:
-        """See `States`."""
-        return self._states.drop(study)
 
     # -- trials --------------------------------------------------------------------------------------------------
 

@@ -5,21 +5,18 @@ from __future__ import annotations
 import heapq
 import math
 import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ParamSpec, TypeVar, final
 
 from ..checks import shown
 from ..errors import NoRegretError, StorageError
-from ..record import Event, Record
+from ..record import Record
 from ..trial import Trial
 from .goal import AnyPolicy, AnyState, Goal, begun
-from .program import program
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
     from ..storage.base import Identity, Writer
-    from .cached import Cache, Outcome
     from .integrity import Auditor
 
 P = ParamSpec("P")
@@ -74,8 +71,6 @@ class Kept:
     ) -> None:
         self._policy, self._goal, self._seed, self._clock = policy, goal, seed, clock
         self.place = place
-        self.cache = None if place is None else _cache(policy, goal, seed, place)
-        self.replayed = 0  # events that the state was last made afresh from, besides those in the cached one
         self.lock = threading.RLock()
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), begun(policy, goal, seed=seed)
@@ -184,54 +179,15 @@ class Kept:
         self._changes.clear()
         known, stamp = (self.record.as_of(self._order), UNKNOWN) if self.place is None else self.place.news(record)
         events = record.apply(known)
-        begin = time.thread_time()  # of the processor: waiting for it is no work that could be spared
-        state = self._caught_up(record, events, state)
-        took = time.thread_time() - begin
+        if any(trial.corrected for trial in record):  # as if the right answer had come first
+            events = record.righted()
+        state.receive(events)
         self.record, self.state, self._looked, self._order = record, state, None, record.order
         self._leases = [(t.lease_until, t.number) for t in record if t.lease_until is not None and t.state == "pending"]
         heapq.heapify(self._leases)
         if self.place is not None:
             self.place.stamp = stamp
         self._whole = True  # last: an interrupt before this line leaves the rebuilding to the next call
-        if self.cache is not None and self.cache.is_worth(took):
-            self.keep_state()
-
-    def _caught_up(self, record: Record, events: Sequence[Event], fresh: AnyState) -> AnyState:
-        """The state after all events: from the cached one, or from the first event."""
-        if any(trial.corrected for trial in record):  # as if the right answer had come first
-            events = record.righted()
-        found = None if self.cache is None else self.cache.found(record, fresh)
-        if found is not None and self.cache is not None:
-            state, order = found
-            later = [event for event in events if event.order > order]
-            try:
-                state.receive(later)
-            except Exception:  # whatever comes of a state that is not what it should be, the record is right
-                self.cache.discard()
-            else:
-                self.replayed = len(later)
-                return state
-        fresh.receive(events)
-        self.replayed = len(events)
-        return fresh
-
-    def replay(self) -> AnyState:
-        """A state made from the record alone."""
-        with self.lock:
-            state = begun(self._policy, self._goal, seed=self._seed)
-            state.receive(self.record.righted())
-            return state
-
-    def keep_state(self) -> Outcome | None:
-        """Keep the state in the storage, for whoever opens the study next; None where it has none.
-
-        Whatever goes wrong with it is said and not raised.
-        """
-        if self.cache is None:
-            return None
-        with self.lock:
-            made = self.cache.made(self.state, self.record) if self._whole else None
-        return self.cache.keep(made)
 
     def apply(self, changed: Sequence[Trial], stamp: str = UNKNOWN) -> None:
         """Take in what others wrote, after which the stored record has this stamp."""
@@ -272,12 +228,6 @@ class Kept:
                     advice="Or pass `clock=` to the study.",
                 )
         return now
-
-
-def _cache(policy: AnyPolicy, goal: Goal, seed: int, place: Place) -> Cache:
-    from .cached import Cache
-
-    return Cache(policy, goal, seed, place.storage, place.study, program)
 
 
 def found_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:

@@ -18,7 +18,6 @@ from ..policy.policy import Policy
 from ..record import Trial
 from ..study.study import Study
 from .base import promise, refused
-from .cached import check_cached_states
 
 THREADS, EACH = 3, 4
 
@@ -50,7 +49,6 @@ def check_storage(make: Callable[[], Any]) -> None:
     _check_batches(make())
     _check_closing(make())
     _check_moving(make())
-    check_cached_states(make())
 
 
 def _arms() -> Policy:
