@@ -208,6 +208,7 @@ ORDER = [
     "study.best",
     "study.export",
     "study.explanation",
+    "study.fitted",
     "study.explain",
     "storage.files",
     "storage.server",

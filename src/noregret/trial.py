@@ -42,6 +42,20 @@ class Plays(NamedTuple):
     scatter: float
 
 
+class Fit(NamedTuple):
+    """Hyperparameters that came into force with a decision.
+
+    Attributes:
+        channel: 0 for the reward, j for constraint j.
+        number: 1, 2, ... since the memory was last cut.
+        values: plain JSON values (`noregret.slots.refit.Refitted.plain`), of rewards: minus the losses.
+    """
+
+    channel: int
+    number: int
+    values: dict[str, Any]
+
+
 class Answer(NamedTuple):
     """What was told of a trial before it was corrected.
 
@@ -84,6 +98,7 @@ class _Fields(NamedTuple):
     corrected: tuple[Answer, ...] = ()
     repeats: int = 1
     plays: Plays | None = None
+    fits: tuple[Fit, ...] | None = None
 
 
 @final
@@ -116,6 +131,8 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         repeats: how often it is to be played (see `switching`): 1, unless the policy makes few decisions.
         plays: how many rewards were told of it and how they scatter, a `noregret.trial.Plays`, or None where there was
             one, or none.
+        fits: hyperparameters that came into force with this decision, each a `noregret.trial.Fit` (see `study.fits`);
+            None where the policy fits nothing, and in records of older versions, which did not say.
     """
 
     __slots__ = ()
@@ -184,7 +201,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             self.number, self.point.tobytes(), self.arm, self.explored, self.state, self.reward, self.reason,
             self.asked_order, self.asked_at, self.told_order, self.told_at, _bytes(self.context),
             _bytes(self.constraints), self.constraints_order, self.lease_until, self.abandoned,
-            self.repeats, self.plays,
+            self.repeats, self.plays, self.fits,
             tuple(answer._replace(constraints=_bytes(answer.constraints)) for answer in self.corrected),  # type: ignore[arg-type]  # to compare
         )  # fmt: skip
 
@@ -200,7 +217,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             return self
         return Trial(
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, lease_until=self.lease_until, repeats=self.repeats,
+            self.explored, lease_until=self.lease_until, repeats=self.repeats, fits=self.fits,
         )  # fmt: skip
 
     def as_of(self, order: int) -> Trial:
@@ -267,7 +284,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
             self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
             self.explored, "observed", reward, None, order, time,
             self.constraints if constraints is None else constraints, self.context_settings, self.constraints_order,
-            self.lease_until, self.abandoned, (), self.repeats, plays,
+            self.lease_until, self.abandoned, (), self.repeats, plays, self.fits,
         )  # fmt: skip
 
     def limited(self, *, constraints: Array, order: int) -> Trial:

@@ -18,11 +18,13 @@ from typing import final
 import numpy as np
 
 from .checks import Array, frozen
+from .serialize import described
 
 MOST_LOG = 200.0  # of a warped value, in scales: e^200 is beyond every reward
 
 
 @final
+@described
 @dataclass(frozen=True, eq=False)
 class Warp:
     """The identity from the last knot up, linear between knots, and straight on below the first: a bijection."""
@@ -53,6 +55,7 @@ def _through(values: Array, knots: Array, heights: Array) -> Array:
 
 
 @final
+@described
 @dataclass(frozen=True)
 class SignedLog:
     """w = sign(y) s log(1 + |y| / s): near 0 the identity, far away logarithms. What is above 0 stays there.

@@ -143,6 +143,7 @@ class ScriptedState:
         *,
         now: float = math.inf,  # noqa: ARG002 - the interface of `State`
         available: Available | None = None,
+        again: Trial | None = None,  # noqa: ARG002 - nothing is fitted
     ) -> Decision:
         """The next point; the same one however often it is asked for."""
         if available is not None:

@@ -112,7 +112,7 @@ class Follower:
     ) -> None:
         self.policy, self.translation = policy, translation
         self._sign = 1.0 if goal == "maximize" else -1.0
-        self._begin: Callable[[], State] = lambda: State(policy_of_rewards(policy, goal), seed=seed)
+        self._begin: Callable[[], State] = lambda: State(policy_of_rewards(policy, goal), seed=seed, recorded=False)
         self._seed, self._constraints, self._explored = seed, constraints, explored
         self._marks: list[Mark] = []
         self._points: list[Array | None] = []  # of the finished trials

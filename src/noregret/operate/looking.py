@@ -28,29 +28,28 @@ if TYPE_CHECKING:
 
 @click.command(short_help="List the studies of a storage.")
 @storage_argument
+@click.option("--check", is_flag=True, help="Open each study, which checks its whole record.")
 @json_option
 @in_sentences
-def studies(storage: str, *, as_json: bool) -> None:
+def studies(storage: str, *, check: bool, as_json: bool) -> None:
     """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
-    from ..study.study import Study
-    from .words import moment, table
+    from .words import figure, moment, table
 
-    found: list[dict[str, Any]] = []
     place = storage_at(storage)
-    for name in place.names():
-        study = Study.open(storage=place, name=name)
-        trials = study.trials
-        last = max((trial.told_at or trial.asked_at for trial in trials), default=None)
-        states = [trial.state for trial in trials]
-        found.append({
-            "name": name, "algorithm": study.policy.algorithm, "goal": study.goal, "seed": study.seed,
-            "trials": len(trials), "observed": states.count("observed"), "pending": states.count("pending"),
-            "failed": states.count("failed"), "abandoned": states.count("abandoned"), "last_event_at": last,
-        })  # fmt: skip
+    for name in place.names() if check else ():
+        opened_study(storage, name)
+    found: list[dict[str, Any]] = [
+        {
+            "name": study.name, "algorithm": _algorithm_of(study.policy), "goal": study.goal, "seed": study.seed,
+            "trials": known.trials, "observed": known.observed, "pending": known.pending, "failed": known.failed,
+            "abandoned": known.abandoned, "best": known.best, "last_event_at": known.last_at,
+        }
+        for study, known in place.summaries()
+    ]  # fmt: skip
     if as_json:
         print_json(found)
     elif found:
-        shown = [[*list(each.values())[:-1], moment(each["last_event_at"])] for each in found]
+        shown = [[*list(each.values())[:-2], figure(each["best"]), moment(each["last_event_at"])] for each in found]
         headings = [
             "study",
             "policy",
@@ -61,11 +60,20 @@ def studies(storage: str, *, as_json: bool) -> None:
             "pending",
             "failed",
             "abandoned",
+            "best told",
             "last event (UTC)",
         ]
         say(table(shown, headings))
     else:
         say(f"{storage} has no studies.")
+
+
+def _algorithm_of(policy: str) -> str:
+    """Of a policy as JSON; only scripts have to be read for it."""
+    from ..serialize import loads, plain_loads
+
+    named = plain_loads(policy).get("algorithm")
+    return str(loads(policy).algorithm if named is None else named)
 
 
 @click.command(short_help="Say where a study stands, and draw it.")

@@ -29,7 +29,7 @@ from ..posterior import Averaged
 from ..record import Trial
 from ..slots.lengthscales import RegretBalancing
 from ..theory.rates import information_gain_rate
-from .fits import Learner, Spread
+from .fits import Learner, Spread, When
 from .ledger import Ledger
 from .policy import Policy
 
@@ -116,7 +116,7 @@ class Balance(Learner):
             self._choose()
         self._steer(ledger)
 
-    def settle(self, ledger: Ledger) -> bool:
+    def settle(self, ledger: Ledger, when: When) -> bool:  # noqa: ARG002 - nothing is fitted
         """Take in answers, refute, and add shorter candidates."""
         if self._hear(ledger):
             self._eliminate()

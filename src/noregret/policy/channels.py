@@ -22,6 +22,7 @@ from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.memory import Model
 from ..theory.information import GreedyDesign
 from .engines import Engine, Limit, Limits, table
+from .fits import Fitted, When
 from .learning import learner_of
 from .ledger import AskedSince, Ledger
 from .policy import Policy
@@ -45,9 +46,7 @@ class Channel:
     def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince, *, seed: int, index: int) -> None:
         self.policy, self._index = policy, index
         self.ledger = Ledger(policy, engine, asked_since, of_reward=False)
-        self.fits = learner_of(policy, seed=seed)
-        if self.fits is not None:
-            self.fits.planned()  # each is made when it is due, in a replay too
+        self.fits = learner_of(policy, seed=seed, channel=index + 1)  # in a replay each is taken, or made when due
         self._guess = policy.confidence.guess()
         self._design: tuple[float, GreedyDesign] | None = None
 
@@ -157,13 +156,18 @@ class Channels:
             if counted or channel.ledger.fresh:
                 channel.ledger.take([channel.value_of(trial) for trial in counted])
 
-    def settle(self, rounds: int) -> None:
+    @property
+    def news(self) -> Fitted:
+        """Fits that have come into force for the decision to come, and are not on record."""
+        return tuple(fit for channel in self.each if channel.fits is not None for fit in channel.fits.news)
+
+    def settle(self, rounds: int, when: When) -> None:
         """Prices, checks and fits, after everything has come in."""
         self.books.advance(rounds)
         for channel in self.each:
             channel.check(rounds)
             if channel.fits is not None:
-                channel.fits.settle(channel.ledger)
+                channel.fits.settle(channel.ledger, when)
 
     def scales(self) -> tuple[Callable[[float], float], ...]:
         """What brings a value of each into the units of its belief as it is now."""

@@ -8,7 +8,7 @@ from ..posterior import Averaged, Belief
 from ..record import Event, Trial
 from ..slots.lengthscales import Lengthscales, RegretBalancing
 from .balance import Balance
-from .fits import Fits, Learner
+from .fits import Fits, Fitted, Learner, When
 from .ledger import Ledger
 from .policy import Policy
 
@@ -44,9 +44,14 @@ class Averaging(Learner):
         if self._fits is not None:
             self._fits.forget_before(first, ledger)
 
-    def settle(self, ledger: Ledger) -> bool:
+    @property
+    def news(self) -> Fitted:
+        """Of the fits."""
+        return () if self._fits is None else self._fits.news
+
+    def settle(self, ledger: Ledger, when: When) -> bool:
         """Fits that are due, and then which candidate is ahead."""
-        begun = self._fits is not None and self._fits.settle(ledger)
+        begun = self._fits is not None and self._fits.settle(ledger, when)
         averaged = averaged_of(ledger.belief)
         if averaged is None or not averaged.count:
             return begun
@@ -61,14 +66,14 @@ class Averaging(Learner):
         return Averaging(None if self._fits is None else self._fits.copy())
 
 
-def learner_of(policy: Policy, *, seed: int) -> Learner | None:
-    """Of a policy; None where nothing is learned but f."""
+def learner_of(policy: Policy, *, seed: int, channel: int = 0) -> Learner | None:
+    """Of a policy, for the reward or constraint j; None where nothing is learned but f."""
     refit = policy.refit
     if refit is None:
         return None
     if isinstance(refit, RegretBalancing):
         return Balance(policy, refit)
-    fits = None if policy.fitting is None else Fits(policy, policy.fitting, seed=seed)
+    fits = None if policy.fitting is None else Fits(policy, policy.fitting, seed=seed, channel=channel)
     return fits if fits is not None and refit is policy.fitting else Averaging(fits)
 
 

@@ -70,6 +70,7 @@ class Ledger:
         self.least: float | None = None  # the smallest reward told
         self._best: BestRewards | None = None  # once they are asked for
         self._answers: AnswersAlone | None = None  # once they are asked for
+        self.deferred = False  # whether the belief waits for a fit that is on record, to learn everything then
         self.begin_own(0)
 
     def begin_own(self, first: int) -> None:
@@ -78,9 +79,14 @@ class Ledger:
         ridge = policy.memory.regularization(first, policy.regularization)
         self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
+    def defer(self) -> None:
+        """A replay will bring a fit: what a belief learns before it is lost, so nothing is learned until then."""
+        self.deferred = True
+
     def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None = None) -> None:
         """A new belief, which learns everything that counts."""
         kept = {} if self.waits is None else standing(self)
+        self.deferred = False
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
@@ -204,7 +210,8 @@ class Ledger:
             self.least = reward
         target = self._target(trial)
         if target is not None:
-            self.engine.put(self.belief, [self.engine.entry(trial)], [target])
+            if not self.deferred:
+                self.engine.put(self.belief, [self.engine.entry(trial)], [target])
             self.entries[trial.number] = Entry(trial, target)
             self._hear([trial])
 
@@ -255,15 +262,18 @@ class Ledger:
         return None if pseudo is None else Entry(trial, self._of(pseudo))
 
     def _enter(self, taken: list[Entry]) -> None:
-        entry_of = self.engine.entry
-        self.engine.put(self.belief, [entry_of(trial) for trial, _ in taken], [target for _, target in taken])
+        if not self.deferred:
+            entry_of = self.engine.entry
+            self.engine.put(self.belief, [entry_of(trial) for trial, _ in taken], [target for _, target in taken])
         entries = self.entries
         for entry in taken:
             entries[entry.trial.number] = entry
 
     def _revise(self, trial: Trial, target: float | None) -> None:
         engine, (before, old) = self.engine, self.entries[trial.number]
-        if before.repeats > 1 and before.times != trial.times:  # fewer plays than were asked for
+        if self.deferred:
+            pass
+        elif before.repeats > 1 and before.times != trial.times:  # fewer plays than were asked for
             engine.drop(self.belief, engine.entry(before), old)
             engine.put(self.belief, [engine.entry(trial)], [target])
         else:
@@ -285,7 +295,8 @@ class Ledger:
         """A trial that was pending teaches nothing after all."""
         entry = self.entries.pop(number, None)
         if entry is not None:
-            self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
+            if not self.deferred:
+                self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
             if self._aside is not None and entry.trial.reward is not None:
                 self._aside.answer(entry.trial, self.engine, -1)
 

@@ -31,7 +31,7 @@ from ..theory.information import GreedyDesign
 from .availability import Available, places_left
 from .channels import Channels
 from .engines import Decision, Engine, Question, make_engine, table
-from .fits import Learner
+from .fits import NOW, Fitted, Learner, When
 from .learning import learner_of, lengthscales_of
 from .ledger import Ledger
 from .policy import Policy
@@ -50,10 +50,15 @@ class State:
 
     Outcomes that arrive between two decisions wait until the next one and are then taken in by trial number, so that
     the order of their arrival leaves no trace, and replaying the events repeats the same arithmetic bit for bit.
+
+    Args:
+        policy: of the run.
+        seed: of its random choices.
+        recorded: whether fits go on record with the decisions for which they are made.
     """
 
-    def __init__(self, policy: Policy, *, seed: int) -> None:
-        self.policy = policy
+    def __init__(self, policy: Policy, *, seed: int, recorded: bool = True) -> None:
+        self.policy, self._recorded = policy, recorded
         self._seed = seed
         self._rounds = 0  # trials so far
         self._since = 0  # the first trial that counts
@@ -86,7 +91,7 @@ class State:
         self._charges = policy.objective.begin()
         self._ledger.multipliers = self._charges.values
         if self._fits is not None:
-            self._fits.settle(self._ledger)
+            self._fits.settle(self._ledger, NOW)
         self._watch = policy.memory.watch(self._world(learned=policy.fitting is None))
         self._joins = self._watch is not None and self._watch.joins
         turned = self._watch is not None and not self._watch.predicts and self._ledger.waits is not None
@@ -115,13 +120,13 @@ class State:
         if self._fits is not None:
             events = list(events)
             self._fits.plan(events, self._ledger, self._waiting)
-        if isinstance(events, list) and len(events) > LONG:
+        if isinstance(events, list) and len(events) > LONG and not self._ledger.deferred:
             asked, told = ([event.trial for event in events if event.kind == kind] for kind in ("asked", "told"))
             self._engine.foresee(self._ledger.belief, asked, [trial for trial in told if trial.reward is not None])
         for event in events:
             trial = event.trial
             if event.kind == "asked":
-                self._settle()
+                self._settle(When(past=self._recorded, fits=trial.fits))
                 self._note(trial)
             else:
                 self._hear(event)
@@ -165,18 +170,18 @@ class State:
         if self._channels is not None:
             self._channels.ask(trial, self._engine, self._rounds - self._since + 1, self._since)
 
-    def _settle(self) -> None:
+    def _settle(self, when: When = NOW) -> None:
         """Take in the outcomes that wait, and whatever else is due before a decision."""
         if self._waiting or self._ledger.fresh or not self._quiet:
             waiting, self._waiting = self._waiting, []
             if len(waiting) > 1:
                 waiting.sort(key=_number)
             if not self._simple:
-                self._take_stock(waiting)
+                self._take_stock(waiting, when)
             elif waiting or self._ledger.fresh:
                 self._ledger.take(waiting)
 
-    def _take_stock(self, waiting: list[Trial]) -> None:
+    def _take_stock(self, waiting: list[Trial], when: When) -> None:
         if self._forgets and (due := self.policy.memory.cut(self._since, self._rounds)) is not None:
             self._cut(due)
         if waiting or self._ledger.fresh:
@@ -193,13 +198,13 @@ class State:
         if self._guess is not None and waiting:
             self._guess.check(self._rounds, self._ledger.belief.answered)
         if self._channels is not None:
-            self._channels.settle(self._rounds)
+            self._channels.settle(self._rounds, when)
         if self._fits is not None:
-            self._fit(self._fits)
+            self._fit(self._fits, when)
 
-    def _fit(self, fits: Learner) -> None:
+    def _fit(self, fits: Learner, when: When) -> None:
         """The fit that is due, if one is."""
-        if fits.settle(self._ledger) and self._watch is not None:
+        if fits.settle(self._ledger, when) and self._watch is not None:
             self._watch.refitted(self._world(learned=True))
 
     def _take_limits(self) -> None:
@@ -361,24 +366,33 @@ class State:
     # -- decisions -----------------------------------------------------------------------------------------------
 
     def decide(
-        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None
-    ) -> Decision:
+        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None,
+        again: Trial | None = None,
+    ) -> Decision:  # fmt: skip
         """The next point; the same one however often it is asked for.
 
         Args:
             context: known before, or None.
             now: Unix seconds, where the width depends on how long ago questions were asked.
             available: what may be played this time; None for everything.
+            again: the trial on record that the decision became, where it is repeated: with the fits of then.
         """
-        self._settle()
+        self._settle(NOW if again is None else When(past=True, fits=again.fits))
         randomness = Randomness(self._seed, self._rounds)
         forced, question, available = self.posed(context, randomness, now=now, available=available)
         if question is None:
-            return self._engine.anywhere(randomness, available)
-        decision = self._engine.choose(self._ledger.belief, question, available)
-        if self._switching is None or forced is not None:
-            return decision
-        return repeated(decision, self._switching, self._ledger.belief, self._engine, question, available)
+            decision = self._engine.anywhere(randomness, available)
+        else:
+            decision = self._engine.choose(self._ledger.belief, question, available)
+            if self._switching is not None and forced is None:
+                belief = self._ledger.belief
+                decision = repeated(decision, self._switching, belief, self._engine, question, available)
+        return decision if self.policy.fitting is None else decision._replace(fits=self._news())
+
+    def _news(self) -> Fitted:
+        """Fits that come into force with the next decision."""
+        of_limits = () if self._channels is None else self._channels.news
+        return of_limits if self._fits is None else (*self._fits.news, *of_limits)
 
     def posed(
         self, context: Array | None, randomness: Randomness, *, now: float, available: Available | None

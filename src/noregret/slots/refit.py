@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import NamedTuple, final
+from typing import Any, NamedTuple, Self, final
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from ..fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..kernels import Kernel
 from ..posterior import Bank
 from ..posterior.protocol import LEAST_REGULARIZATION
-from ..serialize import described
-from ..warping import AnyWarp, half_rank, signed_log
+from ..serialize import described, entries, from_plain, to_plain
+from ..warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from .base import Combination
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
@@ -62,6 +62,28 @@ class Refitted(NamedTuple):
     regularization: float
     scale: Standardization  # of the (warped) rewards: `mean` is that of the process, `std` that of the rewards
     warp: AnyWarp | None = None  # of the rewards, before anything else
+
+    def plain(self) -> dict[str, Any]:
+        """Plain JSON values, with every bit."""
+        return {
+            "kernel": to_plain(self.kernel), "regularization": self.regularization, "mean": self.scale.mean,
+            "std": self.scale.std, "warp": to_plain(self.warp),
+        }  # fmt: skip
+
+    @classmethod
+    def of(cls, values: dict[str, Any]) -> Self:
+        """What `plain` described.
+
+        Raises:
+            InvalidInput: it describes nothing of the kind.
+        """
+        plain, ridge, mean, std, warp = entries(
+            values, kernel=dict, regularization=float, mean=float, std=float, warp=dict | None
+        )  # fmt: skip
+        kernel, bent = from_plain(plain), from_plain(warp)
+        if not isinstance(kernel, Kernel) or not isinstance(bent, Warp | SignedLog | None):
+            raise InvalidInput("this is no kernel, or no map of rewards.")
+        return cls(kernel, number("regularization", ridge, low=0.0, open_low=True), Standardization(mean, std), bent)
 
 
 @final

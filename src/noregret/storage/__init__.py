@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .base import Change, News, Storage, StoredStudy, Writer
+from .base import Change, News, Storage, StoredStudy, Summary, Writer
 from .memory import MemoryStorage
 from .sql import SqlStorage
 
 __all__ = [
-    "Change", "MemoryStorage", "News", "SqlStorage", "Storage", "StoredStudy", "Writer",
+    "Change", "MemoryStorage", "News", "SqlStorage", "Storage", "StoredStudy", "Summary", "Writer",
     "opened",
 ]  # fmt: skip
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from ..trial import Trial
 
@@ -57,6 +57,65 @@ class Change(NamedTuple):
 
     before: Trial | None
     after: Trial
+
+
+class Summary(NamedTuple):
+    """What a list says of a study, which need not be opened for it.
+
+    Attributes:
+        trials: how many there are.
+        observed: how many of them have a reward.
+        failed: how many have failed.
+        abandoned: how many were given up and not answered since.
+        best: reward told, of trials of which it is not known that they violate a constraint; or None.
+        last_at: when something was last asked or told, Unix seconds; None in a study without trials.
+    """
+
+    trials: int = 0
+    observed: int = 0
+    failed: int = 0
+    abandoned: int = 0
+    best: float | None = None
+    last_at: float | None = None
+
+    @property
+    def pending(self) -> int:
+        """How many wait for an answer."""
+        return self.trials - self.observed - self.failed - self.abandoned
+
+    @classmethod
+    def of(cls, trials: Iterable[Trial], goal: str) -> Self:
+        """Of these trials."""
+        return cls()._with(goal, [Change(None, trial) for trial in trials])
+
+    def after(self, changes: Sequence[Change], goal: str) -> Self | None:
+        """As it is after these; None where the best may have been taken back, so that all trials must be looked at."""
+        for before, trial in changes:
+            if before is not None and _admitted(before) == self.best is not None and _admitted(trial) != self.best:
+                return None
+        return self._with(goal, changes)
+
+    def _with(self, goal: str, changes: Iterable[Change]) -> Self:
+        counts = {"trials": self.trials, "observed": self.observed, "failed": self.failed, "abandoned": self.abandoned}
+        counts["pending"] = self.pending
+        best, last, better = self.best, self.last_at, max if goal == "maximize" else min
+        for before, trial in changes:
+            if before is None:
+                counts["trials"] += 1
+            else:
+                counts[before.state] -= 1
+            counts[trial.state] += 1
+            value, at = _admitted(trial), trial.asked_at if trial.told_at is None else trial.told_at
+            last = at if last is None else max(last, at)
+            if value is not None:
+                best = value if best is None else better(best, value)
+        del counts["pending"]
+        return self._replace(**counts, best=best, last_at=last)
+
+
+def _admitted(trial: Trial) -> float | None:
+    """The reward, unless it is known that the trial violated a constraint."""
+    return None if trial.feasible is False else trial.reward
 
 
 class Writer(ABC):
@@ -129,6 +188,11 @@ class Storage(ABC):
     @abstractmethod
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """What has changed since the event of this order, at which the record had this stamp; all of it since 0."""
+
+    def summaries(self) -> list[tuple[StoredStudy, Summary]]:
+        """All studies, oldest first, and what a list says of each; a storage may know without reading the trials."""
+        found = ((study, self.news(study, since=0, stamp="")) for study in map(self.find, self.names()) if study)
+        return [(study, Summary.of(news.trials, study.goal)) for study, news in found]
 
     @abstractmethod
     def writing(self, study: StoredStudy) -> AbstractContextManager[Writer]:

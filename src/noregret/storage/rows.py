@@ -15,7 +15,7 @@ import numpy as np
 from ..checks import Array, frozen, shown
 from ..errors import StorageError
 from ..serialize import plain_loads
-from ..trial import Abandoned, Answer, Plays, Trial
+from ..trial import Abandoned, Answer, Fit, Plays, Trial
 
 _TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
 _OR_NULL = (type(None),)
@@ -43,11 +43,14 @@ KINDS: dict[str, tuple[type, ...]] = {
     "repeats": _WHOLE + _OR_NULL,
     "plays": _WHOLE + _OR_NULL,
     "scatter": _REAL + _OR_NULL,
+    "fits": _TEXT + _OR_NULL,
 }
 FIXED = (
     "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
+    "fits",
 )  # fmt: skip
 OUTCOME = tuple(name for name in KINDS if name not in FIXED)  # columns that may change after the question
+NONE = "[]"  # fits: the policy makes some, and none came into force
 MOST_SHAPES = 64  # combinations of types of a row that are remembered as good
 MOST_TEXTS = 4096  # points that are remembered with their text: arms come again and again
 
@@ -65,6 +68,7 @@ def question(trial: Trial) -> dict[str, Any]:
         "asked_at": trial.asked_at,
         "lease_until": trial.lease_until,
         "repeats": None if trial.repeats == 1 else trial.repeats,
+        "fits": None if trial.fits is None else NONE if trial.fits == () else _listed_fits(trial.fits),
     }
 
 
@@ -86,6 +90,10 @@ def outcome(trial: Trial) -> dict[str, Any]:
         "plays": None if trial.plays is None else trial.plays.times,
         "scatter": None if trial.plays is None else trial.plays.scatter,
     }
+
+
+def _listed_fits(fits: tuple[Fit, ...]) -> str:
+    return json.dumps([fit._asdict() for fit in fits])
 
 
 def _listed(array: Array | None) -> str | None:
@@ -118,7 +126,7 @@ class Reader:
             (
                 number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
                 told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
-                corrected, repeats, plays, scatter,
+                corrected, repeats, plays, scatter, fits,
             ) = row  # fmt: skip
             if explored not in (0, 1):
                 raise ValueError(f"`explored` is {explored}")
@@ -138,6 +146,7 @@ class Reader:
                 _values("constraints", constraints), None, constraints_order, lease_until, left,
                 () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
                 None if plays is None and scatter is None else _plays(plays, scatter),
+                None if fits is None else () if fits == NONE else _fits(fits),
             )  # fmt: skip
         except ValueError as error:
             raise StorageError(
@@ -156,6 +165,16 @@ def _plays(count: Any, scatter: Any) -> Plays:
     if type(count) is not int or type(scatter) is not float:
         raise ValueError(f"`plays` is {shown(count)}, `scatter` is {shown(scatter)}")
     return Plays(count, scatter)
+
+
+def _fits(text: str) -> tuple[Fit, ...]:
+    found = plain_loads(text)
+    if not isinstance(found, list):
+        raise ValueError("`fits` is no list")  # noqa: TRY004 - of a file, not of a call
+    for fit in found:
+        if not isinstance(fit, dict) or {name: type(value) for name, value in fit.items()} != _FIT:
+            raise ValueError(f"`fits` has {shown(fit)}")
+    return tuple(Fit(**fit) for fit in found)
 
 
 def _values(name: str, text: str | None) -> Array | None:
@@ -181,6 +200,7 @@ def _settings(text: str) -> tuple[tuple[str, Any], ...]:
     return tuple(values.items())
 
 
+_FIT = {"channel": int, "number": int, "values": dict}
 _ANSWER: dict[str, tuple[type, ...]] = {
     "order": _WHOLE, "time": _REAL, "reward": _REAL + _OR_NULL, "reason": _TEXT + _OR_NULL,
     "constraints": (list, *_OR_NULL),

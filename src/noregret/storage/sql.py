@@ -19,7 +19,8 @@ from sqlalchemy import exc
 
 from ..checks import shown, storable, study_name
 from ..errors import InvalidInput, StorageError
-from .base import Change, News, Notes, Storage, StoredStudy, Writer
+from ..trial import Trial
+from .base import Change, News, Notes, Storage, StoredStudy, Summary, Writer
 from .beside import Beside, beside
 from .database import Database
 from .files import SCHEME, File
@@ -28,6 +29,7 @@ from .notes import rows as rows_of_notes
 from .rows import KINDS, OUTCOME, Reader, outcome, question
 from .tables import ADDED, FORMAT, NEVER, READABLE, bring_up_to_date
 
+SUMMARY = Summary._fields  # columns of a study's row
 STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about": str}  # of a row
 
 
@@ -137,7 +139,7 @@ class SqlStorage(Storage):
     def find_or_make(self, name: str, *, policy: str, goal: str, seed: int, about: str) -> StoredStudy:
         """See `Storage`."""
         values: dict[str, Any] = {"name": name, "policy": policy, "goal": goal, "seed": str(seed), "about": about}
-        values |= {"format": FORMAT, "created_at": time.time(), "events": 0, "stamp": _stamp()}
+        values |= {"format": FORMAT, "created_at": time.time(), "events": 0, "stamp": _stamp(), **Summary()._asdict()}
         found = self.find(name)
         if found is not None:
             return found
@@ -182,8 +184,19 @@ class SqlStorage(Storage):
         if not isinstance(name, str) or "\0" in name or not storable(name):  # no column of text is compared with it
             return None
         row = connection.execute(self._statements.find, {"sought": name}).one_or_none()
-        if row is None:
-            return None
+        return None if row is None else self._stored(row)
+
+    def summaries(self) -> list[tuple[StoredStudy, Summary]]:
+        """See `Storage`."""
+        with self._database.transaction(write=False) as connection:
+            rows = connection.execute(self._statements.listed).all()
+            return [
+                (study, _summary(row[-len(SUMMARY) :]) or self._turn(connection, study, lock=False).summary())
+                for study, row in ((self._stored(row), row) for row in rows)
+            ]
+
+    def _stored(self, row: Any) -> StoredStudy:
+        name = row.name
         if isinstance(row.format, int) and row.format > FORMAT:
             raise StorageError(
                 f"Study {name!r} in {self.url} was written by a newer version of noregret (format {row.format}, "
@@ -257,7 +270,7 @@ class SqlStorage(Storage):
         if row is None or tuple(row)[:2] != (str(study.seed), study.created_at):
             raise StorageError(self._database.gone(study.name))
         stamp = row[2] if isinstance(row[2], str) else NEVER
-        return _Turn(cursor, self._statements, self._notes, study, stamp)
+        return _Turn(cursor, self._statements, self._notes, study, stamp, _summary(tuple(row)[3:]))
 
 
 class Statements:
@@ -279,7 +292,9 @@ class Statements:
 
         self.names = sql.select(studies.c.name).order_by(studies.c.id)
         self.find = sql.select(*there(studies, [c.name for c in studies.c])).where(studies.c.name == sought)
-        head = sql.select(*there(studies, ["seed", "created_at", "stamp"])).where(studies.c.id == sought)
+        named = [c.name for c in studies.c if c.name not in SUMMARY]
+        self.listed = sql.select(*there(studies, [*named, *SUMMARY])).order_by(studies.c.id)
+        head = sql.select(*there(studies, ["seed", "created_at", "stamp", *SUMMARY])).where(studies.c.id == sought)
         self.head, self.lock = database.text(head), database.text(head.with_for_update())
         # A column for whether a round was explored holds any number in SQLite, and is to be seen as it is.
         whole = sql.type_coerce(trials.c.explored, sql.Integer).label("explored")
@@ -297,8 +312,9 @@ class Statements:
             .values({name: sql.bindparam(name) for name in (*OUTCOME, "last_order")})
         )
         self.update = database.text(update)
-        count = sql.update(studies).where(studies.c.id == sought)
-        self.count = database.text(count.values(events=sql.bindparam("now"), stamp=sql.bindparam("mark")))
+        values: dict[str, Any] = {"events": sql.bindparam("now"), "stamp": sql.bindparam("mark")}
+        values |= {name: sql.bindparam(name) for name in SUMMARY}
+        self.count = database.text(sql.update(studies).where(studies.c.id == sought).values(values))
 
 
 @final
@@ -306,10 +322,12 @@ class _Turn(Writer, Notes):
     """A study inside a transaction."""
 
     def __init__(
-        self, cursor: Any, statements: Statements, notes: NoteStatements, study: StoredStudy, stamp: str
-    ) -> None:
+        self, cursor: Any, statements: Statements, notes: NoteStatements, study: StoredStudy, stamp: str,
+        summary: Summary | None,
+    ) -> None:  # fmt: skip
         self._cursor, self._statements, self._notes = cursor, statements, notes
         self._study, self._owner, self._stamp = study.id, owner(study), stamp
+        self._goal, self._summary = study.goal, summary
 
     def noted(self, keys: Sequence[str]) -> dict[str, str]:
         """See `Notes`."""
@@ -327,9 +345,16 @@ class _Turn(Writer, Notes):
             return News((), stamp)
         if since > 0:
             self._cursor.execute(self._statements.changed, {"sought": self._study, "since": since})
-        else:
-            self._cursor.execute(self._statements.all, {"sought": self._study})
-        return News(Reader().trials(self._cursor.fetchall()), self._stamp)
+            return News(Reader().trials(self._cursor.fetchall()), self._stamp)
+        return News(self._all(), self._stamp)
+
+    def _all(self) -> list[Trial]:
+        self._cursor.execute(self._statements.all, {"sought": self._study})
+        return Reader().trials(self._cursor.fetchall())
+
+    def summary(self) -> Summary:
+        """Of all trials as they are now."""
+        return Summary.of(self._all(), self._goal)
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         """See `Writer`."""
@@ -355,7 +380,9 @@ class _Turn(Writer, Notes):
                 numbers = ", ".join(str(trial.number) for _, trial in old[:10])
                 raise StorageError(f"Trial {numbers} is no longer as it was in the storage; nothing was written.")
         stamp = _stamp()
-        self._cursor.execute(self._statements.count, {"sought": self._study, "now": order, "mark": stamp})
+        known = None if self._summary is None else self._summary.after(changes, self._goal)
+        values = (known or self.summary())._asdict()
+        self._cursor.execute(self._statements.count, {"sought": self._study, "now": order, "mark": stamp} | values)
         return stamp
 
     def _many(self, statement: str, rows: list[dict[str, Any]]) -> None:
@@ -363,6 +390,13 @@ class _Turn(Writer, Notes):
             self._cursor.execute(statement, rows[0])
         else:
             self._cursor.executemany(statement, rows)
+
+
+def _summary(row: Sequence[Any]) -> Summary | None:
+    """As it stands in a study's row; None where nobody has written it yet, or what is there is none."""
+    *counts, best, last = row
+    fits = all(type(count) is int for count in counts) and all(type(x) in (float, type(None)) for x in (best, last))
+    return Summary(*row) if fits else None
 
 
 def _stamp() -> str:

@@ -7,15 +7,19 @@ from typing import NamedTuple
 
 import sqlalchemy as sql
 
-FORMAT = 6  # of the tables; a database written by a newer version is refused rather than misread
+FORMAT = 7  # of the tables; a database written by a newer version is refused rather than misread
 READABLE = 2  # the oldest format that is read as it is, also where nothing can be written
 # Columns since format 1: the format they came with.
 ADDED = {
     "trials": {
         "constraints": 2, "constraints_order": 4, "last_order": 5, "lease_until": 5, "abandoned_order": 5,
         "abandoned_at": 5, "abandoned_reason": 5, "corrected": 5, "repeats": 6, "plays": 6, "scatter": 6,
+        "fits": 7,
     },
-    "studies": {"goal": 3, "events": 5, "stamp": 5},
+    "studies": {
+        "goal": 3, "events": 5, "stamp": 5, "trials": 7, "observed": 7, "failed": 7, "abandoned": 7, "best": 7,
+        "last_at": 7,
+    },
 }  # fmt: skip
 NEVER = "never"  # the stamp of a record of which nobody knows anything
 
@@ -46,6 +50,12 @@ def tables(prefix: str = "") -> Tables:
         sql.Column("goal", sql.Text),  # "maximize" or "minimize"; since format 3, before which all maximised
         sql.Column("events", _Whole),  # how many there have been: the counter; since format 5, as the next
         sql.Column("stamp", sql.Text),  # another one after each change
+        sql.Column("trials", _Whole),  # how many there are; since format 7, as the next, for lists
+        sql.Column("observed", _Whole),  # how many of them have a reward
+        sql.Column("failed", _Whole),
+        sql.Column("abandoned", _Whole),
+        sql.Column("best", sql.Double),  # reward told
+        sql.Column("last_at", sql.Double),  # the last question or answer
     )
     trials = sql.Table(
         f"{prefix}trials",
@@ -75,6 +85,7 @@ def tables(prefix: str = "") -> Tables:
         sql.Column("repeats", _Whole),  # how often it was to be played, NULL for once; since format 6, as the next
         sql.Column("plays", _Whole),  # how many rewards were told where there were several, and how they scatter
         sql.Column("scatter", sql.Double),
+        sql.Column("fits", sql.Text),  # JSON, what came into force with the decision; since format 7
         sql.UniqueConstraint("study", "asked_order"),
         sql.UniqueConstraint("study", "told_order"),
         sql.Index(f"{prefix}trials_by_last_order", "study", "last_order", unique=True),
@@ -131,9 +142,16 @@ def _to_6(connection: sql.Connection, made: Tables) -> None:
     connection.execute(sql.update(made.studies).values(format=6))
 
 
+def _to_7(connection: sql.Connection, made: Tables) -> None:
+    """Fits on record; and a summary of each study, which its next write makes."""
+    _add(connection, made.trials, "fits")
+    _add(connection, made.studies, *(name for name, came in ADDED["studies"].items() if came == 7))
+    connection.execute(sql.update(made.studies).values(format=7))
+
+
 # From each format to the next, the first from 1 to 2. A database is brought up to date in one transaction, at the first
 # write. Servers have been in use since format 5: what leads there is written for SQLite.
-MIGRATIONS: list[Migration] = [_to_2, _to_3, _to_4, _to_5, _to_6]
+MIGRATIONS: list[Migration] = [_to_2, _to_3, _to_4, _to_5, _to_6, _to_7]
 
 
 def bring_up_to_date(connection: sql.Connection, made: Tables, known: int) -> None:

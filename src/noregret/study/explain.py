@@ -62,7 +62,7 @@ def propensity_of(
         available: what could be played.
         draws: see `explanation`.
     """
-    decision = before.decide(trial.context, now=trial.asked_at, available=available)
+    decision = before.decide(trial.context, now=trial.asked_at, available=available, again=trial)
     return Inquiry(before, trial, trial.asked_at, available, draws, _same(decision, trial)).reasons().propensity
 
 
@@ -102,7 +102,7 @@ class _Moment:
     ) -> None:
         self._goal, self._trial, self._draws, self._available = goal, trial, draws, available
         self._earlier = earlier
-        self._decision: Decision = state.decide(trial.context, now=trial.asked_at, available=available)
+        self._decision: Decision = state.decide(trial.context, now=trial.asked_at, available=available, again=trial)
         self._state, self._inner = state, of_rewards(state)  # settled, by now, as it was then
         self._domain = self._inner.policy.domain
 

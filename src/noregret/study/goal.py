@@ -94,10 +94,11 @@ class Turned:
         self._state.receive([Event(order, kind, _rewarded(trial)) for order, kind, trial in events])
 
     def decide(
-        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None
-    ) -> Decision:
+        self, context: Array | None = None, *, now: float = math.inf, available: Available | None = None,
+        again: Trial | None = None,
+    ) -> Decision:  # fmt: skip
         """The next point."""
-        return self._state.decide(context, now=now, available=available)
+        return self._state.decide(context, now=now, available=available, again=again)
 
     def settled(self) -> Turned:
         """A state in which nothing waits, to look at."""

@@ -16,13 +16,15 @@ import numpy as np
 from ..checks import LARGEST_REWARD, Array, shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, StorageError
+from ..kernels import Kernel
 from ..parameters import Float, Parameter
 from ..policy.policy import Policy
 from ..record import Record
 from ..serialize import plain_loads
+from ..slots.refit import Refitted
 from ..slots.switching import MOST_REPEATS
-from ..trial import Trial
-from .goal import AnyPolicy, Goal, check_told
+from ..trial import Fit, Trial
+from .goal import AnyPolicy, Goal, check_told, has_channels
 from .rewards import finite_scatter
 
 SHORT = 60  # characters of a value that an error still shows
@@ -85,6 +87,8 @@ class Auditor:
                     self._refuse(trial, f"trial {expected} is missing")
                 expected += 1
                 self._check_question(trial, before)
+                if trial.fits:
+                    self._check_fits(trial, trial.fits)
                 before = trial
             self._check_outcome(trial)
             fresh.append(trial)
@@ -115,6 +119,29 @@ class Auditor:
             self._timed and before is not None and trial.asked_at < before.asked_at
         ):
             self._refuse(trial, f"it was asked at {trial.asked_at}")
+
+    def _check_fits(self, trial: Trial, fits: tuple[Fit, ...]) -> None:
+        channels = [fit.channel for fit in fits]
+        if channels != sorted(set(channels)):
+            self._refuse(trial, f"fits of the channels {channels} came into force with it")
+        for fit in fits:
+            self._check_fit(trial, fit)
+
+    def _check_fit(self, trial: Trial, fit: Fit) -> None:
+        """One that the policy could have made: of its kernel, with other hyperparameters."""
+        policy = self._policy
+        channels = policy.constraint_count if has_channels(policy) else 0
+        asked = trial.righted().told_order != trial.asked_order
+        if not isinstance(policy, Policy) or not asked or not 0 <= fit.channel <= channels or fit.number < 1:
+            self._refuse(trial, f"fit {fit.number} of channel {fit.channel} came into force with it")
+        of = policy.of_channel(fit.channel) if fit.channel else policy
+        try:
+            kernel, own = Refitted.of(fit.values).kernel, of.kernel.rescaled(1.0 / of.sides).rescaled(of.sides)
+            same = of.fitting is not None and _structure(kernel) == _structure(own)
+        except (InvalidInput, ValueError) as error:
+            self._refuse(trial, f"its fit describes nothing: {error}")
+        if not same:
+            self._refuse(trial, f"its fit is of another kernel, {shown(kernel)}")
 
     def _check_outcome(self, trial: Trial) -> None:
         wanted = (trial.reward is not None, trial.reason is not None, trial.told_order is not None)
@@ -258,6 +285,11 @@ _STATES = {
     ("observed", True, False, True, True),
     ("failed", False, True, True, True),
 }
+
+
+def _structure(kernel: Kernel) -> Kernel:
+    """A kernel, whatever its hyperparameters."""
+    return kernel.with_log_parameters(np.zeros(len(kernel.log_parameters)))
 
 
 def _inside(domain: Domain, point: Array) -> bool:

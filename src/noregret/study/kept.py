@@ -75,13 +75,14 @@ class Kept:
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), begun(policy, goal, seed=seed)
         self._looked: AnyState | None = None
-        self._whole = False  # whether record and state agree with each other, and with what is stored
+        self._whole = place is None  # whether record and state agree with each other, and with what is stored
         self._order = 0  # of the last event when they did last
         self._changes: dict[int, Trial | None] = {}  # in this call: trials as they were before, None for new ones
         self._leases: list[tuple[float, int]] = []  # (when it ends, trial), a heap
         self.writer: Writer | None = None  # of the storage, in a call that writes
-        with self.lock:
-            self.rebuild()
+        if place is not None:
+            with self.lock:
+                self.rebuild(self.state)
 
     # -- writing -------------------------------------------------------------------------------------------------
 
@@ -173,9 +174,13 @@ class Kept:
             self._looked = self.state.settled()
         return self._looked
 
-    def rebuild(self) -> None:
-        """Everything afresh from the record; from the stored one where there is a storage."""
-        record, state = Record(), begun(self._policy, self._goal, seed=self._seed)
+    def rebuild(self, fresh: AnyState | None = None) -> None:
+        """Everything afresh from the record; from the stored one where there is a storage.
+
+        Args:
+            fresh: a state before any event, where there is one.
+        """
+        record, state = Record(), begun(self._policy, self._goal, seed=self._seed) if fresh is None else fresh
         self._changes.clear()
         known, stamp = (self.record.as_of(self._order), UNKNOWN) if self.place is None else self.place.news(record)
         events = record.apply(known)

@@ -21,6 +21,7 @@ from . import export
 from .best import best_trial
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
+from .fitted import Fitted, fitted_of
 from .given import Given
 from .goal import AnyPolicy, AnyState, Goal, has_channels, of_rewards
 from .kept import Kept
@@ -48,6 +49,15 @@ class Looking(ABC):
         with kept.lock:
             kept.sync()
             return kept.record
+
+    @property
+    def fits(self) -> list[Fitted]:
+        """Hyperparameters that were fitted, in the order in which they came into force.
+
+        Each is on record with the trial from which on it counts (see `noregret.study.fitted.Fitted`).
+        """
+        trials = self.trials
+        return fitted_of(trials[: len(trials)], self.goal)
 
     @property
     def storage(self) -> Storage | None:

@@ -356,12 +356,12 @@ class Study(Looking):
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         domain, contexts = self.policy.domain, self.policy.context
-        point, arm, explored, repeats = decision
+        point, arm, explored, repeats, fits = decision
         named = None if context is None or contexts is None else settings_at(contexts, context)
         # By place: names take half a microsecond more, in every round.
         return Trial(
             len(self._record), point, arm, settings_at(domain, point), order, now, context, explored, "pending",
-            None, None, None, None, None, named, None, None, None, (), repeats,
+            None, None, None, None, None, named, None, None, None, (), repeats, None, fits,
         )  # fmt: skip
 
     def _look_for_wrong_scales(self) -> None:

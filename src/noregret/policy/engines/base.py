@@ -27,6 +27,7 @@ from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, Envelope
 from ...slots.memory import Drift
 from ...slots.scores import Score
+from ...trial import Fit
 from ...warping import AnyWarp
 from ..availability import Available, without
 
@@ -38,6 +39,7 @@ class Decision(NamedTuple):
     arm: int | None
     explored: bool
     repeats: int = 1  # times to play it before the next decision
+    fits: tuple[Fit, ...] | None = None  # that come into force with it; None where nothing is fitted
 
 
 class Compared(NamedTuple):

@@ -1,0 +1,268 @@
+"""A fit is an event: made once, on record with the decision that it serves, and taken from there by whoever replays."""
+
+import sqlite3
+from contextlib import closing
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import noregret as nr
+from noregret.slots import refit as refits
+from noregret.storage import MemoryStorage
+from noregret.storage.sql import SqlStorage
+
+SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
+REFIT = nr.Refit(every=5, restarts=0)
+BOX = nr.Box([0.0, -1.0], [2.0, 1.0])
+POLICIES = {
+    "arms": nr.gp_ucb(nr.Arms.grid(0, 1, 12), nr.Matern(2.5, 0.2), noise=0.3, refit=REFIT),
+    "a box": nr.gp_ucb(BOX, nr.Matern(2.5, 0.5), noise=0.3, search=SEARCH, refit=REFIT),
+    "warped": nr.expected_improvement(
+        BOX, nr.Matern(2.5, (0.5, 0.4)), noise=0.3, search=SEARCH, refit=replace(REFIT, warp="half-rank")
+    ),
+    "a bank": nr.gp_ucb(
+        BOX, nr.Matern(2.5, 0.5), noise=0.3, search=SEARCH, refit=nr.LengthscaleBank(factors=(0.5, 1.0), around=REFIT)
+    ),
+    "hallucinated": nr.gp_bucb(
+        BOX, nr.Matern(1.5, 0.5) + nr.Linear(), noise=0.3, beta=2.0, search=SEARCH, refit=REFIT
+    ),
+    "a window": nr.gp_ucb(
+        BOX, nr.Matern(2.5, 0.5), noise=0.3, search=SEARCH, memory=nr.SlidingWindow(11), refit=REFIT
+    ),
+    "a constraint": nr.auto(nr.Arms.grid(0, 1, 12), constraints=1).using(refit=REFIT),
+}  # fmt: skip
+
+
+def answer(study, trial):
+    x = trial.point
+    limits = [float(x.sum() - 1.0)] * study.policy.constraint_count or None
+    study.tell(trial, float(np.sin(7.0 * x[0]) + x[-1] + 0.1 * np.cos(50.0 * trial.number)), constraints=limits)
+
+
+def played(study, rounds):
+    for _ in range(rounds):
+        answer(study, study.ask())
+    return study
+
+
+def said(study):
+    """What it believes at some points and decides next, to the bit."""
+    points = np.array([study.trials[0].point, study.trials[3].point])
+    decision = study._look().decide(now=study.trials[-1].asked_at)
+    return decision.point.tobytes(), *(each.tobytes() for each in (*study.predict(points), *study.bounds(points)))
+
+
+@pytest.fixture
+def other_machine(monkeypatch):
+    """Where a fit comes out otherwise."""
+    right = refits.fit
+
+    def fit(*args, **more):
+        found = right(*args, **more)
+        return replace(found, kernel=found.kernel.with_log_parameters(found.kernel.log_parameters + 1e-3))
+
+    return lambda: monkeypatch.setattr(refits, "fit", fit)
+
+
+@pytest.fixture
+def no_optimiser(monkeypatch):
+    """Where a fit is an error."""
+    return lambda: monkeypatch.setattr(refits, "fit", None)
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_replay_fits_nothing_and_goes_on_to_the_bit(name, goal, tmp_path, no_optimiser):
+    storage = f"sqlite:///{tmp_path}/a.db"
+    study = played(nr.Study(POLICIES[name], goal=goal, seed=1, storage=storage), 23)
+    study.ask()
+    assert [fit.trial for fit in study.fits if fit.channel == 0] == [5, 10, 15, 20]
+    no_optimiser()
+    again = nr.Study.open(storage=storage)
+    assert list(again.trials) == list(study.trials)
+    assert again.fits == study.fits
+    assert said(again) == said(study)
+    last = study._kept.record[22]
+    for number in (20, 12, 4):
+        assert again.explain(number).repeated
+    assert again.explain(last).repeated
+
+
+def test_what_is_shown_of_a_fit_is_in_the_units_of_the_study():
+    one, other = (
+        played(nr.Study(POLICIES["warped"], seed=1, goal=goal), 12) for goal in ("maximize", "minimize")
+    )  # fmt: skip
+    one.ask()
+    other.ask()
+    state = one._look()._ledger
+    fit = one.fits[-1]
+    assert (fit.kernel, fit.mean, fit.unit) == (state.in_use, *state.units[:2])
+    assert fit.noise == pytest.approx(state.ridge**0.5 * state.units.unit)
+    assert fit.warp["type"] == "Warp"
+    assert other.fits[-1].mean == -other._look()._state._ledger.units.center
+
+
+def test_another_machine_decides_by_the_fits_on_record(tmp_path, other_machine):
+    here = played(nr.Study(POLICIES["a box"], seed=1, storage=f"sqlite:///{tmp_path}/a.db"), 12)
+    before = here.fits
+    mine, note = said(here), here.explain(11)
+    other_machine()
+    there = nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
+    assert said(there) == mine
+    assert str(there.explain(11)) == str(note)
+    played(there, 9)  # two fits more, which are its own, and count here
+    assert there.fits[: len(before)] == before
+    assert said(here) == said(there)
+    assert here.fits == there.fits
+
+
+def test_decisions_are_the_same_with_one_and_two_threads_of_blas(tmp_path):
+    storage = f"sqlite:///{tmp_path}/a.db"
+    policy = nr.auto(nr.Box([0, 0, 0], [1, 1, 1])).using(search=SEARCH)
+    with threadpool_limits(1):
+        one = nr.Study(policy, seed=2, storage=storage)
+        played(one, 16)
+        mine = [one.ask().point.tobytes() for _ in range(2)]
+    with threadpool_limits(2):
+        other = nr.Study(policy, seed=2)
+        other._kept.apply(list(nr.Study.open(storage=storage).trials)[:16])
+        assert [other.ask().point.tobytes() for _ in range(2)] == mine
+
+
+def test_looking_writes_nothing_and_changes_nothing(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    quiet, curious = nr.Study(POLICIES["a box"], seed=1), nr.Study(POLICIES["a box"], seed=1, storage=url)
+    for _ in range(12):
+        answer(quiet, quiet.ask())
+        answer(curious, curious.ask())
+        fits, order = curious.fits, curious._kept.record.order
+        curious.predict(np.array([[1.0, 0.0]]))
+        curious.best()
+        nr.Study.open(storage=url).bounds(np.array([[1.0, 0.0]]))
+        assert (curious.fits, curious._kept.record.order) == (fits, order)
+    assert [t.point.tobytes() for t in quiet.trials] == [t.point.tobytes() for t in curious.trials]
+    assert quiet.fits == curious.fits
+
+
+def test_fits_that_were_in_force_stay_after_a_correction_and_the_next_one_sees_what_is_right():
+    storage = MemoryStorage()
+    study = played(nr.Study(POLICIES["a box"], seed=1, storage=storage), 12)
+    wrong = played(nr.Study(POLICIES["a box"], seed=1), 12)
+    before = study.fits
+    study.tell(3, 9.0, revise=True)
+    assert study.fits == before
+    assert study.explain(11).trial.fits == ()
+    for _ in range(4):
+        for each in (study, wrong):
+            answer(each, each.ask())
+    assert study.fits[: len(before)] == before
+    assert study.fits[-1].mean > wrong.fits[-1].mean + 0.3
+    again = nr.Study.open(storage=storage)
+    assert (again.fits, said(again)) == (study.fits, said(study))
+
+
+@pytest.mark.parametrize("name", ["a box", "a window", "a constraint"])
+def test_a_record_of_an_older_version_is_fitted_once_and_goes_on_with_events(name, no_optimiser):
+    storage = MemoryStorage()
+    study = played(nr.Study(POLICIES[name], seed=1, storage=storage), 12)
+    kept = storage._studies["study"]
+    kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
+    older = nr.Study.open(storage=storage)
+    assert older.fits == []
+    looked = older._look()._fits
+    assert {fit.kernel for fit in looked.made.values()} >= {study.fits[-1].kernel}
+    trial = older.ask()
+    assert [(fit.trial, fit.channel, fit.kernel) for fit in older.fits] == [
+        (12, fit.channel, fit.kernel) for fit in study.fits if fit.trial == 10
+    ]
+    answer(older, trial)
+    if name != "a window":  # there what was fitted before is made again
+        no_optimiser()
+    again = nr.Study.open(storage=storage)
+    assert said(again) == said(older)
+
+
+def test_a_decision_that_was_not_recorded_leaves_no_fit(tmp_path):
+    study = played(nr.Study(POLICIES["a box"], seed=1, storage=f"sqlite:///{tmp_path}/a.db"), 5)
+    straight = played(nr.Study(POLICIES["a box"], seed=1), 5)
+    put = study._kept.put
+    study._kept.put = lambda trial: 1 / 0
+    with pytest.raises(ZeroDivisionError):
+        study.ask()
+    assert study.fits == []
+    study._kept.put = put
+    assert study.ask().point.tobytes() == straight.ask().point.tobytes()
+    assert study.fits == straight.fits
+
+
+def test_policies_without_fits_have_none_on_record():
+    study = played(nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 12), nr.Matern(2.5, 0.2), noise=0.3)), 4)
+    assert study.fits == []
+    assert {trial.fits for trial in study.trials} == {None}
+
+
+@pytest.mark.parametrize(
+    "old, new",
+    [
+        ('"channel": 0', '"channel": 1'),
+        ('"channel": 0', '"channel": "0"'),
+        ('"number": 1', '"number": 0'),
+        ('"type": "Matern"', '"type": "SquaredExponential"'),
+        ('"nu": 2.5', '"nu": 1.5'),
+        ('"regularization": ', '"regularization": -'),
+        ('"warp": null', '"warp": {"type": "Box", "lower": [0], "upper": [1]}'),
+        ('"warp": null', '"wrap": null'),
+        ('"kernel": ', '"kernel": null, "k": '),
+        ('[{', '{'),
+    ],
+)  # fmt: skip
+def test_a_fit_that_could_not_have_been_made_is_refused(old, new, tmp_path):
+    path = tmp_path / "a.db"
+    with played(nr.Study(POLICIES["a box"], seed=1, storage=f"sqlite:///{path}"), 6) as study:
+        assert len(study.fits) == 1
+    with closing(sqlite3.connect(path)) as connection:
+        (text,) = connection.execute("SELECT fits FROM trials WHERE number = 5").fetchone()
+        assert old in text
+        connection.execute("UPDATE trials SET fits = ? WHERE number = 5", (text.replace(old, new, 1),))
+        connection.commit()
+    with pytest.raises(nr.StorageError, match="Trial 5 .* damaged"):
+        nr.Study.open(storage=f"sqlite:///{path}")
+
+
+def test_a_fit_of_a_trial_that_nobody_asked_for_is_refused(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    study = played(nr.Study(POLICIES["a box"], seed=1, storage=url), 6)
+    study.add([1.0, 0.0], 0.3)
+    with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
+        connection.execute("UPDATE trials SET fits = (SELECT fits FROM trials WHERE number = 5) WHERE number = 6")
+        connection.commit()
+    with pytest.raises(nr.StorageError, match="Trial 6 .* damaged"):
+        nr.Study.open(storage=url)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_a_list_of_studies_is_what_their_trials_say_and_opens_none(kind, goal, places, monkeypatch):
+    storage = SqlStorage(places(kind)())
+    policy = nr.gp_ucb_noisy_constraints(
+        nr.Arms.grid(0, 1, 12), nr.Matern(2.5, 0.2), noise=0.3, norm_bound=1.0, epoch=3, epochs=9, step=0.1
+    )
+    study = nr.Study(policy, goal=goal, storage=storage, name="a")
+    nr.Study(POLICIES["arms"], storage=storage, name="b")
+    rewards, sign = [0.3, 0.9, 0.5, 0.1], 1.0 if goal == "maximize" else -1.0
+    for number, trial in enumerate(study.ask(count=8)):
+        if number < 4:
+            study.tell(trial, sign * rewards[number], constraints=[0.5 if number == 1 else -0.5])
+    study.fail(5, "broken")
+    study.abandon(6)
+    study.tell(2, sign * 0.2, constraints=[-0.5], revise=True)  # which was the best
+    now = max(trial.told_at or trial.asked_at for trial in study.trials)
+    expected = [(8, 4, 1, 1, sign * 0.3, now), (0, 0, 0, 0, None, None)]
+    assert [tuple(summary) for _, summary in super(SqlStorage, storage).summaries()] == expected
+    monkeypatch.setattr(SqlStorage, "news", None)
+    found = storage.summaries()
+    assert [stored.name for stored, _ in found] == ["a", "b"]
+    assert [tuple(summary) for _, summary in found] == expected
+    assert [summary.pending for _, summary in found] == [2, 0]
