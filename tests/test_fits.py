@@ -167,15 +167,16 @@ def test_fits_that_were_in_force_stay_after_a_correction_and_the_next_one_sees_w
 def test_a_record_of_an_older_version_is_fitted_once_and_goes_on_with_events(name, no_optimiser):
     storage = MemoryStorage()
     study = played(nr.Study(POLICIES[name], seed=1, storage=storage), 12)
+    last = [fit for fit in study.fits if fit.trial == 10]
     kept = storage._studies["study"]
     kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
     older = nr.Study.open(storage=storage)
     assert older.fits == []
-    looked = older._look()._fits
-    assert {fit.kernel for fit in looked.made.values()} >= {study.fits[-1].kernel}
+    looked = older._look()._fits.made
+    assert len(looked) == 2 if name == "a window" else 1
     trial = older.ask()
     assert [(fit.trial, fit.channel, fit.kernel) for fit in older.fits] == [
-        (12, fit.channel, fit.kernel) for fit in study.fits if fit.trial == 10
+        (12, fit.channel, fit.kernel) for fit in last
     ]
     answer(older, trial)
     if name != "a window":  # there what was fitted before is made again
@@ -204,7 +205,7 @@ def test_policies_without_fits_have_none_on_record():
 
 
 @pytest.mark.parametrize(
-    "old, new",
+    ("old", "new"),
     [
         ('"channel": 0', '"channel": 1'),
         ('"channel": 0', '"channel": "0"'),
@@ -227,7 +228,7 @@ def test_a_fit_that_could_not_have_been_made_is_refused(old, new, tmp_path):
         assert old in text
         connection.execute("UPDATE trials SET fits = ? WHERE number = 5", (text.replace(old, new, 1),))
         connection.commit()
-    with pytest.raises(nr.StorageError, match="Trial 5 .* damaged"):
+    with pytest.raises(nr.StorageError, match=r"Trial 5 .* damaged"):
         nr.Study.open(storage=f"sqlite:///{path}")
 
 
@@ -238,7 +239,7 @@ def test_a_fit_of_a_trial_that_nobody_asked_for_is_refused(tmp_path):
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         connection.execute("UPDATE trials SET fits = (SELECT fits FROM trials WHERE number = 5) WHERE number = 6")
         connection.commit()
-    with pytest.raises(nr.StorageError, match="Trial 6 .* damaged"):
+    with pytest.raises(nr.StorageError, match=r"Trial 6 .* damaged"):
         nr.Study.open(storage=url)
 
 

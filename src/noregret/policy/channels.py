@@ -46,7 +46,7 @@ class Channel:
     def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince, *, seed: int, index: int) -> None:
         self.policy, self._index = policy, index
         self.ledger = Ledger(policy, engine, asked_since, of_reward=False)
-        self.fits = learner_of(policy, seed=seed, channel=index + 1)  # in a replay each is taken, or made when due
+        self.fits = learner_of(policy, seed=seed, channel=index + 1)
         self._guess = policy.confidence.guess()
         self._design: tuple[float, GreedyDesign] | None = None
 
@@ -144,6 +144,18 @@ class Channels:
         news = event.kind == "limited" or (trial.constraints_order is None and trial.constraints is not None)
         if news or (trial.state == "failed" and trial.constraints is None):
             self._waiting.append(trial)
+
+    def plan(self, events: list[Event]) -> None:
+        """What a replay will bring: see `Fits`."""
+        for channel in self.each:
+            if channel.fits is not None and not self.books.watches:
+                channel.fits.plan(events, channel.ledger, None)
+
+    def planned(self) -> None:
+        """What was planned for has come in."""
+        for channel in self.each:
+            if channel.fits is not None:
+                channel.fits.planned()
 
     def take(self, first: int) -> None:
         """Take in what waits, by number, of the trials that count: those from this one on."""

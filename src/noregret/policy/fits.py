@@ -40,7 +40,7 @@ NOW = When()
 class Learner(ABC):
     """What the slot `refit` does in a run."""
 
-    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial]) -> None:  # noqa: B027
+    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial] | None) -> None:  # noqa: B027
         """What a replay will bring: see `Fits`."""
 
     def planned(self) -> None:  # noqa: B027 - most plan nothing
@@ -103,8 +103,14 @@ class Fits(Learner):
         self._news: Fit | None = None  # in force, and not on record
         self._old = False  # whether that has decided before
 
-    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial]) -> None:
-        """Where a replay brings several fits, only the last one is made or taken: each starts anew."""
+    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial] | None) -> None:
+        """Where a replay brings several fits, only the last one is made or taken: each starts anew.
+
+        Args:
+            events: of the replay.
+            ledger: before them.
+            waiting: outcomes that are to be taken in; None where nobody counts which answers will come.
+        """
         policy = self._policy
         asked = [i for i, event in enumerate(events) if event.kind == "asked"]
         known = policy.plain or (policy.foreseeable and self._refit.outputs != "own")
@@ -114,7 +120,7 @@ class Fits(Learner):
         self._last = self._known = next((fit.number for fit in given), 0)
         if self._known and policy.confidence.guess() is None:  # which looks at what is learned
             ledger.defer()
-        if events[asked[-1]].trial.fits is None:  # of an older version, which did not say
+        if waiting is not None and events[asked[-1]].trial.fits is None:  # of an older version, which did not say
             told = [e for e in events[: asked[-1]] if e.kind == "told" and e.trial.reward is not None]
             waited = [trial for trial in waiting if trial.reward is not None]
             answers = sum(map(ledger.is_answer, ledger.entries))

@@ -24,7 +24,7 @@ class Averaging(Learner):
     def __init__(self, fits: Fits | None) -> None:
         self._fits = fits
 
-    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial]) -> None:
+    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial] | None) -> None:
         """Of the fits."""
         if self._fits is not None:
             self._fits.plan(events, ledger, waiting)

@@ -120,6 +120,8 @@ class State:
         if self._fits is not None:
             events = list(events)
             self._fits.plan(events, self._ledger, self._waiting)
+            if self._channels is not None:
+                self._channels.plan(events)
         if isinstance(events, list) and len(events) > LONG and not self._ledger.deferred:
             asked, told = ([event.trial for event in events if event.kind == kind] for kind in ("asked", "told"))
             self._engine.foresee(self._ledger.belief, asked, [trial for trial in told if trial.reward is not None])
@@ -134,6 +136,8 @@ class State:
                 self._rounds = trial.number + 1
         if self._fits is not None:
             self._fits.planned()
+            if self._channels is not None:
+                self._channels.planned()
 
     def _hear(self, event: Event) -> None:
         """An outcome has come in, or will not come."""

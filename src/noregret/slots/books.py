@@ -30,6 +30,8 @@ class Books:
     def advance(self, rounds: int) -> None:
         """So many rounds have passed, and what came in has been heard; before each decision."""
 
+    watches = False  # whether `asked` looks at the bounds
+
     def asked(self, trial: Trial, limits: Callable[[], list[Envelope]]) -> None:
         """A trial has been asked for; `limits()` are the bounds at its point as they were then, one for each g_j."""
 

@@ -206,6 +206,8 @@ class _Risk(Books):
         key = _key(context)
         return [point for (under, _), (_, point, _) in self._settled.items() if under == key]
 
+    watches = True
+
     def asked(self, trial: Trial, limits: Callable[[], list[Envelope]]) -> None:
         """The first time that a point is played takes its risk off."""
         key = (_key(trial.context), trial.point.tobytes())
