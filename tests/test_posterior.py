@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
+from noregret.policy.state import State
 from noregret.posterior import FeaturePosterior, PlayedPosterior, posterior_on_arms
 from noregret.posterior.factorization import covariance_root, pivoted_cholesky
 
@@ -83,3 +84,35 @@ def test_the_played_engine_survives_noise_at_the_edge_of_rounding(lengthscale):
     mean, std = posterior.predict()
     assert np.isfinite(mean).all()
     assert (std <= 1.0 + 1e-6).all()
+
+
+@pytest.mark.parametrize("kind", ["features", "played", "rates"])
+@pytest.mark.parametrize("known", [0, 3, 200])
+def test_many_at_once_are_as_one_by_one_to_the_bit(kind, known):
+    """Whatever was known before, and wherever everything is computed from the sums again."""
+    rng = np.random.default_rng(known)
+    if kind == "rates":
+        policy = nr.auto(nr.Arms.grid(0, 1, 30), reward="bernoulli")
+        make = lambda: State(policy, seed=0)._ledger.belief.answered  # noqa: E731
+    else:
+        kernel = nr.SquaredExponential(0.3) if kind == "features" else nr.Matern(0.5, 0.1)
+        make = lambda: posterior_on_arms(nr.Arms.grid(0, 1, 30 if kind == "features" else 400), kernel, 0.1)  # noqa: E731
+    one, many = make(), make()
+    assert type(one).__name__.lower().startswith({"features": "feature", "played": "played", "rates": "rate"}[kind])
+    arms = rng.integers(30, size=known + 900).tolist()
+    targets = [float(x) for x in rng.random(len(arms)) < 0.4]
+    for posterior in (one, many):
+        for arm, target in zip(arms[:known], targets[:known], strict=True):
+            posterior.append(arm, target)
+    for arm, target in zip(arms[known:], targets[known:], strict=True):
+        one.append(arm, target)
+    many.append_all(arms[known:], targets[known:])
+    for posterior in (one, many):  # and what comes later
+        posterior.append(arms[0], targets[0])
+        posterior.revise(arms[5], targets[5], 0.25)
+        posterior.forget(arms[5], 0.25)
+    for mine, other in zip(one.predict(), many.predict(), strict=True):
+        assert mine.tobytes() == other.tobytes()
+    assert one.log_determinant_ratio == many.log_determinant_ratio
+    assert one.quadratic_form == many.quadratic_form
+    assert (one.count, one.plays.tolist()) == (many.count, many.plays.tolist())

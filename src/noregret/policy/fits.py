@@ -118,8 +118,6 @@ class Fits(Learner):
             return
         given = (fit for i in reversed(asked) for fit in events[i].trial.fits or () if fit.channel == self._channel)
         self._last = self._known = next((fit.number for fit in given), 0)
-        if self._known and policy.confidence.guess() is None:  # which looks at what is learned
-            ledger.defer()
         if waiting is not None and events[asked[-1]].trial.fits is None:  # of an older version, which did not say
             told = [e for e in events[: asked[-1]] if e.kind == "told" and e.trial.reward is not None]
             waited = [trial for trial in waiting if trial.reward is not None]
@@ -146,7 +144,7 @@ class Fits(Learner):
 
     def settle(self, ledger: Ledger, when: When) -> bool:
         """Make the fit that is due, if one is, or take the one on record, and begin anew with it."""
-        before = ledger.belief
+        before = ledger.begun
         if when.fits is not None:
             self._take(ledger, when.fits)
         else:
@@ -156,7 +154,7 @@ class Fits(Learner):
                 # Made in the replay of an older record: from this decision on, it is on record.
                 self._old = False
                 ledger.begin(*Refitted.of(self._news.values))
-        return ledger.belief is not before
+        return ledger.begun != before
 
     def _take(self, ledger: Ledger, fits: Fitted) -> None:
         """What is on record."""

@@ -70,7 +70,8 @@ class Ledger:
         self.least: float | None = None  # the smallest reward told
         self._best: BestRewards | None = None  # once they are asked for
         self._answers: AnswersAlone | None = None  # once they are asked for
-        self.deferred = False  # whether the belief waits for a fit that is on record, to learn everything then
+        self._untaught: list[tuple[list[Any], list[float | None]]] = []  # what the belief learns once it is looked at
+        self.begun = 0  # beliefs so far
         self.begin_own(0)
 
     def begin_own(self, first: int) -> None:
@@ -79,19 +80,27 @@ class Ledger:
         ridge = policy.memory.regularization(first, policy.regularization)
         self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
-    def defer(self) -> None:
-        """A replay will bring a fit: what a belief learns before it is lost, so nothing is learned until then."""
-        self.deferred = True
+    @property
+    def belief(self) -> Belief[Any]:
+        """What has been learned. It learns when it is looked at: in a replay that is seldom, and much at once."""
+        if self._untaught:
+            batches, self._untaught = self._untaught, []
+            if self.engine.joins:
+                batches = [([cell for cells, _ in batches for cell in cells], [y for _, ys in batches for y in ys])]
+            for cells, targets in batches:
+                self.engine.put(self._belief, cells, targets)
+        return self._belief
 
     def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None = None) -> None:
         """A new belief, which learns everything that counts."""
         kept = {} if self.waits is None else standing(self)
-        self.deferred = False
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
         self.bank = None if self._learning is None else self._learning.bank(kernel, len(self.policy.sides), self.added)
-        self.belief: Belief[Any] = self.engine.fresh(
+        self._untaught = []
+        self.begun += 1
+        self._belief: Belief[Any] = self.engine.fresh(
             kernel, regularization, apart=apart, drift=self._drift, known=self.known, bank=self.bank
         )
         self.belief.advance(self.engine.now)
@@ -149,8 +158,8 @@ class Ledger:
         """An independent ledger in the same state."""
         other = Ledger.__new__(Ledger)
         other.__dict__.update(self.__dict__)
-        other.engine, other._asked_since, other.belief = engine, asked_since, self.belief.copy()
-        for name in ("open", "fresh", "gone", "entries", "dropped", "failed"):
+        other.engine, other._asked_since, other._belief = engine, asked_since, self.belief.copy()
+        for name in ("open", "fresh", "gone", "entries", "dropped", "failed", "_untaught"):
             setattr(other, name, getattr(self, name).copy())
         other._aside = None if self._aside is None else self._aside.copy()
         other.waits = None if self.waits is None else self.waits.copy()
@@ -210,8 +219,7 @@ class Ledger:
             self.least = reward
         target = self._target(trial)
         if target is not None:
-            if not self.deferred:
-                self.engine.put(self.belief, [self.engine.entry(trial)], [target])
+            self._untaught.append(([self.engine.entry(trial)], [target]))
             self.entries[trial.number] = Entry(trial, target)
             self._hear([trial])
 
@@ -262,18 +270,15 @@ class Ledger:
         return None if pseudo is None else Entry(trial, self._of(pseudo))
 
     def _enter(self, taken: list[Entry]) -> None:
-        if not self.deferred:
-            entry_of = self.engine.entry
-            self.engine.put(self.belief, [entry_of(trial) for trial, _ in taken], [target for _, target in taken])
+        entry_of = self.engine.entry
+        self._untaught.append(([entry_of(trial) for trial, _ in taken], [target for _, target in taken]))
         entries = self.entries
         for entry in taken:
             entries[entry.trial.number] = entry
 
     def _revise(self, trial: Trial, target: float | None) -> None:
         engine, (before, old) = self.engine, self.entries[trial.number]
-        if self.deferred:
-            pass
-        elif before.repeats > 1 and before.times != trial.times:  # fewer plays than were asked for
+        if before.repeats > 1 and before.times != trial.times:  # fewer plays than were asked for
             engine.drop(self.belief, engine.entry(before), old)
             engine.put(self.belief, [engine.entry(trial)], [target])
         else:
@@ -295,8 +300,7 @@ class Ledger:
         """A trial that was pending teaches nothing after all."""
         entry = self.entries.pop(number, None)
         if entry is not None:
-            if not self.deferred:
-                self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
+            self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
             if self._aside is not None and entry.trial.reward is not None:
                 self._aside.answer(entry.trial, self.engine, -1)
 

@@ -122,7 +122,7 @@ class State:
             self._fits.plan(events, self._ledger, self._waiting)
             if self._channels is not None:
                 self._channels.plan(events)
-        if isinstance(events, list) and len(events) > LONG and not self._ledger.deferred:
+        if isinstance(events, list) and len(events) > LONG:
             asked, told = ([event.trial for event in events if event.kind == kind] for kind in ("asked", "told"))
             self._engine.foresee(self._ledger.belief, asked, [trial for trial in told if trial.reward is not None])
         for event in events:

@@ -6,8 +6,8 @@ posterior covariance between one arm and all others. With g = cov(., a), s^2 = g
     mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda),
 
 and n observations of one arm together do what one does of their average, with lambda / n in the place of lambda.
-The factor is exact to rounding after any number of updates; mean and variance are recomputed from it at fixed
-intervals, so that their own rounding errors do not add up.
+Everything is computed from the sums of each arm again at fixed intervals, so that rounding errors do not add up; and so
+that whoever adds many observations at once needs no more than the sums up to the last of these.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .factorization import covariance_root
 from .protocol import LEAST_REGULARIZATION, CountingPosterior
 from .spectrum import Spectrum
 
-RECOMPUTE_EVERY = 256  # updates between two recomputations of mean and variance (more where the rank is larger)
+RECOMPUTE_EVERY = 256  # updates until everything is computed from the sums again (more where the rank is larger)
 
 LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation starts from the factor's beginning
 
@@ -100,6 +100,15 @@ class ArmPosterior(CountingPosterior):
     def rank(self) -> int:
         """Size of the factor: a round costs O(N rank + rank^2)."""
 
+    @property
+    @abstractmethod
+    def grows(self) -> bool:
+        """Whether each arm that is played for the first time adds to the rank."""
+
+    @abstractmethod
+    def _enter(self, arm: int) -> None:
+        """An arm is about to be played for the first time, before the factor is made afresh."""
+
     @abstractmethod
     def _add(self, arm: int, count: int) -> Column:
         """Take more observations of `arm` into the factor; the column is from before."""
@@ -139,6 +148,30 @@ class ArmPosterior(CountingPosterior):
         total = noise + column.variance
         self._step(column, (target - self._mean.item(arm)) / total, -1.0 / total)
         self._log_ratio += math.log1p(column.variance / noise)
+        self._sum_up(arm, target, count, scatter)
+        self._updated()
+
+    @final
+    def append_all(self, points: Sequence[int], targets: Sequence[float]) -> None:
+        """Add several: of those before everything is computed from the sums again, the sums are enough."""
+        arms, updates, new, last = [self._arm(point) for point in points], self._updates, set(), 0
+        for i, arm in enumerate(arms, start=1):
+            updates += 1
+            if self.grows and not self.plays[arm]:
+                new.add(arm)
+            if self._is_due(updates, self.rank + len(new)):
+                last, updates = i, 0
+        for arm, target in zip(arms[:last], targets[:last], strict=True):
+            if not self.plays.item(arm):
+                self._enter(arm)
+            self._sum_up(arm, number("target", target), 1, 0.0)
+        if last:
+            self._renew()
+        for arm, target in zip(arms[last:], targets[last:], strict=True):
+            self.append(arm, target)
+
+    @final
+    def _sum_up(self, arm: int, target: float, count: int, scatter: float) -> None:
         self.count += count
         # Python's own numbers: arithmetic on those of numpy would cost as much as the posterior's.
         plays, average = self.plays.item(arm) + count, self._average.item(arm)
@@ -146,7 +179,6 @@ class ArmPosterior(CountingPosterior):
         average += change * count / plays
         self.plays[arm], self._average[arm] = plays, average
         self._scatter[arm] += change * (target - average) * count + scatter
-        self._updated()
 
     @final
     def revise(self, point: int, old: float, new: float) -> None:
@@ -173,9 +205,7 @@ class ArmPosterior(CountingPosterior):
         )
         if column.slack < LITTLE_SLACK * noise:
             # The observation was nearly all that was known of its arm: what is left cannot be had by subtraction.
-            self._log_ratio = self._refactor()
-            self._mean, self._variance = self._recompute()
-            self._spectrum = None
+            self._renew()
             return
         self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
         self._log_ratio -= math.log(noise / column.slack)
@@ -192,9 +222,18 @@ class ArmPosterior(CountingPosterior):
     def _updated(self) -> None:
         self._spectrum = None
         self._updates += 1
-        if self._updates >= RECOMPUTE_EVERY and self._updates >= 2 * self.rank:
-            self._updates = 0
-            self._mean, self._variance = self._recompute()
+        if self._is_due(self._updates, self.rank):
+            self._renew()
+
+    @staticmethod
+    def _is_due(updates: int, rank: int) -> bool:
+        return updates >= RECOMPUTE_EVERY and updates >= 2 * rank
+
+    def _renew(self) -> None:
+        """Everything from the sums."""
+        self._updates, self._spectrum = 0, None
+        self._log_ratio = self._refactor()
+        self._mean, self._variance = self._recompute()
 
     @final
     def _indices(self, points: ArmIndices) -> IndexArray:

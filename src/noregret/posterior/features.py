@@ -57,6 +57,11 @@ class FeaturePosterior(ArmPosterior):
         """Number of features r."""
         return int(self._features.shape[1])
 
+    grows = False
+
+    def _enter(self, arm: int) -> None:
+        """All arms have their features."""
+
     def _column(self, arm: int) -> Column:
         return self._column_and_z(arm)[0]
 

@@ -57,6 +57,20 @@ class PlayedPosterior(ArmPosterior):
         """Number of distinct arms played u."""
         return len(self._arms)
 
+    grows = True
+
+    def _enter(self, arm: int) -> None:
+        self._enter_with(arm, self.prior.columns([arm])[:, 0])
+
+    def _enter_with(self, arm: int, k: Array) -> None:
+        """Likewise, of these prior covariances with all arms."""
+        self._make_room()
+        u = self.rank
+        self._columns_room[:, u] = k
+        self._root_room[u, : u + 1] = self._root_room[:u, u] = 0.0
+        self._position[arm] = u
+        self._arms.append(arm)
+
     @property
     def _kernel_columns(self) -> Array:
         return self._columns_room[:, : self.rank]
@@ -97,14 +111,10 @@ class PlayedPosterior(ArmPosterior):
         g = k - self._kernel_columns @ weights if self._arms else k.copy()
         variance = max(float(g[arm]), 0.0)
         edge = math.sqrt(self.regularization / count + variance)  # of the Schur complement: never below sqrt(lambda/n)
-        self._make_room()
         u = self.rank
-        self._columns_room[:, u] = k
+        self._enter_with(arm, k)
         self._root_room[u, :u] = -weights / edge
-        self._root_room[:u, u] = 0.0
         self._root_room[u, u] = 1.0 / edge
-        self._position[arm] = u
-        self._arms.append(arm)
         return Column(g, variance, self.regularization - variance)
 
     def _remove(self, arm: int, count: int) -> Column:
@@ -149,8 +159,6 @@ class PlayedPosterior(ArmPosterior):
         """Nothing: the mean is G M^{-1} ybar, kept nowhere else."""
 
     def _recompute(self) -> tuple[Array, Array]:
-        # F afresh from M, whose entries are exact: ends whatever the rank-one updates have added up.
-        self._refactor()
         mean = self._kernel_columns @ ((self._root @ self._average[self._arms]) @ self._root)
         half = self._root @ self._kernel_columns.T
         return mean, self.prior.variance - np.einsum("ij,ij->j", half, half)

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self, final
 
 import numpy as np
@@ -38,6 +39,11 @@ class Posterior(ABC):
     @abstractmethod
     def append(self, point: Any, target: float) -> None:
         """Add one observation."""
+
+    def append_all(self, points: Sequence[Any], targets: Sequence[float]) -> None:
+        """Add several observations: as one by one, to the bit."""
+        for point, target in zip(points, targets, strict=True):
+            self.append(point, target)
 
     @abstractmethod
     def predict(self, points: Any = None) -> tuple[Array, Array]:

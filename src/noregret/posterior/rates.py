@@ -25,6 +25,7 @@ with weak priors. So one posterior serves arms that resemble their neighbours an
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, cast, final
 
 import numpy as np
@@ -112,13 +113,33 @@ class RatePosterior(RevisablePosterior):
 
     def append(self, point: Any, target: float) -> None:
         """Add a reward of an arm."""
+        self._changed(self._sum_up(point, target))
+
+    def _sum_up(self, point: Any, target: float) -> int:
         arm, target = int(point), number("target", target)
         plays, average = self.plays.item(arm) + 1, self._average.item(arm)
         change = target - average
         average += change / plays
         self._put(arm, plays, average, self._scatter.item(arm) + change * (target - average))
         self.count += 1
-        self._changed(arm)
+        return arm
+
+    def append_all(self, points: Sequence[Any], targets: Sequence[float]) -> None:
+        """Add several: of those before everything is computed from the sums again, the sums are enough."""
+        first, last = 0, len(points)
+        while first < last:
+            until_fit, until_build = self._due - self._changes, REFRESH - self._since
+            end = first + until_build
+            if until_build < until_fit and end <= last:
+                for point, target in zip(points[first:end], targets[first:end], strict=True):
+                    self._sum_up(point, target)
+                self._changes += until_build
+                self._build()
+            else:
+                end = min(first + max(until_fit, 1), last)
+                for point, target in zip(points[first:end], targets[first:end], strict=True):
+                    self.append(point, target)
+            first = end
 
     def forget(self, point: Any, target: float) -> None:
         """Take a reward of an arm back out."""

@@ -125,10 +125,11 @@ class ArmEngine(Engine[TableBelief]):
         """The largest prior variance in the table."""
         return float(kernel.arm_variances(self._table.points).max())
 
+    joins = True
+
     def put(self, belief: TableBelief, cells: list[int], values: list[float | None]) -> None:
-        """One by one."""
-        for cell, value in zip(cells, values, strict=True):
-            belief.put(cell, value)
+        """As one by one, to the bit."""
+        belief.put_all(cells, values)
 
     def foresee(self, belief: TableBelief, asked: list[Trial], told: list[Trial]) -> None:
         """Each is as quick by itself."""

@@ -216,6 +216,8 @@ class Engine(ABC, Generic[B]):
     def largest_variance(self, kernel: Kernel) -> float:
         """The largest prior variance of f in the domain (of a box, at its ends)."""
 
+    joins = False  # whether several calls of `put` may be made one
+
     @abstractmethod
     def put(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
         """Let a belief take in several trials, in order."""
