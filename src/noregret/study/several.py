@@ -14,10 +14,10 @@ from ..checks import Array
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
-from ..storage.base import Notes, Writer
 from ..trial import Plays, Trial
 from .answering import Told
 from .goal import of_rewards
+from .kept import Jotter
 from .study import Study
 
 R = TypeVar("R")
@@ -45,13 +45,12 @@ class Turn:
 
     Args:
         study: that is written to.
-        writer: of its storage.
+        notes: of this call; None where the storage keeps none.
         known: notes that were read for these calls, by key.
     """
 
-    def __init__(self, study: Study, writer: Writer | None, known: Mapping[str, str]) -> None:
-        self.study, self._known = study, known
-        self._notes = writer if isinstance(writer, Notes) else None
+    def __init__(self, study: Study, notes: Jotter | None, known: Mapping[str, str]) -> None:
+        self.study, self._notes, self._known = study, notes, known
         self.written: dict[str, str] = {}
         self.deciding = False
 
@@ -129,8 +128,8 @@ class Turn:
 
     def end(self) -> None:
         """Hand the notes over."""
-        if self.written and self._notes is not None:
-            self._notes.note(self.written)
+        if self._notes is not None:
+            self._notes.written.update(self.written)
 
 
 def several(
@@ -147,9 +146,9 @@ def several(
     """
 
     def all_of(chosen: Sequence[Callable[[Turn], R]]) -> list[R | Failed | NotYet]:
-        writer = study._kept.writer
-        known = writer.noted(sought) if sought and isinstance(writer, Notes) else None
-        turn = Turn(study, writer, known or {})
+        notes = study._kept.notes
+        known = notes.noted(sought) if sought and notes is not None else {}
+        turn = Turn(study, notes, known)
         found: list[R | Failed | NotYet] = []
         until = time.monotonic() + seconds
         for act in chosen:
