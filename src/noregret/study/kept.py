@@ -13,7 +13,7 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from ..checks import shown
 from ..errors import NoRegretError, StorageError
@@ -32,8 +32,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 UNKNOWN = ""  # no stamp of a storage
+BATCH = 1000  # trials that are given up in one transaction
 ATTEMPTS = 4  # at a decision before the transaction that records it; the last one is made within
 QUICK = 0.01  # seconds: what is decided faster may be decided within it, where others write to the same study
+FADING = 0.9  # of the time that calls take: what a slow one took is remembered for some calls
 COMPANY = 100  # calls after which those others are taken to have gone
 PATIENCE = 0.25  # seconds that a reader waits for a call that waits for the storage
 
@@ -134,7 +136,7 @@ class Kept:
         self._recorded = threading.Condition(self.lock)
         self._ahead = False  # whether record and state are those of a call that is not in the storage yet
         self._before: AnyState | None = None  # the state before it, where a copy is cheaper than to make it afresh
-        self._took = 0.0  # seconds, the last call
+        self._took = 0.0  # seconds, calls of late
         self._company = 0  # calls in which it is still expected that others write to this study
         with self.lock:
             self.rebuild()
@@ -161,6 +163,7 @@ class Kept:
             return result
 
     def _write(self, place: Place, act: Callable[[], R]) -> R | _More:
+        result: Any = None
         for left in reversed(range(ATTEMPTS)):
             with self.lock:
                 self.sync()
@@ -170,7 +173,7 @@ class Kept:
                     self._before = None if quick else copied(self.state)
                     result = self._done(place, act)
                     if self._is_said():
-                        return result
+                        return cast(R, result)
             try:
                 with place.storage.writing(place.study) as writer:
                     with self.lock:
@@ -182,7 +185,7 @@ class Kept:
                     if self._ahead and stamp is not None:  # else a reader has taken it back, and will read it again
                         self._agree(stamp)
                 if stamp is not None:
-                    return result
+                    return cast(R, result)
             finally:
                 with self.lock:
                     self._ahead, self._before = False, None
@@ -194,7 +197,7 @@ class Kept:
         self.notes = Jotter(place) if place.keeps_notes else None
         begin = time.monotonic()
         result = _More() if self._expire(most=BATCH) else act()
-        self._took = time.monotonic() - begin
+        self._took = max(time.monotonic() - begin, FADING * self._took)
         self._ahead = True
         return result
 
