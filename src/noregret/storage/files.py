@@ -64,13 +64,13 @@ class File(Database):
     def _make(self, *, private: bool) -> None:
         try:
             if private:  # SQLite gives the files beside it the same mode
-                with suppress(FileExistsError):
+                with suppress(OSError):  # of a folder that cannot be written to SQLite says so, too
                     os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
             connection = self._kept.connect("rwc")
             with suppress(sqlite3.OperationalError):  # another process makes it, too; or no WAL on this disk
                 connection.execute("PRAGMA journal_mode = WAL")
             connection.close()
-        except (sqlite3.OperationalError, OSError) as error:
+        except sqlite3.OperationalError as error:
             raise StorageError(
                 f"The storage {self.url} could not be made: {error}. {self._remedy(str(error), making=True)}"
             ) from error
