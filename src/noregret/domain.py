@@ -410,16 +410,56 @@ class Arms:
         if arm is not None:
             return arm
         # Parameters typed by hand and coordinates that went through text differ in the last digits.
-        gaps = (np.abs(self.points - row) / self._resolution).max(axis=1)
-        arm = int(gaps.argmin())
-        if gaps[arm] > 1.0:
-            raise InvalidInput(
-                f"{shown(row.tolist())} is not one of the arms; the nearest is arm {arm} at "
-                f"{shown(self.points[arm].tolist())}. "
-                "A posterior on arms knows only the arms: use one of them, or add this point to them.",
-                advice="They are `domain.points` (of contexts, `context.points`).",
-            )
-        return arm
+        near = self._near(row)
+        gaps = self._gaps(near, row)
+        if (gaps <= 1.0).any():
+            return int(near[gaps.argmin()])
+        arm = int(self._gaps(slice(None), row).argmin())
+        raise InvalidInput(
+            f"{shown(row.tolist())} is not one of the arms; the nearest is arm {arm} at "
+            f"{shown(self.points[arm].tolist())}. "
+            "A posterior on arms knows only the arms: use one of them, or add this point to them.",
+            advice="They are `domain.points` (of contexts, `context.points`).",
+        )
+
+    def _gaps(self, arms: IndexArray | slice, row: Array) -> Array:
+        """How far a point is from some arms, in units of the resolution, `(n,)`."""
+        return np.asarray((np.abs(self.points[arms] - row) / self._resolution).max(axis=1))
+
+    @cached_property
+    def _keys(self) -> tuple[Array, Array, IndexArray]:
+        """A number for each arm, ascending, and which arm it is: points that are near have numbers that are near.
+
+        The number is a sum of coordinates, each weighted by its entry in the first of the three, `(d,)`.
+        """
+        golden = (np.arange(1, self.dimension + 1) * 0.6180339887498949) % 1.0
+        weights = (0.5 + 0.5 * golden) * SAME_POINT / self._resolution
+        keys = (self.points - self.points[0]) @ weights
+        order = np.argsort(keys, kind="stable")
+        return weights, keys[order], order
+
+    def _near(self, row: Array) -> IndexArray:
+        """Arms among which are all that are within the resolution of a point, ascending, `(n,)`."""
+        (first,), (last,) = self._range(row[None])
+        return np.sort(self._keys[2][first:last])
+
+    def _range(self, rows: Array) -> tuple[IndexArray, IndexArray]:
+        """For each point `(n, d)` where those arms begin and end, in the order of their numbers, each `(n,)`."""
+        weights, keys, _ = self._keys
+        sought = (rows - self.points[0]) @ weights
+        rounding = 16.0 * np.finfo(float).eps * (np.abs(self.points[0]) + np.abs(rows))
+        reach = 1.01 * ((self._resolution + rounding) @ weights)
+        return np.searchsorted(keys, sought - reach, side="left"), np.searchsorted(keys, sought + reach, side="right")
+
+    def coinciding(self, arms: IndexArray) -> IndexArray:
+        """All arms at the points of some arms, `(n,)`."""
+        first, last = self._range(self.points[arms])
+        alone = last - first == 1
+        found = [arms[alone]]
+        for point in np.unique(self.points[arms[~alone]], axis=0):
+            near = self._near(point)
+            found.append(near[(self.points[near] == point).all(axis=1)])
+        return np.concatenate(found)
 
 
 Domain = Arms | Box | Space

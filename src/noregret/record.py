@@ -8,7 +8,7 @@ corrects.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple, overload
 
@@ -102,6 +102,21 @@ class Record(Sequence[Trial]):
             events.sort(key=_order)
         self.order = events[-1].order if events else known
         return events
+
+    def take_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
+        """Be again as after the event of this order.
+
+        Args:
+            order: of an earlier event.
+            before: the trials that have changed since, as they were then; None for those that are new.
+        """
+        for number in sorted(before, reverse=True):
+            known = before[number]
+            if known is None:
+                del self._trials[number:]
+            else:
+                self._trials[number] = known
+        self.order = order
 
     def righted(self) -> list[Event]:
         """All that happened, in order, as if every answer that was corrected had been right in the first place."""

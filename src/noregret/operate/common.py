@@ -45,7 +45,7 @@ def storage_at(storage: str, *, make: bool = False) -> SqlStorage:
     """The storage of this URL or path; let go of when the command is over."""
     from ..storage import SqlStorage
 
-    place = SqlStorage(url_of(storage), make=make)
+    place = SqlStorage(url_of(storage), make=make, private=True)
     click.get_current_context().call_on_close(place.close)
     return place
 

@@ -132,8 +132,7 @@ def _named(arms: Arms, name: str, some: Some) -> npt.NDArray[np.bool_]:
                 raise InvalidInput(f"`{name}` has arm {wrong[0]}, but these are arms 0 .. {len(arms) - 1}. {_HOW}")
             meant[numbers.astype(np.intp)] = True
             return meant
-    for point in np.unique(arms.points[arms.index(listed)], axis=0):
-        meant |= (arms.points == point).all(axis=1)  # every arm there, where arms coincide
+    meant[arms.coinciding(arms.index(listed))] = True
     return meant
 
 

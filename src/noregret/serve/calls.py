@@ -21,7 +21,7 @@ from ..study.answering import Told, reason_of, told_of
 from ..study.explain import propensity_of
 from ..study.integrity import settings_at
 from ..study.rewards import Rewards, check_plays
-from ..study.several import Turn
+from ..study.several import Going, Turn
 from ..trial import Plays
 from . import messages
 from .decisions import key_of
@@ -81,45 +81,63 @@ class Decide(NamedTuple):
         )
         lease = desk.waiting.lease(body.deadline)
 
-        def act(turn: Turn) -> Decided:
-            known = self._known(turn)
-            if known is not None:
+        def act(turn: Turn, before: Sequence[_Made] = ()) -> Decided | Going:
+            known = self._known(turn, before)
+            if isinstance(known, Decided):
                 return known
-            desk.tally.check(turn, self.most_pending, body.count or 1)
-            befores: list[State | None] = []
-            trials: list[Trial] = []
-            for _ in range(body.count or 1):
-                befores.append(turn.before() if body.propensity else None)
-                trials.append(turn.ask(seen, offered, lease))
-            numbers = [trial.number for trial in trials]
-            self.request.note(turn, numbers)
-            if body.client is not None:
-                turn.note(
-                    key_of("client", body.client), json.dumps([numbers, self.request.hash_of(body.among, body.exclude)])
-                )
-            if not body.propensity:
-                return Decided(trials, again=False)
-            moments = zip(befores, trials, strict=True)
-            return Decided(trials, False, [partial(_chance, *moment, available=offered) for moment in moments])
+            made, count = list(known), body.count or 1
+            desk.tally.check(turn, self.most_pending, count - len(made))
+            begun = len(made)
+            while len(made) < count and (len(made) == begun or not turn.over):
+                state = turn.before() if body.propensity else None
+                made.append(_Made(turn.ask(seen, offered, lease), partial(_chance, state, available=offered)))
+            self._note(turn, [each.trial for each in made], count - len(made))
+            if len(made) < count:
+                return Going(partial(act, before=made))
+            chances: list[Callable[[], Propensity | None]]
+            chances = [partial(each.chance, each.trial) for each in made if each.chance is not None]
+            wanted = body.propensity and len(chances) == count
+            return Decided([each.trial for each in made], again=False, chances=chances if wanted else None)
 
         return act
 
-    def _known(self, turn: Turn) -> Decided | None:
-        """What it was answered before, or what its client still has to do."""
+    def _note(self, turn: Turn, trials: Sequence[Trial], left: int) -> None:
+        """Remember what was decided, in the transaction that records it; so many decisions are left to make."""
+        body, numbers = self.body, [trial.number for trial in trials]
+        self.request.note(turn, numbers, left or None)
+        if body.client is not None:
+            offered = self.request.hash_of(body.among, body.exclude)
+            turn.note(key_of("client", body.client), json.dumps([numbers, offered]))
+
+    def _known(self, turn: Turn, before: Sequence[_Made]) -> Decided | Sequence[_Made]:
+        """What it was answered before, or what its client still has to do; else what has been decided of it so far."""
         body, answered = self.body, self.request.answered(turn)
         if answered is not None:
-            return Decided([_at(turn, each) for each in answered.numbers], again=True, alike=answered.more is None)
+            trials = [_at(turn, each) for each in answered.numbers]
+            if type(answered.more) is not int:
+                return Decided(trials, again=True, alike=answered.more is None)
+            ours = {each.trial.number: each for each in before}  # another process may go on with it, or have begun it
+            return [ours.get(trial.number) or _Made(trial, None) for trial in trials]
+        if before:
+            return before
         note = None if body.client is None else turn.noted(key_of("client", body.client))
         if note is None:
-            return None
+            return ()
         known = json.loads(note)  # of an earlier service the numbers alone
         numbers, offered = known if known and isinstance(known[0], list) else (known, None)
         left = [trial for trial in (_at(turn, each) for each in numbers) if trial.state == "pending"]
         if not left:
-            return None
+            return ()
         alike = offered == self.request.hash_of(body.among, body.exclude)
         self.request.note(turn, [trial.number for trial in left], None if alike else "of other things to choose from")
         return Decided(left, again=True, alike=alike)
+
+
+class _Made(NamedTuple):
+    """A decision of a request, and how probable it was; None where it was made elsewhere, or before a crash."""
+
+    trial: Trial
+    chance: Callable[[Trial], Propensity | None] | None
 
 
 def _chance(before: State | None, trial: Trial, available: Available | None) -> Propensity | None:

@@ -2,7 +2,8 @@
 
 While a commit runs the next calls gather, so batches grow with the load by themselves and nobody waits when there is
 none. All desks share a few threads, which tenants take in turn; a desk that still has calls after its turn goes to the
-end of its tenant's queue, so a busy study holds up the others for one turn at most.
+end of its tenant's queue, so a busy study holds up the others for one turn at most. A call that asks for many decisions
+is done in as many turns as it takes.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from ..errors import InvalidInput, StorageError
 from ..storage import MemoryStorage, SqlStorage, StoredStudy
 from ..study.explain import DRAWS
 from ..study.explanation import Explanation
-from ..study.several import Failed, NotYet, Turn, several
+from ..study.several import Failed, Going, NotYet, Turn, several
 from ..study.study import Study
 from .caller import OPERATOR
 from .problems import Problem
@@ -48,6 +49,7 @@ class Call(Protocol):
 class _Waiting(NamedTuple):
     call: Call
     future: asyncio.Future[Any]  # of the loop in which somebody waits
+    act: Act | None = None  # what is left of it, once that is known
 
 
 @final
@@ -123,46 +125,51 @@ class Desk:
             count = min(len(self._queue), self._settings.turn_calls)
             calls = [self._queue.popleft() for _ in range(count)]
         left: list[_Waiting] = []
+        going: list[_Waiting] = []
         answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]] = []
         try:
-            left = self._done(calls, answers)
+            left, going = self._done(calls, answers)
         except BaseException as error:
             answers = [(each.future, None, error) for each in calls]
         deliver(answers)
         with self._lock:
             self._queue.extendleft(reversed(left))
+            self._queue.extend(going)  # behind those that have come meanwhile
             again = self._at_work = bool(self._queue)
         if again:
             self._writers.submit(self.tenant, self._turn)
 
     def _done(
         self, calls: Sequence[_Waiting], answers: list[tuple[asyncio.Future[Any], Any, BaseException | None]]
-    ) -> list[_Waiting]:
-        """Answers those that it came to; the others are left."""
+    ) -> tuple[list[_Waiting], list[_Waiting]]:
+        """Answers those that it came to; the others are left, or go on."""
         acts: list[tuple[_Waiting, Act]] = []
         for each in calls:
             if each.future.cancelled():
                 continue  # whoever asked is gone, and nothing has been begun
             try:
-                acts.append((each, each.call.prepared(self)))
+                acts.append((each, each.act or each.call.prepared(self)))
             except Exception as error:
                 answers.append((each.future, None, error))
         if not acts:
-            return []
+            return [], []
         keys = [key for each, _ in acts for key in each.call.keys(self)]
         turn_of_all = [self.waiting.sweep, *(act for _, act in acts)]
         swept, *found = several(self.study, turn_of_all, keys=keys, seconds=self._settings.turn_seconds)
         if not isinstance(swept, Failed):
             self.waiting.confirm()
         left: list[_Waiting] = []
-        for (each, _), result in zip(acts, found, strict=True):
+        going: list[_Waiting] = []
+        for (each, act), result in zip(acts, found, strict=True):
             if isinstance(result, NotYet):
-                left.append(each)
+                left.append(each._replace(act=act))
+            elif isinstance(result, Going):
+                going.append(each._replace(act=result.then))
             elif isinstance(result, Failed):
                 answers.append((each.future, None, result.error))
             else:
                 answers.append((each.future, result, None))
-        return left
+        return left, going
 
 
 @final
@@ -177,7 +184,7 @@ class Desks:
 
     def __init__(self, storage: Place, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self.storage, self._settings, self._clock = storage, settings, clock
-        self._writers = Threads(settings.writers, "noregret-writer")
+        self._writers = Threads(settings.writers, "noregret-writer", most=max(1, settings.writers - 1))
         self._readers = Threads(settings.readers, "noregret-reader", most=max(1, settings.readers - 1))
         self._clerks = Threads(CLERKS, "noregret-clerk")
         self._lock = threading.Lock()

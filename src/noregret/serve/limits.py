@@ -29,6 +29,8 @@ class Limits:
         pending: decisions of one study that nobody has answered.
         arms: of one study, under all its contexts where these are finitely many; what is kept of each grows with the
             points that have been tried.
+        posterior_bytes: of what is known of arms, once a thousand of them have been played: rough kernels need room
+            that grows with the square of the arms, times what a policy keeps several of.
         columns: of a point with its context: one for each number, and one for each option of a choice.
         parts: descriptions within the description of a policy.
     """
@@ -49,6 +51,7 @@ class Limits:
     count: int = 1000
     pending: int = 100_000
     arms: int = 10_000
+    posterior_bytes: int = 1 << 29
     columns: int = 200
     parts: int = 1000
 

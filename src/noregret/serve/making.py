@@ -18,6 +18,7 @@ from ..tuning.sections import within
 from . import messages, sizes
 from .caller import Caller
 from .desk import Place
+from .holding import check_posterior
 from .limits import Limits
 from .problems import Problem, about
 from .replies import study_said
@@ -40,10 +41,12 @@ def put(
     stored_as = stored_name(caller.tenant, name)
     rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
     policy = about("default_reward", rule.policy, _policy(body, limits), body.goal)
+    known = storage.find(stored_as)
+    if known is None:
+        within("policy", check_posterior, policy, limits)
     facts = dict(body.about or {})
     if FACT in facts:
         raise InvalidInput(f"`about` has {FACT!r}, under which the waiting rule is kept: call that fact otherwise.")
-    known = storage.find(stored_as)
     made = known is None
     facts |= rule.fact
     if known is None:

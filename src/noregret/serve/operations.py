@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -105,6 +106,7 @@ REFUSALS = {
     408: "The request came too slowly.",
     409: "It contradicts what is on record.",
     413: "The body is too large.",
+    415: "The body is said to be something else than JSON.",
     421: "The name in `Host` is none that the service answers to.",
     422: "A value cannot be used; the sentence says which, why, and what to try.",
     429: "Too many requests, or too many decisions that wait for an answer.",
@@ -150,6 +152,8 @@ def read(
     operation: Operation, decoder: msgspec.json.Decoder[Any] | None, scope: Scope, body: bytes, path: Mapping[str, Any]
 ) -> Heard:
     """A request, read: its body as the operation's decoder has it."""
+    if decoder is not None:
+        _check_type(scope)
     return Heard(
         caller_of(scope), _named(path), scope, None if decoder is None else _read(decoder, body),
         None if operation.query is None else _asked(operation.query, scope),
@@ -161,11 +165,33 @@ def _named(path: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**path, "name": name_in(path["name"])} if "name" in path else path
 
 
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object, in which no name stands twice: one reader would take the first of the two entries, another the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise Problem(400, "malformed", f"{shown(twice)} stands twice in one object of the body: which of the two is meant?")
+    return found
+
+
+def _check_type(scope: Scope) -> None:
+    """Refuse a body that is said to be something else than JSON: a form of a page, say, which no program sends."""
+    said = next((value for name, value in scope["headers"] if name == b"content-type"), JSON)
+    if said.partition(b";")[0].strip().lower() != JSON:
+        raise Problem(
+            415, "type", f"The body is said to be {shown(said.decode('latin-1'))}, and this takes JSON: send it with "
+            "`Content-Type: application/json`.", field="Content-Type",
+        )  # fmt: skip
+
+
 def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
     if not body.strip():
         raise Problem(400, "malformed", "The body is empty; it must be a JSON object, at least {}.")
     try:
-        return decoder.decode(body)
+        found = decoder.decode(body)
+        json.loads(body, object_pairs_hook=_once, parse_int=bool, parse_float=bool)
+        return found
     except msgspec.ValidationError as error:
         raise unfit("The body", error, decoder.type) from None
     except UnicodeDecodeError:

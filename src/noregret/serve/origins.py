@@ -22,7 +22,15 @@ AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]{0,252}))(?::([0
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 ORIGIN = re.compile(r"(https?)://(.+)")
 PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
-PROXIES = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")  # headers that a proxy leaves
+# Headers that a proxy leaves, besides all that begin with X-Forwarded: those of the standards, then those of makers.
+PROXIES = frozenset({
+    "forwarded", "via", "cdn-loop",
+    "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-original-forwarded-for", "x-original-host", "x-proxyuser-ip",
+    "true-client-ip", "cf-connecting-ip", "cf-connecting-ipv6", "cf-ray", "cf-visitor", "fastly-client-ip",
+    "fly-client-ip", "x-appengine-user-ip", "x-azure-clientip", "x-azure-socketip", "x-envoy-external-address",
+    "x-amzn-trace-id", "x-arr-ssl", "x-vercel-forwarded-for", "client-ip",
+})  # fmt: skip
+FORWARDED = "x-forwarded"
 
 
 @dataclass(frozen=True)
@@ -155,8 +163,8 @@ def check_direct(headers: Mapping[str, str], host: str, client: str | None, *, v
     A proxy on the same machine would let in whoever reaches the proxy. Most say that they are one; nginx, unless told
     to, does not, and speaks HTTP/1.0, which no browser does.
     """
-    by = next((name for name in PROXIES if name in headers), None)
-    if host not in LOOPBACK or by is not None or version == "1.0" or (client is not None and not is_loopback(client)):
+    proxy = any(name in PROXIES or name.startswith(FORWARDED) for name in headers)
+    if host not in LOOPBACK or proxy or version == "1.0" or (client is not None and not is_loopback(client)):
         raise Problem(
             403, "proxy",
             "Without tokens the service answers to its own machine alone, and this request came from elsewhere or "

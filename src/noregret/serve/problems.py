@@ -50,6 +50,7 @@ KINDS = {  # words for programs
     "proxy": "It came from elsewhere, and there are no tokens yet.",
     "host": "The service does not answer to the name in `Host`.",
     "form": "Logging in takes another form.",
+    "type": "The body is said to be something else than JSON.",
     "too_large": "The body, or the headers, are too large.",
     "slow": "It came, or was answered, too slowly.",
     "rate": "Too many requests; `Retry-After` says when to go on.",

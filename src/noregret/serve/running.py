@@ -59,7 +59,7 @@ class Service:
         """
         _end_with_parent()
         try:
-            storage = SqlStorage(self.storage)
+            storage = SqlStorage(self.storage, private=True)
         except StorageError as error:
             LOG.error("%s", error)
             raise SystemExit(AWAY) from None

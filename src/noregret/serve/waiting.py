@@ -29,7 +29,7 @@ from ..slots.silence import Imputed
 from ..study.answering import Told
 from ..study.given import Given
 from ..study.goal import AnyPolicy, Goal
-from ..study.several import Turn
+from ..study.several import Going, Turn
 from ..study.study import LONGEST_LEASE
 
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
@@ -155,10 +155,10 @@ class Waiting:
         at = trial.corrected[0].time if trial.corrected else trial.told_at
         return trial.late or (expires is not None and at is not None and at > expires)
 
-    def sweep(self, turn: Turn) -> None:
+    def sweep(self, turn: Turn) -> Going | None:
         """Tell what the rule says of trials whose lease is over: they have just been given up."""
         if not self.acts:
-            return
+            return None
         trials = turn.trials
         if not self._sure:
             self._known, self._ends = 0, []
@@ -169,9 +169,14 @@ class Waiting:
                 heapq.heappush(self._ends, (trial.lease_until, number_))
         self._known = len(trials)
         now = turn.now
+        begun = False
         while self._ends and self._ends[0][0] <= now:
+            if begun and turn.over:
+                return Going(self.sweep)
             self._end(turn, trials[self._ends[0][1]])
             heapq.heappop(self._ends)
+            begun = True
+        return None
 
     def confirm(self) -> None:
         """What the last sweep told is on record."""

@@ -130,7 +130,7 @@ class Writer(ABC):
         """Write what has changed, at most once a transaction; returns the stamp of the record from now on.
 
         Args:
-            changes: each trial at most once.
+            changes: each trial at most once; none where notes alone are written, which needs a new stamp, too.
             order: of the last event, after them.
         """
 
@@ -145,6 +145,14 @@ class Notes(ABC):
     @abstractmethod
     def note(self, notes: Mapping[str, str]) -> None:
         """Write notes, in place of those under the same keys."""
+
+
+class KeepsNotes(ABC):
+    """A storage whose writers are `Notes`."""
+
+    @abstractmethod
+    def noted(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
+        """The notes of a study under these keys, where there are any; waits for no writer."""
 
 
 class Storage(ABC):

@@ -1,10 +1,11 @@
-"""The SQLite file: where it is, whose it is, and one connection that never makes a file by accident.
+"""The SQLite file: where it is, whose it is, and connections that never make a file by accident.
 
 The file is in WAL mode with `synchronous = FULL`: a commit is one append to the file beside it (`-wal`) that reached
-the disk, and readers wait for nobody. The connection is kept, which has three consequences. A file that is moved or
-deleted meanwhile would be written to without anybody noticing, so it is looked for before each transaction. SQLite
-forbids to use a connection across a fork, so it is closed before one. And the last connection to be closed takes the
-`-wal` file into the database, so it is closed when the storage is let go of, at the latest when Python ends.
+the disk. One connection writes; whoever reads has another one, so that readers wait for nobody. Connections are kept,
+which has three consequences. A file that is moved or deleted meanwhile would be written to without anybody noticing, so
+it is looked for before each transaction. SQLite forbids to use a connection across a fork, so they are closed before
+one. And the last connection to be closed takes the `-wal` file into the database, so all are closed when the storage is
+let go of, at the latest when Python ends.
 """
 
 from __future__ import annotations
@@ -30,9 +31,12 @@ from .notes import notes_table
 from .tables import ADDED, FORMAT, Tables, tables
 
 APPLICATION_ID = 0x6E726774  # "nrgt", in the header of every file made here (SQLite's `application_id`)
+IDLE = 8  # connections that wait for readers
+PRIVATE = 0o600  # who may read and write a file that holds secrets: its owner
 SHORT = 0.05  # seconds that SQLite itself waits for a lock, ever more lazily; then we begin anew with it
 PAGES = 100  # of the write-ahead log after which it is taken into the file
 SCHEME = "sqlite:///"
+NOWHERE = (0, 0)
 
 
 @final
@@ -42,21 +46,26 @@ class File(Database):
     Args:
         url: as of `SqlStorage`.
         make: whether to make the file where there is none.
+        private: whether a file that is made can be read by its owner alone.
     """
 
-    def __init__(self, url: str, *, make: bool) -> None:
+    def __init__(self, url: str, *, make: bool, private: bool = False) -> None:
         self.url = url
         self.path = _path(url, make=make).absolute()
         self.place = f"{SCHEME}{self.path}"
         self.tables, self.notes = TABLES, NOTES
-        self._kept = _Kept(self.path)
+        self._kept = _Kept(self.path)  # that writes
+        self._readers = _Readers(self.path)
         self.engine = self._kept.engine
-        weakref.finalize(self, self._kept.close)
+        weakref.finalize(self, _close, self._kept, self._readers)
         if make and not self.path.exists():
-            self._make()
+            self._make(private=private)
 
-    def _make(self) -> None:
+    def _make(self, *, private: bool) -> None:
         try:
+            if private:  # SQLite gives the files beside it the same mode
+                with suppress(OSError):  # of a folder that cannot be written to SQLite says so, too
+                    os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE))
             connection = self._kept.connect("rwc")
             with suppress(sqlite3.OperationalError):  # another process makes it, too; or no WAL on this disk
                 connection.execute("PRAGMA journal_mode = WAL")
@@ -68,25 +77,26 @@ class File(Database):
 
     @contextmanager
     def transaction(self, *, write: bool) -> Iterator[sql.Connection]:
-        """See `Database`; a writer has the file for itself from the start."""
-        kept = self._kept
-        with kept.lock:
-            try:
-                connection = kept.begin(write=write)
+        """See `Database`; a writer has the file for itself from the start, a reader sees it as it was then."""
+        try:
+            with self._kept.lock if write else self._readers.one() as found:
+                kept = self._kept if write else cast(_Kept, found)
                 try:
+                    connection = kept.begin(write=write)
+                    if self._readers.see(kept.inode):
+                        self._kept.leave()
                     yield connection
                     kept.commit()
-                except BaseException:
+                except BaseException:  # an interrupt as soon as the transaction has begun, too
                     kept.rollback()
                     raise
-            except (exc.DatabaseError, sqlite3.Error) as error:
-                cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
-                raise StorageError(
-                    f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}"
-                ) from error
+        except (exc.DatabaseError, sqlite3.Error) as error:
+            cause = str(error.orig if isinstance(error, exc.DatabaseError) else error)
+            raise StorageError(f"The storage {self.url} could not be used: {cause}. {self._remedy(cause)}") from error
 
     def close(self) -> None:
         """See `Database`."""
+        self._readers.close()
         with self._kept.lock:
             self._kept.close()
 
@@ -175,7 +185,7 @@ class File(Database):
 
 
 class _Kept:
-    """The one connection to a file: made when it is needed, and as often."""
+    """A connection to a file, of one thread at a time: made when it is needed, and as often."""
 
     def __init__(self, path: Path) -> None:
         self.lock = threading.RLock()
@@ -185,7 +195,7 @@ class _Kept:
         self._connection: Any = None  # of SQLAlchemy, or None
         self._raw: Any = None  # the driver's own
         self._process = os.getpid()
-        self._inode: tuple[int, int] = (0, 0)
+        self.inode = NOWHERE  # of the file that it was opened on
         self._wal = False
         self._mode = "rw"
         _ALL.add(self)
@@ -196,8 +206,8 @@ class _Kept:
         return sqlite3.connect(path, uri=True, timeout=SHORT, check_same_thread=False, isolation_level=None)
 
     def begin(self, *, write: bool) -> sql.Connection:
-        """The connection, in a new transaction."""
-        if write and self._mode != "rw":  # perhaps it can be written to by now
+        """The connection, in a new transaction; whoever asks for it rolls back on any error, also one of this call."""
+        if self._mode != "rw":  # it has not been told of changes, and perhaps it can be written to by now
             self.close()
             self._mode = "rw"
         if self._process != os.getpid():  # forked in spite of all: closing it here would harm the other process
@@ -238,19 +248,18 @@ class _Kept:
         return ("unable to open" in cause or "readonly" in cause) and self._path.exists() and not log.exists()
 
     def _opened(self) -> sqlite3.Connection:
-        if self._mode != "rw" and self._connection is not None:  # it has not been told of changes
-            self.close()
         inode = _inode(self._path)
-        if self._connection is not None and inode != self._inode:
+        if self._connection is not None and inode != self.inode:
             # It has been moved, deleted or replaced. What is only in the write-ahead log goes into the file, which has
             # another name by now, or none; whether the new one holds the same studies others will see.
             with suppress(sqlite3.Error):
                 self._directly("PRAGMA wal_checkpoint(TRUNCATE)")
             self.close()
         if self._connection is None:
-            self._process, self._inode, self._wal = os.getpid(), inode, False
-            self._connection = self.engine.connect()
-            self._raw = self._connection.connection.driver_connection
+            self._process, self.inode, self._wal = os.getpid(), inode, False
+            connection = self.engine.connect()
+            self._raw = connection.connection.driver_connection
+            self._connection = connection
         return cast(sqlite3.Connection, self._raw)
 
     def _directly(self, statement: str) -> Any:
@@ -278,10 +287,70 @@ class _Kept:
         elif connection is not None:
             _LOST.append(connection)
 
+    def leave(self) -> None:
+        """Close the connection, unless it is in use."""
+        if self.lock.acquire(blocking=False):
+            try:
+                if self._connection is not None and not self._raw.in_transaction:
+                    self.close()
+            finally:
+                self.lock.release()
+
+
+class _Readers:
+    """Connections that read: each transaction has one for itself.
+
+    Args:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+        self._idle: list[_Kept] = []
+        self._closed = 0  # how often
+        self._inode = NOWHERE
+
+    @contextmanager
+    def one(self) -> Iterator[_Kept]:
+        """One that nobody else uses meanwhile."""
+        with self._lock:
+            kept = self._idle.pop() if self._idle else _Kept(self._path)
+            closed = self._closed
+        try:
+            with kept.lock:
+                yield kept
+        finally:
+            with self._lock:
+                again = closed == self._closed and len(self._idle) < IDLE
+                if again:
+                    self._idle.append(kept)
+            if not again:
+                kept.close()
+
+    def see(self, inode: tuple[int, int]) -> bool:
+        """Take note of the file in use; whether it was another one before, to which no connection must linger."""
+        other, self._inode = inode != self._inode, inode
+        if other:
+            self.close()
+        return other
+
+    def close(self) -> None:
+        """Close those that nobody uses now, and the others after that."""
+        with self._lock:
+            idle, self._idle = self._idle, []
+            self._closed += 1
+        for kept in idle:
+            kept.close()
+
+
+def _close(kept: _Kept, readers: _Readers) -> None:
+    readers.close()
+    kept.close()
+
 
 TABLES: Tables = tables()
 NOTES: sql.Table = notes_table()
-NOWHERE = (0, 0)
 _ALL: weakref.WeakSet[_Kept] = weakref.WeakSet()
 _LOST: list[Any] = []  # connections of another process, kept from being closed
 
@@ -302,12 +371,7 @@ def _prepare(connection: Any, _: Any) -> None:
 
 def _before_fork() -> None:
     for kept in list(_ALL):
-        if kept.lock.acquire(blocking=False):
-            try:
-                if kept._connection is not None and not kept._raw.in_transaction:
-                    kept.close()
-            finally:
-                kept.lock.release()
+        kept.leave()
 
 
 if hasattr(os, "register_at_fork"):

@@ -12,7 +12,7 @@ from typing import final
 from ..checks import shown, study_name
 from ..errors import InvalidInput, StorageError
 from ..trial import Trial
-from .base import Change, News, Notes, Storage, StoredStudy, Writer
+from .base import Change, KeepsNotes, News, Notes, Storage, StoredStudy, Writer
 
 
 @dataclass
@@ -21,11 +21,12 @@ class _Kept:
     trials: list[Trial] = field(default_factory=list)
     last: list[int] = field(default_factory=list)  # the last event of each
     order: int = 0
+    saved: int = 0  # how often
     notes: dict[str, str] = field(default_factory=dict)
 
 
 @final
-class MemoryStorage(Storage):
+class MemoryStorage(Storage, KeepsNotes):
     """Studies by name, in this process alone: `Study(policy, storage=MemoryStorage(), name="a")`."""
 
     place = "memory"
@@ -84,15 +85,20 @@ class MemoryStorage(Storage):
         """See `Storage`."""
         with self._lock:
             kept = self._found(study)
-            before = list(kept.trials), list(kept.last), kept.order, dict(kept.notes)
+            before = list(kept.trials), list(kept.last), kept.order, kept.saved, dict(kept.notes)
             try:
                 yield _Writer(kept)
             except BaseException:
-                kept.trials, kept.last, kept.order, kept.notes = before
+                kept.trials, kept.last, kept.order, kept.saved, kept.notes = before
                 raise
 
     def keep_notes(self) -> None:
         """There is always room for them."""
+
+    def noted(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
+        """See `KeepsNotes`."""
+        with self._lock:
+            return _Writer(self._found(study)).noted(keys)
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
         """The notes of a study (those of none) whose keys begin so."""
@@ -136,7 +142,7 @@ class _Writer(Writer, Notes):
     def news(self, *, since: int, stamp: str) -> News:
         """See `Writer`."""
         kept = self._kept
-        now = str(kept.order)
+        now = str(kept.saved)
         if now == stamp:
             return News((), now)
         return News([t for t, last in zip(kept.trials, kept.last, strict=True) if last >= since], now)
@@ -148,4 +154,5 @@ class _Writer(Writer, Notes):
             kept.trials[trial.number : trial.number + 1] = [trial]
             kept.last[trial.number : trial.number + 1] = [trial.last_order]
         kept.order = order
-        return str(order)
+        kept.saved += 1
+        return str(kept.saved)

@@ -113,6 +113,10 @@ class Server(Database):
                 connection.close()
                 if fresh:
                     raise
+            except BaseException:  # an interrupt, when the transaction may have begun
+                connection.invalidate()
+                connection.close()
+                raise
             else:
                 connection.info.pop("fresh", None)
                 return connection, cursor

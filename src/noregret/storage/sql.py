@@ -20,7 +20,7 @@ from sqlalchemy import exc
 from ..checks import shown, storable, study_name
 from ..errors import InvalidInput, StorageError
 from ..trial import Trial
-from .base import Change, News, Notes, Storage, StoredStudy, Summary, Writer
+from .base import Change, KeepsNotes, News, Notes, Storage, StoredStudy, Summary, Writer
 from .beside import Beside, beside
 from .database import Database
 from .files import SCHEME, File
@@ -34,7 +34,7 @@ STUDY = {"format": int, "created_at": float, "policy": str, "seed": str, "about"
 
 
 @final
-class SqlStorage(Storage):
+class SqlStorage(Storage, KeepsNotes):
     """A database of studies.
 
     Args:
@@ -42,12 +42,13 @@ class SqlStorage(Storage):
             third slash is the path as it is. Or `postgresql://user:password@host/database`, which needs the extra
             `noregret[postgresql]`.
         make: whether to make the file, or the tables, where there are none.
+        private: whether a file that is made can be read by its owner alone: of a service, which keeps secrets in it.
     """
 
     shared = True
 
-    def __init__(self, url: str, *, make: bool = True) -> None:
-        self._database = _database(url, make=make)
+    def __init__(self, url: str, *, make: bool = True, private: bool = False) -> None:
+        self._database = _database(url, make=make, private=private)
         self.url = self._database.url
         self._statements = Statements(self._database)
         studies = self._database.tables.studies.name
@@ -220,10 +221,20 @@ class SqlStorage(Storage):
     def keep_notes(self) -> None:
         """Make the table of notes, where there is none; whoever writes notes calls this first."""
         database = self._database
+        with database.transaction(write=False) as connection:
+            if self._current and sql.inspect(connection).has_table(database.notes.name):
+                return
         with database.transaction(write=True) as connection:
             self._bring_up_to_date(connection)
             database.lock_tables(connection)
             database.notes.metadata.create_all(connection)
+
+    def noted(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
+        """See `KeepsNotes`."""
+        with self._database.transaction(write=False) as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute(*self._notes.read(owner(study), keys))
+            return dict(cursor.fetchall())
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
         """The notes of a study (those of none) whose keys begin so; keys are ASCII."""
@@ -242,6 +253,9 @@ class SqlStorage(Storage):
 
     def note_once(self, key: str, value: str) -> str:
         """Write a note of no study, where there is none under the key; returns the one there is then."""
+        known = self.notes(None, key).get(key)
+        if known is not None:
+            return known
         with self._database.transaction(write=True) as connection:
             connection.connection.cursor().execute(self._notes.once, {"study": NOBODY, "key": key, "value": value})
         return self.notes(None, key)[key]
@@ -403,9 +417,9 @@ def _stamp() -> str:
     return secrets.token_hex(8)
 
 
-def _database(url: str, *, make: bool) -> Database:
+def _database(url: str, *, make: bool, private: bool) -> Database:
     if isinstance(url, str) and url.startswith(SCHEME[:-3]):
-        return File(url, make=make)
+        return File(url, make=make, private=private)
     from .server import SCHEMES, Server
 
     if isinstance(url, str) and url.startswith(SCHEMES):

@@ -185,6 +185,14 @@ def of_rewards(state: AnyState) -> State | ScriptedState:
     return state._state if isinstance(state, Turned) else state
 
 
+def copied(state: AnyState) -> AnyState | None:
+    """An independent state after the same events; None of a script, which has to be played again."""
+    inner = of_rewards(state)
+    if not isinstance(inner, State):
+        return None
+    return Turned(inner.copy()) if isinstance(state, Turned) else inner.copy()
+
+
 def _rewarded(trial: Trial) -> Trial:
     """A trial of a study that minimises, as what decides sees it."""
     return trial if trial.reward is None else trial._replace(reward=turned(trial.reward))

@@ -1,4 +1,10 @@
-"""A record, what is made of it, and where it lives: kept together, so that the three never disagree."""
+"""A record, what is made of it, and where it lives: kept together, so that the three never disagree.
+
+A storage may let only one write at a time, of all studies. So a decision is made before the transaction that records
+it: what is known is read, the decision is made of it, and the transaction then sees whether anything was written
+meanwhile. Where it was, the decision is taken back and made again of all that is known. After some such attempts it is
+made within the transaction, in which nobody is faster.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +12,13 @@ import heapq
 import math
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, ParamSpec, TypeVar, final
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from ..checks import shown
 from ..errors import NoRegretError, StorageError
 from ..record import Record
 from ..trial import Trial
-from .goal import AnyPolicy, AnyState, Goal, begun
+from .goal import AnyPolicy, AnyState, Goal, begun, copied
 
 if TYPE_CHECKING:
     from ..storage import Storage, StoredStudy
@@ -23,6 +29,12 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 UNKNOWN = ""  # no stamp of a storage
+BATCH = 1000  # trials that are given up in one transaction
+ATTEMPTS = 4  # at a decision before the transaction that records it; the last one is made within
+QUICK = 0.01  # seconds: what is decided faster may be decided within it, where others write to the same study
+FADING = 0.9  # of the time that calls take: what a slow one took is remembered for some calls
+COMPANY = 100  # calls after which those others are taken to have gone
+PATIENCE = 0.25  # seconds that a reader waits for a call that waits for the storage
 
 
 @final
@@ -36,13 +48,19 @@ class Place:
     """
 
     def __init__(self, storage: Storage, study: StoredStudy, auditor: Auditor) -> None:
+        from ..storage.base import KeepsNotes
+
         self.storage, self.study, self._auditor = storage, study, auditor
+        self.keeps_notes = isinstance(storage, KeepsNotes)
         self.stamp = UNKNOWN
+
+    def known(self, record: Record) -> str:
+        """The stamp of a record."""
+        return self.stamp if record.order else UNKNOWN
 
     def news(self, known: Record) -> tuple[Sequence[Trial], str]:
         """What is not in the record yet, and the stamp of the one that has it."""
-        stamp = self.stamp if known.order else UNKNOWN
-        return self.checked(self.storage.news(self.study, since=known.order, stamp=stamp), known)
+        return self.checked(self.storage.news(self.study, since=known.order, stamp=self.known(known)), known)
 
     def checked(self, found: tuple[Sequence[Trial], str], known: Record) -> tuple[Sequence[Trial], str]:
         """News, after a look at them."""
@@ -52,11 +70,40 @@ class Place:
 
 
 @final
+class Jotter:
+    """The notes of a call: those that are there, and those that are written when it is recorded.
+
+    Args:
+        place: of the study, where notes are kept.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.written: dict[str, str] = {}
+
+    def noted(self, keys: Sequence[str]) -> dict[str, str]:
+        """The notes under these keys, where there are any."""
+        storage: Any = self._place.storage
+        found: dict[str, str] = storage.noted(self._place.study, keys)
+        return found
+
+    def hand_over(self, writer: Any) -> None:
+        """Write them."""
+        if self.written:
+            writer.note(self.written)
+
+
+class _More:
+    """What comes of a call that was not begun: there was too much to be recorded before it."""
+
+
+@final
 class Kept:
     """The record of a study, and the state after it.
 
     The state is a cache: whatever goes wrong in the middle of a call (an error, an interrupt, a disk that is full), the
-    next call makes it afresh from the record.
+    next call makes it afresh from the record. `lock` is of record and state, and never held while a call waits for the
+    storage to write.
 
     Args:
         policy: of the study.
@@ -79,7 +126,13 @@ class Kept:
         self._order = 0  # of the last event when they did last
         self._changes: dict[int, Trial | None] = {}  # in this call: trials as they were before, None for new ones
         self._leases: list[tuple[float, int]] = []  # (when it ends, trial), a heap
-        self.writer: Writer | None = None  # of the storage, in a call that writes
+        self.notes: Jotter | None = None  # of the call that writes, where the storage keeps some
+        self._calls = threading.RLock()  # one of this process writes at a time
+        self._recorded = threading.Condition(self.lock)
+        self._ahead = False  # whether record and state are those of a call that is not in the storage yet
+        self._before: AnyState | None = None  # the state before it, where a copy is cheaper than to make it afresh
+        self._took = 0.0  # seconds, calls of late
+        self._company = 0  # calls in which it is still expected that others write to this study
         if place is not None:
             with self.lock:
                 self.rebuild(self.state)
@@ -87,41 +140,113 @@ class Kept:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
-        """Do something of which `put` is told, all of it or nothing, while nobody else writes."""
+        """Do something of which `put` is told, all of it or nothing, as if nobody else wrote meanwhile.
+
+        Where somebody did, it is taken back and done again.
+        """
+        if self.place is not None:
+            with self._calls:
+                while True:
+                    result = self._write(self.place, lambda: act(*args, **more))
+                    if not isinstance(result, _More):
+                        return result
         with self.lock:
             if not self._whole:
                 self.rebuild()
-            if self.place is None:
-                if self._leases:
-                    self._expire()
-                result = act(*args, **more)
-            else:
-                result = self._write(self.place, act, *args, **more)
-            if not self._whole:
-                self._order, self._whole = self.record.order, True
-                self._changes.clear()
+            self._expire()
+            result = act(*args, **more)
+            self._agree()
             return result
 
-    def _write(self, place: Place, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
-        with place.storage.writing(place.study) as writer:
-            record = self.record
-            stamp = place.stamp if record.order else UNKNOWN
-            self.apply(*place.checked(writer.news(since=record.order, stamp=stamp), record))
-            if self._leases:
-                self._expire()
-            self.writer = writer
+    def _write(self, place: Place, act: Callable[[], R]) -> R | _More:
+        result: Any = None
+        for left in reversed(range(ATTEMPTS)):
+            with self.lock:
+                self.sync()
+                quick = self._took < QUICK
+                within = left == 0 or (quick and self._company > 0)
+                if not within:
+                    self._before = None if quick else copied(self.state)
+                    result = self._done(place, act)
+                    if self._is_said():
+                        return cast(R, result)
             try:
-                result = act(*args, **more)
+                with place.storage.writing(place.study) as writer:
+                    with self.lock:
+                        if within:
+                            self._take_in(place, writer)
+                            result = self._done(place, act)
+                        stamp = self._saved(place, writer)
+                with self.lock:
+                    if self._ahead and stamp is not None:  # else a reader has taken it back, and will read it again
+                        self._agree(stamp)
+                if stamp is not None:
+                    return cast(R, result)
             finally:
-                self.writer = None
-            if self._changes:
-                from ..storage.base import Change
+                with self.lock:
+                    self._ahead, self._before = False, None
+                    self._recorded.notify_all()
+        raise RuntimeError("The last attempt stands.")
 
-                changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
-                stamp = writer.save(changes, order=self.record.order)
-        if self._changes:
-            place.stamp = stamp
+    def _done(self, place: Place, act: Callable[[], R]) -> R | _More:
+        """What comes of it; record and state are then ahead of the storage."""
+        self.notes = Jotter(place) if place.keeps_notes else None
+        begin = time.monotonic()
+        result = _More() if self._expire(most=BATCH) else act()
+        self._took = max(time.monotonic() - begin, FADING * self._took)
+        self._ahead = True
         return result
+
+    def _is_said(self) -> bool:
+        """Whether there is nothing to record after all."""
+        if self._changes or (self.notes is not None and self.notes.written):
+            return False
+        self._agree()
+        return True
+
+    def _take_in(self, place: Place, writer: Writer) -> None:
+        """Catch up, in a transaction."""
+        if not self._whole:
+            self.rebuild()
+        record = self.record
+        changed, stamp = place.checked(writer.news(since=record.order, stamp=place.known(record)), record)
+        self._company = COMPANY if changed else self._company - 1
+        self.apply(changed, stamp)
+
+    def _saved(self, place: Place, writer: Writer) -> str | None:
+        """The stamp of the record with what was done; None where it was taken back."""
+        if not self._ahead:
+            return None
+        if writer.news(since=self._order, stamp=place.stamp).stamp != place.stamp:
+            self._company = COMPANY
+            self._take_back()
+            return None
+        from ..storage.base import Change
+
+        stamp = place.stamp
+        if self._changes or (self.notes is not None and self.notes.written):
+            changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
+            stamp = writer.save(changes, order=self.record.order)
+        if self.notes is not None:
+            self.notes.hand_over(writer)
+        return stamp
+
+    def _agree(self, stamp: str | None = None) -> None:
+        """Record and state are what is stored, under this stamp; None for the one that is known."""
+        if self.place is not None and stamp is not None:
+            self.place.stamp = stamp
+        self._order, self._whole, self._ahead = self.record.order, True, False
+        self._changes.clear()
+
+    def _take_back(self) -> None:
+        """Be as before the call that is not in the storage yet."""
+        self.record.take_back(self._order, self._changes)
+        state, self._before = self._before, None
+        if state is None:
+            state = begun(self._policy, self._goal, seed=self._seed)
+            state.receive(self.record.righted())
+        self.state, self._looked, self._leases = state, None, _leases_of(self.record)
+        self._agree()
 
     def put(self, trial: Trial) -> Trial:
         """One thing has happened to a trial."""
@@ -147,21 +272,34 @@ class Kept:
         """
         self._whole = False
 
-    def _expire(self) -> None:
-        """Give up trials whose time is over: an event like any other, so that a replay sees it where it was."""
-        now = self.now()
+    def _expire(self, *, most: float = math.inf) -> bool:
+        """Give up trials whose time is over: an event like any other, so that a replay sees it where it was.
+
+        Returns whether there are more of them.
+        """
+        if not self._leases:
+            return False
+        now, count = self.now(), 0
         while self._leases and self._leases[0][0] <= now:
+            if count >= most:
+                return True
+            count += 1
             until, number = heapq.heappop(self._leases)
             trial = self.record[number]
             if trial.state == "pending":
                 lease = until - trial.asked_at
                 reason = f"its lease of {lease:g} s ran out"
                 self.put(trial.given_up(reason=reason, order=self.record.order + 1, time=now))
+        return False
 
     # -- reading -------------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
         """Catch up with what other processes wrote."""
+        if self._ahead:
+            self._recorded.wait_for(lambda: not self._ahead, PATIENCE)
+        if self._ahead:  # the call waits for a storage that somebody holds; who looks does not
+            self._take_back()
         if not self._whole:
             self.rebuild()
         if self.place is not None:
@@ -188,8 +326,7 @@ class Kept:
             events = record.righted()
         state.receive(events)
         self.record, self.state, self._looked, self._order = record, state, None, record.order
-        self._leases = [(t.lease_until, t.number) for t in record if t.lease_until is not None and t.state == "pending"]
-        heapq.heapify(self._leases)
+        self._leases = _leases_of(record)
         if self.place is not None:
             self.place.stamp = stamp
         self._whole = True  # last: an interrupt before this line leaves the rebuilding to the next call
@@ -233,6 +370,13 @@ class Kept:
                     advice="Or pass `clock=` to the study.",
                 )
         return now
+
+
+def _leases_of(record: Record) -> list[tuple[float, int]]:
+    """When which pending trials end, a heap."""
+    found = [(t.lease_until, t.number) for t in record if t.lease_until is not None and t.state == "pending"]
+    heapq.heapify(found)
+    return found
 
 
 def found_again(url: str, name: str, known: Identity | None) -> tuple[Storage, str]:

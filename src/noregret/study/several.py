@@ -14,10 +14,10 @@ from ..checks import Array
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.state import State
-from ..storage.base import Notes, Writer
 from ..trial import Plays, Trial
 from .answering import Told
 from .goal import of_rewards
+from .kept import Jotter
 from .study import Study
 
 R = TypeVar("R")
@@ -35,6 +35,12 @@ class NotYet(NamedTuple):
     """What came of a call that was not begun: the time for a transaction was over."""
 
 
+class Going(NamedTuple):
+    """What came of a call that takes longer than a transaction may: a part of it is done, and this is the rest."""
+
+    then: Callable[[Turn], Any]
+
+
 class _Spoilt(Exception):
     """A call failed halfway: what the others did goes with it, and all are done again, each by itself."""
 
@@ -45,13 +51,13 @@ class Turn:
 
     Args:
         study: that is written to.
-        writer: of its storage.
+        notes: of this call; None where the storage keeps none.
         known: notes that were read for these calls, by key.
+        until: when it is time to end, by `time.monotonic`.
     """
 
-    def __init__(self, study: Study, writer: Writer | None, known: Mapping[str, str]) -> None:
-        self.study, self._known = study, known
-        self._notes = writer if isinstance(writer, Notes) else None
+    def __init__(self, study: Study, notes: Jotter | None, known: Mapping[str, str], until: float) -> None:
+        self.study, self._notes, self._known, self._until = study, notes, known, until
         self.written: dict[str, str] = {}
         self.deciding = False
 
@@ -64,6 +70,11 @@ class Turn:
     def order(self) -> int:
         """Of the last event."""
         return self.study._kept.record.order
+
+    @property
+    def over(self) -> bool:
+        """Whether it is time to end: a call that has done something goes on in the next turn (`Going`)."""
+        return time.monotonic() > self._until
 
     @property
     def now(self) -> float:
@@ -129,8 +140,8 @@ class Turn:
 
     def end(self) -> None:
         """Hand the notes over."""
-        if self.written and self._notes is not None:
-            self._notes.note(self.written)
+        if self._notes is not None:
+            self._notes.written.update(self.written)
 
 
 def several(
@@ -143,18 +154,15 @@ def several(
         acts: each given the study in its transaction.
         keys: of notes that they will look for.
         seconds: after which, since the first was begun, it is time to commit; those left, but for the first two, are
-            `NotYet` begun.
+            `NotYet` begun. Nor are those after one that is `Going` on.
     """
 
     def all_of(chosen: Sequence[Callable[[Turn], R]]) -> list[R | Failed | NotYet]:
-        writer = study._kept.writer
-        known = writer.noted(sought) if sought and isinstance(writer, Notes) else None
-        turn = Turn(study, writer, known or {})
-        found: list[R | Failed | NotYet] = []
+        notes = study._kept.notes
+        known = notes.noted(sought) if sought and notes is not None else {}
         until = time.monotonic() + seconds
-        for act in chosen:
-            over = len(found) >= LEAST and time.monotonic() > until
-            found.append(NotYet() if over else turn.begin(act))
+        turn = Turn(study, notes, known, until)
+        found = in_time(turn.begin, chosen, until)
         turn.end()
         return found
 
@@ -165,11 +173,21 @@ def several(
             return Failed(_cause(spoilt))
         return found
 
-    sought = list(dict.fromkeys(keys))
+    def in_time(
+        do: Callable[[Callable[[Turn], R]], R | Failed | NotYet], chosen: Sequence[Callable[[Turn], R]], until: float
+    ) -> list[R | Failed | NotYet]:
+        found: list[R | Failed | NotYet] = []
+        for act in chosen:
+            over = bool(found) and isinstance(found[-1], Going | NotYet)
+            over = over or (len(found) >= LEAST and time.monotonic() > until)
+            found.append(NotYet() if over else do(act))
+        return found
+
+    sought, begin = list(dict.fromkeys(keys)), time.monotonic()
     try:
         found: list[Any] = study._kept.write(all_of, acts)
     except _Spoilt as spoilt:
-        found = [Failed(_cause(spoilt))] if len(acts) == 1 else [alone(act) for act in acts]
+        found = [Failed(_cause(spoilt))] if len(acts) == 1 else in_time(alone, acts, begin + seconds)
     study._after_asking()
     if len(study._record) >= study._look_at:
         study._look_for_wrong_scales()

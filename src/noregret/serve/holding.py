@@ -1,0 +1,97 @@
+"""What the posterior of a policy on arms will hold in memory, known before it is made.
+
+A few words describe thousands of arms, and a kernel so rough that every arm is of its own: what is kept then grows with
+the square of their number, times the rates of a bank or the constraints.
+
+| what is kept | numbers |
+|---|---|
+| features of N arms, where r of them do (smooth kernels) | N r + r^2 |
+| columns of the arms played, u of them (rough kernels) | N u + u^2 |
+| a joint draw of all arms (Thompson sampling on a rough kernel) | N^2 |
+| a function that drifts, for each of J rates | J r^2, several times |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+
+from ..domain import Arms
+from ..errors import InvalidInput
+from ..kernels import Kernel
+from ..policy.engines.base import table
+from ..policy.policy import Policy
+from ..posterior import MAX_RANK
+from ..posterior.arms import Prior
+from ..posterior.bank import TOLERANCE
+from ..posterior.factorization import pivoted_cholesky, tolerance
+from ..posterior.played import FEW
+from ..posterior.rates import MOST_FEATURES as RATES
+from ..posterior.retraced import FEWEST
+from ..study.goal import AnyPolicy
+from .limits import Limits
+
+BYTES = 8  # of a number
+PLAYED = 1000  # arms that are taken to be played: what is kept of each one more is a column
+AT_A_DRAW = 3  # matrices of all arms while one of them is factored
+AT_WORK = 3  # posteriors of a drifting function besides those that are kept of earlier rounds
+WORK = 1e9  # multiplications that features of a drifting function may take: half a second or so
+
+
+def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
+    """Refuse a policy whose posterior on arms would be too large.
+
+    Raises:
+        InvalidInput: it would.
+    """
+    if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
+        return
+    arms = table(policy.domain, policy.context)
+    room = limits.posterior_bytes / BYTES
+    known: dict[tuple[Kernel, float, bool], float] = {}
+    for kernel, ridge, draws in _posteriors(policy):
+        key = kernel, ridge, draws
+        if key not in known:
+            known[key] = _numbers(Prior(kernel, arms.points), ridge, policy, room, draws=draws)
+        room -= known[key] * (2 if policy.pending.hallucinates else 1)
+        if room < 0:
+            raise InvalidInput(
+                f"The posterior of this policy on {len(arms):,} arms would hold more than the "
+                f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes, or take too long to begin: its "
+                "kernel is so rough that hardly an arm says anything of another. Take fewer arms, a longer lengthscale or a smoother kernel, or "
+                "leave out what multiplies it (rates of a bank, Thompson sampling, constraints)."
+            )
+
+
+def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, float, bool]]:
+    """Kernel and regularization of those that are kept side by side, and whether it is drawn from."""
+    bank = None if policy.refit is None else policy.refit.bank(policy.kernel, len(policy.sides), 0)
+    for kernel in (policy.kernel,) if bank is None else bank.kernels:
+        yield kernel, policy.regularization, policy.score.draws
+    world = policy.constraints
+    for j in range(0 if world is None else world.count):
+        own = {} if world is None else world.of_channel(policy, j)
+        yield own["kernel"], own["regularization"], False
+
+
+def _numbers(prior: Prior, ridge: float, policy: Policy, room: float, *, draws: bool) -> float:
+    """How many numbers one of them holds; infinity for more than there is room for."""
+    if policy.objective.learned(policy) is not None:  # of clicks and counts, whatever the kernel
+        return float(2 * len(prior.points) * RATES)
+    count, drift, tol = len(prior.points), policy.memory.drift(), tolerance(prior.variance, ridge)
+    if drift is None:
+        found = pivoted_cholesky(prior.kernel, prior.points, tol=tol, max_rank=MAX_RANK)
+        rank = found.features.shape[1]
+        if found.complete:
+            return float(2 * count * rank + rank * rank)
+        own = len(policy.domain) if isinstance(policy.domain, Arms) else count  # of one context, where there are many
+        drawn = float(AT_A_DRAW * (own if own <= FEW * count else count) ** 2) if draws else 0.0
+        played = min(count, PLAYED)
+        return float(count * played + played**2) + drawn
+    rates, copies = 1, FEWEST + AT_WORK
+    if isinstance(drift, tuple):
+        rates, tol = len(drift), max(tol, TOLERANCE * ridge)
+    most = math.isqrt(int(min(room / (rates * copies), WORK / count))) + 1
+    found = pivoted_cholesky(prior.kernel, prior.points, tol=tol, max_rank=min(most, count))
+    rank = found.features.shape[1]
+    return float(count * rank + copies * rates * rank * rank) if found.complete else math.inf
