@@ -1,11 +1,15 @@
 """Durability: studies whose workers are killed with SIGKILL at random moments, again and again, on both databases.
 
     python benchmarks/replay.py
+    python benchmarks/replay.py box
 
 Each study is worked on by 1 to 8 processes; each is killed after a random time, from before the database is made on,
 and started anew, until the study has all its rounds. Then no number was given twice, every reward that a `tell`
 returned from is on record, and the study opens again and repeats its decisions; with one worker its trials equal, arm
 for arm and bit for bit, those of an uninterrupted run in memory.
+
+`box` opens a study of many points on a box under a kernel that is given, and decides once. Processor seconds, and those
+of one dense Cholesky factorisation of the same matrix.
 """
 
 import argparse
@@ -21,13 +25,16 @@ import time
 from pathlib import Path
 
 import numpy as np
+from scipy.linalg import cholesky
 
 import noregret as nr
+from noregret.blas import one_thread
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.postgres import Server
 
 ROUNDS = 40
+BOX_KERNEL = nr.Matern(2.5, 0.2)
 
 
 def policy(seed):
@@ -140,8 +147,46 @@ def verdict(url, seed, workers, said):
     return None
 
 
+def on_a_box(url, points):
+    """A study that asked for these points and heard of each before the next."""
+    policy = nr.gp_ucb(nr.Box([0.0, 0.0], [1.0, 1.0]), BOX_KERNEL, noise=0.1)
+    with nr.Study(policy, storage=url) as study:
+        rewards = np.sin(7 * points).sum(axis=1)
+
+        def play():
+            kept = study._kept
+            for point, reward in zip(points, rewards.tolist(), strict=True):
+                order = kept.record.order + 1
+                trial = kept.put(study._trial(study._given.point(point), None, order=order, now=1e9))
+                kept.put(trial.answered(reward=reward, order=order + 1, time=1e9))
+
+        study._kept.write(play)
+
+
+def box(count):
+    """What opening costs, and the decision after it."""
+    with tempfile.TemporaryDirectory() as folder, one_thread:
+        points = np.random.default_rng(0).random((count, 2))
+        for size in (2, count):  # the first one to load what is imported on the way
+            on_a_box(url := f"sqlite:///{folder}/{size}.db", points[:size])
+            times = [time.process_time()]
+            with nr.Study.open(storage=url) as study:
+                for call in (lambda: None, lambda: study.predict(points[:1]), study.ask):
+                    call()
+                    times.append(time.process_time())
+        cholesky(BOX_KERNEL(points, points) + 0.01 * np.eye(count), overwrite_a=True, check_finite=False)
+        times.append(time.process_time())
+    opened, known, decided, dense = np.diff(times)
+    print(
+        f"{count} points on a box: open {opened:.1f} s, prediction {known:.1f} s, decision {decided:.1f} s; dense "
+        f"factorisation {dense:.1f} s; open and predict {(opened + known) / dense:.1f} times that"
+    )
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", nargs="?", choices=["kills", "box"], default="kills")
+    parser.add_argument("--points", type=int, default=10_000, help="of `box`")
     parser.add_argument("--studies", type=int, default=40, help="on each database")
     parser.add_argument("--kills", type=int, default=300, help="after which no further study is begun")
     parser.add_argument("--workers", type=int, default=8, help="at most")
@@ -149,6 +194,9 @@ def main():
     options = parser.parse_args()
     if options.work:
         work(options.work[0], int(options.work[1]), options.work[2] == "1")
+        return
+    if options.part == "box":
+        box(options.points)
         return
     wrong = []
     with tempfile.TemporaryDirectory() as folder, Server() as server:

@@ -220,6 +220,22 @@ def test_starts_compared_on_a_part_lead_to_the_optimum_of_all(monkeypatch):
     assert part.log_posterior == pytest.approx(whole.log_posterior, abs=1e-3)
 
 
+def test_a_fit_works_with_a_random_part_of_many_points(monkeypatch):
+    X, y = draw(120, 2, 2)
+    whole = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True)
+    sizes, evaluate = [], fitting.evaluate
+    monkeypatch.setattr(fitting, "MOST", 100, raising=False)
+    monkeypatch.setattr(
+        fitting, "evaluate", lambda k, data, *a, **b: sizes.append(len(data.means)) or evaluate(k, data, *a, **b)
+    )
+    part, again, other = (nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True, seed=seed) for seed in (0, 0, 1))
+    assert set(sizes) == {100}
+    assert (part.kernel, part.noise, part.mean) == (again.kernel, again.noise, again.mean)
+    assert part.kernel != other.kernel  # which part it is follows from the seed
+    np.testing.assert_allclose(part.kernel.log_parameters, whole.kernel.log_parameters, atol=0.3)
+    assert part.message.endswith("on 100 of 120 points.")
+
+
 def test_more_starts_are_never_worse():
     for seed in range(4):
         X, y = draw(12, 2, seed, noise=0.3)

@@ -44,7 +44,6 @@ ORDER = [
     "posterior.features",
     "posterior.played",
     "posterior.triangle",
-    "posterior.ahead",
     "posterior.drifting",
     "posterior.bank",
     "posterior.retraced",

@@ -7,63 +7,75 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.posterior import PointPosterior
-from noregret.posterior.ahead import Ahead
+from noregret.posterior import PointPosterior, triangle
 
 KERNEL = nr.Matern(2.5, 0.2)
 
 
-def grown(points, *, foresees, ends=()):
-    """A posterior that learned points one by one; after some of them it does something else."""
+def grown(points, looks=(), ends=()):
+    """A posterior that learned points one by one; after some of them it does something else, or is looked at."""
     posterior = PointPosterior(KERNEL, points.shape[1], 0.01)
-    if foresees:
-        posterior.foresee(points)
     for number, point in enumerate(points):
         posterior.append(point, float(np.sin(7 * point).sum()))
         for end in ends:
             end(posterior, number, points)
+        if number in looks:
+            posterior.predict(points[:3])
     return posterior
 
 
 def forget_one(posterior, number, points):
-    if number == 700:
+    if number == 70:
         posterior.forget(points[30], float(np.sin(7 * points[30]).sum()))
 
 
 def repeat_one(posterior, number, points):
-    if number == 640:
-        posterior.append(points[40], 0.5)
+    if number == 64:
+        posterior.append(points[4], 0.5)
 
 
-def two_at_once(posterior, number, points):
-    if number == 600:
-        posterior.extend(np.array([[3.0, 3.0], [4.0, 4.0]]), [0.5, 0.25])
+def several_at_once(posterior, number, points):
+    if number == 61:
+        posterior.extend(3.0 + np.arange(30.0).reshape(15, 2), np.ones(15))
 
 
-@pytest.mark.parametrize("ends", [(), (repeat_one,), (forget_one,), (two_at_once, repeat_one, forget_one)])
-def test_points_that_are_foreseen_are_learned_bit_for_bit_as_others(ends, monkeypatch):
-    points = np.random.default_rng(0).random((850, 2))
-    points[800] = points[20]  # one comes again
-    used = []
-    top = Ahead.top
-    monkeypatch.setattr(Ahead, "top", lambda *args: used.append(top(*args)) or used[-1])
-    seen, plain = grown(points, foresees=True, ends=ends), grown(points, foresees=False, ends=ends)
-    np.testing.assert_array_equal(seen.factor_rows(0, seen.rank), plain.factor_rows(0, plain.rank))
-    np.testing.assert_array_equal(seen.half, plain.half)
-    np.testing.assert_array_equal(seen.predict(points[:9]), plain.predict(points[:9]))
-    assert sum(each is not None for each in used) > 50
+def window(posterior, number, points):
+    """The size goes up and down about the end of a block."""
+    if number >= 32:
+        posterior.forget(points[number - 32], float(np.sin(7 * points[number - 32]).sum()))
 
 
-def test_where_nothing_is_as_foreseen_nothing_is_lost():
-    points = np.random.default_rng(1).random((600, 2))
-    posterior = PointPosterior(KERNEL, 2, 0.01)
-    posterior.foresee(np.random.default_rng(2).random((600, 2)))
-    for point in points:
-        posterior.append(point, 0.5)
-    plain = PointPosterior(KERNEL, 2, 0.01)
-    for point in points:
-        plain.append(point, 0.5)
-    np.testing.assert_array_equal(posterior.half, plain.half)
+@pytest.mark.parametrize(
+    "ends", [(), (repeat_one,), (forget_one,), (several_at_once, repeat_one, forget_one), (window,)]
+)
+@pytest.mark.parametrize("scale", [1.0, 1e-7], ids=["apart", "nearly coinciding"])
+def test_when_a_posterior_is_looked_at_changes_no_bit(ends, scale, monkeypatch):
+    monkeypatch.setattr(triangle, "BLOCK", 32)
+    points = scale * np.random.default_rng(0).random((100, 2))
+    points[80] = points[20]  # one comes again
+    last = grown(points, ends=ends)
+    for looks in (range(100), {31, 32, 50, 63, 64, 90}):
+        other = grown(points, looks, ends)
+        np.testing.assert_array_equal(last.factor_rows(0, last.rank), other.factor_rows(0, other.rank))
+        np.testing.assert_array_equal(last.half, other.half)
+        np.testing.assert_array_equal(last.predict(points[:9] + 0.1), other.predict(points[:9] + 0.1))
+        np.testing.assert_array_equal(last.copy().weights, other.weights)
+
+
+def test_rows_are_computed_one_by_one_for_the_last_block_only(monkeypatch):
+    """A replay of a long record on a box costs what the products of its full blocks cost."""
+    monkeypatch.setattr(triangle, "BLOCK", 32)
+    added, add = [], PointPosterior._add
+    monkeypatch.setattr(PointPosterior, "_add", lambda *args: added.append(args[1:]) or add(*args))
+    grown(np.random.default_rng(0).random((67, 2)), {66})
+    assert added == [(0, 32), (32, 64), (64, 65), (65, 66), (66, 67)]
+
+
+def test_a_block_is_the_factor_of_what_it_holds(monkeypatch):
+    monkeypatch.setattr(triangle, "BLOCK", 32)
+    posterior = grown(np.random.default_rng(1).random((100, 2)), range(100))
+    matrix = KERNEL(posterior.points, posterior.points) + 0.01 * np.eye(100)
+    np.testing.assert_allclose(posterior.factor_rows(0, 100), np.linalg.cholesky(matrix), atol=1e-12)
 
 
 @pytest.mark.parametrize("hallucinates", [False, True])

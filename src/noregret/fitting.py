@@ -40,6 +40,7 @@ MOST_RESTARTS = 1000
 LEAST_STD = 1e-200  # of rewards that are told apart: numbers divided by it must not overflow
 FEWEST = 3  # distinct points below which nothing can be said about a lengthscale
 PART = 125  # distinct points beyond which the starts are compared on a random part of the points
+MOST = 1000  # distinct points that a fit works with, a random part of more: it takes time u^3 and memory u^2
 TOLERANCE = 1e-8  # relative rise of an iteration that ends a climb
 ROUGHLY = 1e-3  # the same where starts are compared on a part
 RIDGES = (0.0, 1e-14, 1e-12, 1e-10, 1e-8)  # relative to the mean prior variance; the first one that works is used
@@ -140,7 +141,8 @@ def fit(
 
     Starts at the given kernel, at the mode of the prior, and at random draws from it; the best optimum counts. Equal
     arguments give equal results. With many points the starts climb on a random part of them, and only the one that is
-    best on all goes on with all.
+    best on all goes on with all. Of more than 1,000 distinct points a random part of 1,000 is all that is used: the
+    likelihood found is that of these.
 
     Prior "hvarfner" (Hvarfner, Hellsten & Nardi 2024) is for points in the unit cube and standardised rewards
     (`Standardization`): lengthscales log-normal (sqrt 2 + log(d) / 2, sqrt 3), at least 0.025, for a kernel that sees
@@ -164,7 +166,7 @@ def fit(
         fit_mean: True to fit a constant mean of the process as well; otherwise it is 0.
         prior: "hvarfner", or None for maximum likelihood.
         restarts: starts beside the given kernel.
-        seed: of the random starts, and of the part of many points that compares them.
+        seed: of the random starts, and of the parts of many points.
         bounds: (low, high) that replace the bounds of "lengthscale", "scale" (all of them), "noise" (a standard
             deviation), "angle" (lengthscales of `Periodic`, pure numbers), "odds" (of `Mixture`, lambda / (1 - lambda))
             or "period"; equal ends fix a value. Periods stay as they are given unless they have bounds here.
@@ -299,6 +301,10 @@ class _Problem:
             )
         return result
 
+    def of_part(self, size: int, rng: np.random.Generator) -> _Problem:
+        """The same of so many of the points, drawn at random."""
+        return replace(self, data=self.data.part(np.sort(rng.choice(len(self.data.means), size, replace=False))))
+
     def loss(self, theta: Array) -> tuple[float, Array]:
         """Minus the log posterior and its gradient."""
         likelihood = self.evaluate(theta).likelihood
@@ -352,21 +358,24 @@ def _given(problem: _Problem, noise: float | None, fit_noise: bool) -> Array:
 
 def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Generator) -> Fit:
     _keep_memory()
-    prior, data = problem.prior, problem.data
+    prior, distinct = problem.prior, len(problem.data.means)
     draws = prior.location + prior.spread * rng.standard_normal((max(starts - 2, 0), len(theta)))
     ways = np.clip(np.vstack([theta, prior.mode, draws])[:starts], prior.low, prior.high)
-    if len(data.means) <= PART:
+    if distinct > MOST:
+        problem = problem.of_part(MOST, rng)
+    if distinct <= PART:
         climbs = [problem.climb(way) for way in ways]
         best = max(climbs, key=lambda climb: climb.log_posterior)
     else:
-        part = replace(problem, data=data.part(np.sort(rng.choice(len(data.means), PART, replace=False))))
+        part = problem.of_part(PART, rng)
         climbs = [part.climb(way, ROUGHLY) for way in ways]
         losses = [problem.loss(climb.theta)[0] for climb in climbs]  # all points have the last word
         best = problem.climb(climbs[int(np.argmin(losses))].theta)
         climbs.append(best)
     evaluations = sum(climb.evaluations for climb in climbs)
     what = "Converged" if best.converged else f"Not converged ({best.message.strip().rstrip('.')})"
-    message = f"{what}: best of {starts} starts, {evaluations} evaluations."
+    of = f" on {MOST} of {distinct} points" if distinct > MOST else ""
+    message = f"{what}: best of {starts} starts, {evaluations} evaluations{of}."
     return problem.result(best.theta, converged=best.converged, message=message)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import noregret as nr
-from noregret.posterior import PointPosterior, Standing, points, sample_path, triangle
+from noregret.posterior import PointPosterior, Standing, sample_path, triangle
 
 from ..reference import Dense
 
@@ -94,9 +94,7 @@ def test_200_random_problems_agree_with_the_dense_reference():
         check(posterior, observations)
 
 
-@pytest.mark.parametrize("together", [4, 256])
-def test_many_at_once_are_the_same_as_one_by_one(kernel, block, together, monkeypatch):
-    monkeypatch.setattr(points, "TOGETHER", together)
+def test_many_at_once_are_the_same_as_one_by_one(kernel, block):
     rng = np.random.default_rng(6)
     single, many = PointPosterior(kernel, 2, 0.05), PointPosterior(kernel, 2, 0.05)
     standing = Standing(many, POINTS)

@@ -40,8 +40,6 @@ from .runs import repeated
 from .turns import Turns
 from .waiting import noise_of_silence
 
-LONG = 500  # events of a replay that is worth looking ahead in
-
 _number = attrgetter("number")
 
 
@@ -122,9 +120,6 @@ class State:
             self._fits.plan(events, self._ledger, self._waiting)
             if self._channels is not None:
                 self._channels.plan(events)
-        if isinstance(events, list) and len(events) > LONG:
-            asked, told = ([event.trial for event in events if event.kind == kind] for kind in ("asked", "told"))
-            self._engine.foresee(self._ledger.belief, asked, [trial for trial in told if trial.reward is not None])
         for event in events:
             trial = event.trial
             if event.kind == "asked":

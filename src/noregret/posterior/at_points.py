@@ -38,10 +38,6 @@ class AtPoints(RevisablePosterior):
     def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
         """Add observations at `(m, d)` points, targets `(m,)`, in their order."""
 
-    @abstractmethod
-    def foresee(self, points: Array) -> None:
-        """These rows `(m, d)` are about to come one by one, in this order: the same follows, perhaps sooner."""
-
     @property
     @abstractmethod
     def points(self) -> Array:

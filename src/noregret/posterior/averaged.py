@@ -271,11 +271,6 @@ class AveragedPoints(Averaged[AtPoints]):
             posterior.extend(points, targets)
         self._shares = None
 
-    def foresee(self, points: Array) -> None:
-        """These rows `(m, d)` are about to come one by one, in this order."""
-        for posterior in self.each:
-            posterior.foresee(points)
-
     @property
     def points(self) -> Array:
         """The distinct points, `(n, d)`."""

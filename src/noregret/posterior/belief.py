@@ -221,12 +221,6 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
             self.asked.extend(rows, np.zeros(len(rows)))
         self.fill_all(rows, values)
 
-    def foresee(self, asked: Array, told: Array) -> None:
-        """These rows will be asked for, and those answered, one by one in these orders."""
-        if self.apart:
-            self.asked.foresee(asked)
-        self.answered.foresee(told)
-
     def fill_all(self, rows: Array, values: Sequence[float | None]) -> None:
         """Give values, where there are any, to trials whose questions are known."""
         valued = [i for i, value in enumerate(values) if value is not None]

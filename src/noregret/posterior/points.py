@@ -11,10 +11,15 @@
 
 mu(x) = k(x)^T alpha = half^T L^{-1} k(x) and sigma^2(x) = k(x, x) - |L^{-1} k(x)|^2. A round costs O(n^2), n the number
 of *distinct* points.
+
+New points enter L when it is next read. Those that came together enter together, in level-3 arithmetic. Once a block
+of L is full, all its rows are computed again, together. So how L rounds depends on what came and in which order, and
+not on when it was read. A replay that reads L at its end computes full blocks at once.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -23,10 +28,11 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
+from ..blas import with_one_thread
 from ..checks import Array, finite_array, number, points_array
 from ..errors import InvalidInput
 from ..kernels import Kernel
-from .ahead import Ahead
+from . import triangle
 from .at_points import AtPoints, Gradients
 from .factorization import covariance_root
 from .protocol import LEAST_REGULARIZATION, CountingPosterior
@@ -35,7 +41,6 @@ from .triangle import GrowingTriangle, Rotations
 
 FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
 MOST_ROTATIONS = 64  # kept for those who follow the factor's rows, before they have to start anew
-TOGETHER = 256  # new points that enter the factor at a time
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
 
 
@@ -62,17 +67,19 @@ class PointPosterior(AtPoints, CountingPosterior):
         self._plays = np.zeros(FIRST_ROOM, dtype=np.int64)
         self._average = np.zeros(FIRST_ROOM)
         self._scatter = np.zeros(FIRST_ROOM)
-        self._factor = GrowingTriangle()
+        self._rank = 0
+        self._grown = GrowingTriangle()  # L, as far as it has been read
+        self._ends: list[int] = []  # numbers of distinct points after each addition that L is still to take in
+        self._blocks = 0  # of L that have been full
         self._half = np.zeros(FIRST_ROOM)
         self._half_known = 0  # leading entries of `_half` that are up to date
         self._weights: Array | None = None
-        self._ahead: Ahead | None = None
         self._spectrum: Spectrum | None = None  # until something changes
 
     @property
     def rank(self) -> int:
         """Number of distinct points n."""
-        return self._factor.size
+        return self._rank
 
     @property
     def points(self) -> Array:
@@ -115,11 +122,13 @@ class PointPosterior(AtPoints, CountingPosterior):
         for key, count in zip(keys, many, strict=True):
             (repeats if key in self._position else new)[key] += count
         first = dict(zip(reversed(keys), reversed(range(len(X))), strict=True))
-        self._grow(X[[first[key] for key in new]], np.array(list(new.values()), dtype=np.float64))
+        some = X[[first[key] for key in new]]
+        self._check(some)
         for key, more in repeats.items():
             i = self._position[key]
             plays = int(self._plays[i])
             self._changed(self._factor.add_to_diagonal(i, -self.regularization * more / (plays * (plays + more))))
+        self._grow(some)
         for key, target, count, scatter in zip(keys, y.tolist(), many, within, strict=True):
             i = self._position[key]
             self._plays[i] += count
@@ -157,8 +166,7 @@ class PointPosterior(AtPoints, CountingPosterior):
             self._scatter[i] = 0.0
         self._outdated(i)
 
-    def _grow(self, X: Array, plays: Array) -> None:
-        """Rows of the factor for new points, each of which is about to be observed `plays` times."""
+    def _check(self, X: Array) -> None:
         prior = float(self.kernel.diagonal(X).max(initial=0.0))
         if self.regularization < LEAST_REGULARIZATION * prior:
             raise InvalidInput(
@@ -166,30 +174,58 @@ class PointPosterior(AtPoints, CountingPosterior):
                 f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
                 "that, or a smaller `scale` in the kernel."
             )
-        for start in range(0, len(X), TOGETHER):
-            some = X[start : start + TOGETHER]
-            n, m = self.rank, len(some)
-            cross = self.kernel(self.points, some)
-            top = None if self._ahead is None or m > 1 else self._ahead.top(self._factor, self.points, some, cross)
-            rows = self._factor.solve(cross, top)
-            residual = self.kernel(some, some) - rows.T @ rows
-            self._make_room(n + m)
-            self._factor.extend(rows.T, residual, self.regularization / plays[start : start + TOGETHER])
-            self._points[n : n + m] = some
-            for array in (self._plays, self._average, self._scatter):
-                array[n : n + m] = 0
-            self._position.update((x.tobytes(), n + j) for j, x in enumerate(some))
 
-    def foresee(self, points: Array) -> None:
-        """These rows `(m, d)` are about to come one by one, in this order: the same follows, sooner."""
-        self._ahead = Ahead(self.kernel, points) if len(points) else None
+    def _grow(self, X: Array) -> None:
+        """Room for new points, whose rows of the factor are computed when it is read."""
+        if not len(X):
+            return
+        n = self._rank
+        self._rank = n + len(X)
+        self._ends.append(self._rank)
+        self._make_room(self._rank)
+        self._points[n : self._rank] = X
+        for array in (self._plays, self._average, self._scatter):
+            array[n : self._rank] = 0
+        self._position.update((x.tobytes(), n + j) for j, x in enumerate(X))
+
+    @property
+    def _factor(self) -> GrowingTriangle:
+        """L, with all that was added."""
+        self._catch_up()
+        return self._grown
+
+    def _catch_up(self) -> None:
+        if self._ends:
+            self._enter()
+
+    @with_one_thread
+    def _enter(self) -> None:
+        factor, ends, size = self._grown, self._ends, triangle.BLOCK
+        while (low := factor.size) < self._rank:
+            block = low // size
+            full = (block + 1) * size
+            if block < self._blocks or full > self._rank:  # a block is computed again once, not after each removal
+                self._add(low, min(full, ends[bisect_right(ends, low)]))
+                continue
+            factor.keep_blocks(block)
+            self._add(block * size, full)
+            self._blocks = block + 1
+            self._half_known = min(self._half_known, block * size)
+        self._ends = []
+
+    def _add(self, low: int, high: int) -> None:
+        """Rows `low` .. `high` of the factor."""
+        some = self._points[low:high]
+        rows = self._grown.solve(self.kernel(self._points[:low], some))
+        residual = self.kernel(some, some) - rows.T @ rows
+        self._grown.extend(rows.T, residual, self.regularization / self._plays[low:high])
 
     def _drop(self, i: int) -> None:
         n = self.rank
-        self._ahead = None
         self.removals += 1
         del self._position[self._points[i].tobytes()]
         self._factor.remove(i)
+        self._rank = n - 1
         for array in (self._points, self._plays, self._average, self._scatter):
             array[i : n - 1] = array[i + 1 : n].copy()
         for key, position in self._position.items():
@@ -198,7 +234,6 @@ class PointPosterior(AtPoints, CountingPosterior):
         self._outdated(i)
 
     def _changed(self, rotations: Rotations) -> None:
-        self._ahead = None
         self.rotations.append(rotations)
         if len(self.rotations) > MOST_ROTATIONS:  # nobody follows them, or not closely
             self.rotations.clear()
@@ -231,7 +266,8 @@ class PointPosterior(AtPoints, CountingPosterior):
     def half(self) -> Array:
         """L^{-1} ybar, `(n,)`: only the rows after the last change are solved for."""
         if self._half_known < self.rank:
-            self._factor.substitute(self._average, self._half, start=self._half_known)
+            self._catch_up()  # which may take some of it back
+            self._grown.substitute(self._average, self._half, start=self._half_known)
             self._half_known = self.rank
         return self._half[: self.rank]
 
@@ -282,6 +318,12 @@ class PointPosterior(AtPoints, CountingPosterior):
         flat = std[:, None] <= 0.0
         std_gradient = np.where(flat, 0.0, variance_gradient / np.where(flat, 1.0, 2.0 * std[:, None]))
         return Gradients(self.weights @ cross, std, mean_gradient, std_gradient)
+
+    @property
+    def blocks(self) -> int:
+        """Of the factor, that have been full: their rows have been computed again."""
+        self._catch_up()
+        return self._blocks
 
     def factor_rows(self, low: int, high: int) -> Array:
         """Rows `low` .. `high` of L, up to column `high`, `(high - low, high)`."""
@@ -382,10 +424,11 @@ class PointPosterior(AtPoints, CountingPosterior):
 
     def copy(self) -> PointPosterior:
         """An independent posterior in the same state; full blocks of the factor are shared until changed."""
+        self._catch_up()  # once for both
         other = PointPosterior.__new__(PointPosterior)
         other.__dict__.update(self.__dict__)
-        other._position, other._factor = self._position.copy(), self._factor.copy()
-        other.rotations, other._ahead = self.rotations.copy(), None
+        other._position, other._grown = self._position.copy(), self._grown.copy()
+        other._ends, other.rotations = [], self.rotations.copy()
         for name in ("_points", "_plays", "_average", "_scatter", "_half"):
             setattr(other, name, getattr(self, name).copy())
         return other

@@ -203,9 +203,6 @@ class SpannedPosterior(AtPoints):
         self._refine()  # from 0 a step is a solve
         self._refine()
 
-    def foresee(self, points: Array) -> None:
-        """Each is as quick by itself."""
-
     def _row(self, point: npt.ArrayLike) -> Array:
         row = np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
         self._seen.place(row)

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from ..checks import Array
+from . import triangle
 from .points import PointPosterior
 from .triangle import Rotations
 
@@ -35,7 +36,7 @@ class Standing:
         self._known = 0
         self._variance = self._prior.copy()
         self._mean = np.zeros(len(self.points))
-        self._removals = self._posterior.removals
+        self._removals, self._blocks = self._posterior.removals, self._posterior.blocks
         self._posterior.rotations.clear()  # they are kept for this class alone
         self._target_changes = self._posterior.target_changes
 
@@ -43,6 +44,9 @@ class Standing:
         """Posterior mean and standard deviation at the points, each `(m,)`, fresh arrays."""
         if self._removals != self._posterior.removals:
             self._restart()
+        if self._blocks != self._posterior.blocks:
+            self._rewind(self._blocks * triangle.BLOCK)
+            self._blocks = self._posterior.blocks
         for rotations in self._posterior.rotations:
             self._turn(rotations)
         self._posterior.rotations.clear()
@@ -56,6 +60,16 @@ class Standing:
                 part = half[number * ROWS : (number + 1) * ROWS]
                 self._mean += part @ rows[: len(part)]
         return self._mean.copy(), np.sqrt(np.maximum(self._variance, 0.0))
+
+    def _rewind(self, known: int) -> None:
+        """Only so many rows of the factor are still as they were."""
+        self._known = min(self._known, known)
+        del self._rows[-(-self._known // ROWS) :]
+        self._variance = self._prior.copy()
+        for number, rows in enumerate(self._rows):
+            part = rows[: self._known - number * ROWS]
+            self._variance -= np.einsum("ij,ij->j", part, part)
+        self._target_changes = -1
 
     def _turn(self, rotations: Rotations) -> None:
         """Follow a change of the factor's rows: the known ones among them turn with it."""

@@ -20,7 +20,6 @@ from scipy.linalg.blas import dtrsm
 from ..checks import Array
 
 BLOCK = 256
-SLAB = 16  # rows of L that fit into the processor's cache
 SMALL = (
     1_000_000  # multiplications in a product that OpenBLAS does as it stands; larger ones it first copies into place
 )
@@ -95,42 +94,13 @@ class GrowingTriangle:
             residual[j + 1 :, j] /= diagonal
             self.append(np.concatenate([row, residual[j, :j]]), diagonal)
 
-    def solve(self, right: Array, top: Array | None = None, *, rows: int | None = None) -> Array:
-        """L^{-1} `right`, `(n, m)` or `(n,)`.
-
-        Args:
-            right: as far as it is wanted.
-            top: the first rows of the result, of whole blocks, where these are known.
-            rows: how many of them are wanted, where these are whole blocks; all unless given.
-        """
-        solution, known = np.empty((self.size if rows is None else rows, *right.shape[1:])), 0
-        if top is not None:
-            known = len(top)
-            solution[:known] = top
-        for low, high, left, corner in self._rows(known)[: None if rows is None else rows // BLOCK]:
+    def solve(self, right: Array) -> Array:
+        """L^{-1} `right`, `(n, m)` or `(n,)`."""
+        solution = np.empty((self.size, *right.shape[1:]))
+        for low, high, left, corner in self._rows():
             rest = right[low:high] - _times(left, solution[:low])
             solution[low:high] = dtrsm(1.0, corner.T, rest, trans_a=1).reshape(rest.shape)
         return solution
-
-    def tops(self, rights: list[Array]) -> list[Array]:
-        """The rows of whole blocks of L^{-1} r for several r `(rows, 1)`, bit for bit those of `solve` for each.
-
-        A few rows of L at a time stay in the processor's cache while all r are multiplied by them: the products of one
-        r are the same, and L is read from memory once.
-        """
-        size = len(rights[0])
-        solutions = [np.empty((size, 1)) for _ in rights]
-        for low, high, left, corner in self._rows()[: size // BLOCK]:
-            products = [np.empty((BLOCK, 1)) for _ in rights]
-            for start in range(0, BLOCK, SLAB):
-                slab = left[start : start + SLAB]
-                for solution, product in zip(solutions, products, strict=True):
-                    product[start : start + SLAB] = slab @ solution[:low]
-            rest = np.hstack([right[low:high] for right in rights]) - np.hstack(products)
-            part = dtrsm(1.0, corner.T, rest, trans_a=1)
-            for j, solution in enumerate(solutions):
-                solution[low:high, 0] = part[:, j]
-        return solutions
 
     def substitute(self, right: Array, solution: Array, *, start: int) -> None:
         """Rows `start` .. n of L^{-1} `right` into `solution`, row by row.
@@ -201,6 +171,11 @@ class GrowingTriangle:
         self._own(position // BLOCK)
         for offset, row in enumerate(rows):
             self.append(np.concatenate([row, kept[offset, :offset]]), float(kept[offset, offset]))
+
+    def keep_blocks(self, count: int) -> None:
+        """Drop all rows but those of the first `count` blocks."""
+        self.size = count * BLOCK
+        del self._left[count:], self._corner[count:]
 
     def copy(self) -> GrowingTriangle:
         """An independent factor; full blocks are shared until one of the two changes them."""

@@ -131,9 +131,6 @@ class ArmEngine(Engine[TableBelief]):
         """As one by one, to the bit."""
         belief.put_all(cells, values)
 
-    def foresee(self, belief: TableBelief, asked: list[Trial], told: list[Trial]) -> None:
-        """Each is as quick by itself."""
-
     def fill(self, belief: TableBelief, cells: list[int], values: list[float | None]) -> None:
         """One by one."""
         for cell, value in zip(cells, values, strict=True):

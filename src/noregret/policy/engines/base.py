@@ -223,10 +223,6 @@ class Engine(ABC, Generic[B]):
         """Let a belief take in several trials, in order."""
 
     @abstractmethod
-    def foresee(self, belief: B, asked: list[Trial], told: list[Trial]) -> None:
-        """These trials will be asked for and answered, in a replay: they may be prepared for."""
-
-    @abstractmethod
     def fill(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
         """Give values to several trials that were taken in without one."""
 

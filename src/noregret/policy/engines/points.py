@@ -144,12 +144,6 @@ class PointEngine(Engine[PointBelief]):
             return
         belief.put_all(np.array(cells), values)
 
-    def foresee(self, belief: PointBelief, asked: list[Trial], told: list[Trial]) -> None:
-        """Have the factor read for several of them at once."""
-        if any(trial.repeats > 1 for trial in asked + told):
-            return
-        belief.foresee(*(np.array([self.entry(trial) for trial in trials]) for trials in (asked, told)))
-
     @with_one_thread
     def fill(self, belief: PointBelief, cells: list[Any], values: list[float | None]) -> None:
         """All at once; what was played in runs one by one."""
