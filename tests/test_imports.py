@@ -227,6 +227,7 @@ ORDER = [
     "study.answering",
     "study.prices",
     "study.looking",
+    "study.seen",
     "study.study",
     "study.several",
     "study",

@@ -18,6 +18,7 @@ from noregret.slots.refit import _schedule
 from noregret.warping import Warp, half_rank
 
 from .attacks.sequences import Reference
+from .reference import mapped
 
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 QUICK = nr.PointSearch(candidates=64, around=4, starts=1, evaluations=4)
@@ -174,8 +175,7 @@ def dense(study, points, *, sign=1.0):
     cross = kernel(X, points)
     std = scale.std * np.sqrt(kernel.diagonal(points) - np.einsum("ij,ij->j", cross, solved[:, 1:]))
     mean = ledger.units.center + scale.std * (cross.T @ solved[:, 0])
-    spread = 0.5 * (warp.back(mean + std) - warp.back(mean - std))
-    return warp.back(mean), spread, warp.back(mean - 2.0 * std), warp.back(mean + 2.0 * std), X
+    return *mapped(warp.back, warp.heights, mean, std), warp.back(mean - 2.0 * std), warp.back(mean + 2.0 * std), X
 
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
