@@ -20,6 +20,7 @@ import numpy as np
 from .checks import Array, frozen
 
 MOST_LOG = 200.0  # of a warped value, in scales: e^200 is beyond every reward
+MOST_WARPED = 1e100  # standard deviation, in scales: its square must not overflow
 MOST_LOG_SQUARE = 650.0  # its mean square must not overflow
 FAR = 37.0  # standard deviations beyond which a normal distribution has no mass: Phi(-37) = 6e-300
 LEAST_STD = 1e-200  # where nothing is uncertain
@@ -131,7 +132,7 @@ class SignedLog:
         """
         from scipy.special import log_ndtr, ndtr
 
-        m, deviation = np.abs(mean) / self.scale, std / self.scale
+        m, deviation = np.abs(mean) / self.scale, np.minimum(std / self.scale, MOST_WARPED)
         flat, v = deviation < NARROW, np.maximum(deviation, NARROW) ** 2
         root = np.sqrt(v)
 

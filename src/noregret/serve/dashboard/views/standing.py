@@ -101,7 +101,7 @@ def _lasts(states: Mapping[TrialState, int]) -> float:
 
 
 def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
-    """The trial that is recommended, by the posterior, and what is believed there; None where there is none, and why."""
+    """The trial that is recommended and what is believed there; None where there is none, and why."""
     try:
         best = study.best()
     except TrialError as error:
