@@ -3,6 +3,12 @@
 One training run that diverges has a loss thirty times that of all others; standardised, these others are one number
 then. What a search needs to know of bad points is that they are bad, and which of two is the worse one.
 
+What decides is a normal distribution of the warped reward; what is shown is the distribution of the reward behind it.
+They agree: the map is increasing, so bounds, draws and probabilities of improvement order points alike in either unit.
+Expected improvement does, too, over whatever is at least the median: from there up the map changes nothing. That is the
+expectation over the whole belief. A normal distribution of the same mean and deviation is another belief, since the
+lower half reaches far down.
+
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | y | `knots` | rewards, ascending; the last is the median | (k,) |

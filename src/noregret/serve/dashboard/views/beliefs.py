@@ -71,7 +71,9 @@ def beliefs(study: Study, query: Mapping[str, str] | None = None) -> dict[str, A
     drawn = (
         None
         if pair is None
-        else belief_map(study, at, pair, look, name=_name(study, channel), low=study.goal == "minimize" or channel > 0)
+        else belief_map(
+            study, at, pair, look, name=_mean_of(study, channel), low=study.goal == "minimize" or channel > 0
+        )
     )
     return {
         "slices": slices, "map": drawn, "fields": at.fields, "context_fields": at.context_fields,
@@ -124,29 +126,27 @@ def _slice(study: Study, at: Place, along: Axis, look: Look, channel: int, count
         "dots": _dots_along(study, at, along, values, channel), "discrete": named or len(values) <= 12,
         "here": _here(values, value_at(domain, at.point, along), named),
         "here_name": "recommended" if at.is_best else "the point chosen",
-        "table": _table(along.name, values, found, _name(study, channel)),
+        "table": _table(along.name, values, found, _mean_of(study, channel)),
     }  # fmt: skip
 
 
 def _curve(study: Study, title: str, label: str, xs: Array, values: list[Any], found: Seen, channel: int) -> Picture:
-    name, band, mean = _name(study, channel), BANDS[found.band], found.mean
+    mean_of, band, mean = _mean_of(study, channel), BANDS[found.band], found.mean
     top = int(mean.argmax() if study.goal == "maximize" and not channel else mean.argmin())
     extreme = "highest" if study.goal == "maximize" and not channel else "lowest"
     summary = (
-        f"The posterior mean of the {name} lies between {short(float(mean.min()))} and {short(float(mean.max()))} "
+        f"The {mean_of} lies between {short(float(mean.min()))} and {short(float(mean.max()))} "
         f"along {label}; {extreme} at {short(values[top])}, with {band} from {short(float(found.lower[top]))} to "
         f"{short(float(found.upper[top]))}."
     )
     if not np.ptp(mean):
-        summary = (
-            f"The posterior mean of the {name} is {short(float(mean[0]))} all along {label}: nothing tells it apart."
-        )
+        summary = f"The {mean_of} is {short(float(mean[0]))} all along {label}: nothing tells it apart."
     series = [
         line(band, found.lower, "main", style="hidden"), line(band, found.upper, "main", style="hidden"),
-        line(f"posterior mean of the {name}", mean, "main"),
+        line(mean_of, mean, "main"),
     ]  # fmt: skip
     return {
-        "kind": "lines", "title": title, "summary": summary, "x": axis(label), "y": axis(name),
+        "kind": "lines", "title": title, "summary": summary, "x": axis(label), "y": axis(_name(study, channel)),
         "layers": [{"x": [float(x) for x in xs], "series": series}],
         "bands": [{"layer": 0, "low": 0, "high": 1, "color": "main", "name": band}], "dots": [], "marks": [],
         "zero": "the limit" if channel else None, "table": None,
@@ -172,7 +172,7 @@ def _ranked(study: Study, look: Look, channel: int) -> Picture:
         f"{short(float(shown.mean[0]))}, {BANDS[shown.band]} from {short(float(shown.lower[0]))} to "
         f"{short(float(shown.upper[0]))}."
     )
-    table_ = _table("arm", names, shown, _name(study, channel))
+    table_ = _table("arm", names, shown, _mean_of(study, channel))
     return picture | {"table": table_, "discrete": len(kept) <= 60, "here": None}
 
 
@@ -252,7 +252,7 @@ def _told(trial: Trial, channel: int) -> float | None:
 
 def _table(label: str, values: list[Any], found: Seen, name: str) -> dict[str, Any]:
     rows = spread_evenly(len(values), ROWS).tolist()
-    head = [label, f"mean of the {name}", "from", "to"]
+    head = [label, name, "from", "to"]
     return table(head, [(values[i], found.mean[i], found.lower[i], found.upper[i]) for i in rows])
 
 
@@ -294,6 +294,11 @@ def _name(study: Study, channel: int) -> str:
     charged = study.policy.constraint_count and not has_channels(study.policy)
     sign = "less" if study.goal == "maximize" else "plus"
     return f"{word} {sign} what violations are charged" if charged else word
+
+
+def _mean_of(study: Study, channel: int) -> str:
+    """What the lines and colours are."""
+    return "posterior mean of " + "the " * (not channel) + _name(study, channel)
 
 
 def _channels(study: Study, channel: int) -> list[dict[str, Any]]:

@@ -58,7 +58,7 @@ def belief_map(
         "kind": "map", "better": "low" if low else "high",
         "title": f"{across.name} and {up.name}", "name": name,
         "summary": (
-            f"The posterior mean of the {name} over {across.name} and {up.name}: from "
+            f"The {name} over {across.name} and {up.name}: from "
             f"{short(float(np.nanmin(mean)))} to {short(float(np.nanmax(mean)))}, {'lowest' if low else 'highest'} at "
             f"{across.name} {short(xs[column])} and {up.name} {short(ys[row])}."
         ),

@@ -92,7 +92,7 @@ def _state(
         return "quiet", "nothing has happened for a day" if pending else "no trial is open, and none has been asked for"
     if not states["observed"]:
         return "waiting", "no answer has come yet"
-    return "running", "active within the day" if states["pending"] else "active a moment ago"
+    return "running", "active within the day" if states["pending"] else "active within the hour"
 
 
 def _lasts(states: Mapping[TrialState, int]) -> float:

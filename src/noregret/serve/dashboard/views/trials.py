@@ -106,7 +106,10 @@ def _bars(shown: list[tuple[str, Candidate]]) -> list[dict[str, Any]]:
     ]
     if not known:
         return []
-    low, high = min(each[1] for each in known), max(each[3] for each in known)
+    low, high = (
+        min(min(each[1:]) for each in known),
+        max(max(each[1:]) for each in known),
+    )  # of a skew belief the mean, too
     scale = 100.0 / (high - low) if high > low else 0.0
     return [
         {
