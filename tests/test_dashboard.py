@@ -23,13 +23,14 @@ from noregret.serve.dashboard.views.pictures import (
     thinned,
 )
 from noregret.serve.dashboard.views.progress import progress
-from noregret.serve.dashboard.views.standing import described, order_of, standing
+from noregret.serve.dashboard.views.standing import described, order_of, standing, unchanged
 from noregret.serve.dashboard.views.trials import PER_PAGE, listed, one, reasons
 from noregret.serve.dashboard.views.waits import waits
 from noregret.serve.dashboard.views.worth import worth
 from noregret.serve.waiting import Rule
 
 from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
+from .reference import mapped
 
 NOW = 1_750_010_000.0
 
@@ -72,9 +73,17 @@ def test_a_study_without_trials_and_one_of_failures_say_so(made):
     assert standing(failed, now=NOW)["best"] is None
 
 
-def test_a_study_is_quiet_after_a_day(made):
-    assert standing(made["of_arms"], now=NOW)["state"] == "running"
-    assert standing(made["of_arms"], now=NOW + 90_000.0)["state"] == "quiet"
+def test_a_study_is_quiet_after_a_day_and_an_hour_after_its_last_answer():
+    study = nr.Study(arms(), clock=lambda: NOW)
+    waits_for = study.ask()
+    for _ in range(3):
+        study.tell(study.ask(), 0.5)
+    assert standing(study, now=NOW + 86_000.0)["state"] == "running"  # an answer is waited for
+    assert standing(study, now=NOW + 90_000.0)["state"] == "quiet"
+    study.tell(waits_for, 0.5)
+    assert [standing(study, now=NOW + after)["state"] for after in (600.0, 7200.0)] == ["running", "quiet"]
+    known = standing(study, now=NOW)["known"]
+    assert [unchanged(study, known, now=NOW + after) for after in (600.0, 7200.0)] == [True, False]
 
 
 def test_how_long_answers_are_waited_for_is_said_in_words():
@@ -337,6 +346,14 @@ def test_what_has_been_forgotten_is_not_drawn_as_what_is_known(made):
 
 def test_bounds_that_prove_nothing_are_not_called_proved(made):
     (picture, *_) = beliefs(made["of_a_space"])["slices"]
+    assert picture["bands"][0]["name"] == "the policy's bounds"  # quantiles, where rewards are warped
+    lower, upper, mean = (np.array(each["values"]) for each in picture["layers"][0]["series"])
+    best, rates = made["of_a_space"].best().parameters, picture["layers"][0]["x"]
+    along = [best | {"rate": rate} for rate in rates]
+    assert np.allclose([lower, upper], made["of_a_space"].bounds(along), rtol=1e-3)
+    assert np.allclose(mean, made["of_a_space"].predict(along)[0], rtol=1e-3)
+    assert picture["layers"][0]["series"][2]["name"] == "posterior mean of the reward"
+    (picture, *_) = beliefs(made["of_a_box"])["slices"]
     assert picture["bands"][0]["name"] == "two standard deviations to either side"
 
 
@@ -405,6 +422,62 @@ def test_each_constraint_can_be_looked_at(made):
     lower, upper, _ = (np.array(each["values"]) for each in found["slices"][0]["layers"][0]["series"])
     assert np.allclose([lower, upper], study.bounds(channel=2), rtol=1e-4, atol=1e-9)
     assert found["slices"][0]["zero"] == "the limit"
+
+
+def test_the_line_of_a_constraint_is_its_mean():
+    """Not the middle of its bounds, which is elsewhere where the belief is skew."""
+    policy = nr.auto(nr.Box([0.0], [1.0]), constraints=1)
+    study = nr.Study(policy, seed=0)
+    for i in range(9):
+        study.add([i / 8.0], 0.1 * i, constraints=[(-1.0) ** i * 3.0 ** (i - 4)])
+    (picture,) = beliefs(study, {"channel": "1"})["slices"]
+    lower, upper, mean = (np.array(each["values"]) for each in picture["layers"][0]["series"])
+    points = np.array(picture["layers"][0]["x"])[:, None]
+    warp = study._look()._channels.each[0].ledger.units.warp
+    believed = study._look()._channels.believed(1, study._look()._engine, 10, 0, points, None)
+    wanted = mapped(warp.back, np.zeros(1), believed.mean, believed.std)
+    assert np.allclose(study.predict(points, channel=1), wanted, rtol=1e-5)
+    assert np.allclose(mean, wanted[0], rtol=1e-3, atol=1e-6)
+    assert np.allclose([lower, upper], study.bounds(points, channel=1), rtol=1e-3, atol=1e-6)
+    assert np.abs(mean - (lower + upper) / 2.0).max() > 0.1 * np.abs(mean).max()
+    with pytest.raises(InvalidInput, match="`channel`"):
+        study.predict(points, channel=2)
+
+
+def test_what_is_recommended_and_what_was_told_have_names_of_their_own(made):
+    """Of a lucky value the posterior says that it was luck."""
+    for goal, word in (("maximize", "highest"), ("minimize", "lowest")):
+        study = nr.Study(arms(), goal=goal)
+        study.quiet = True
+        sign = 1.0 if goal == "maximize" else -1.0
+        for reward in (0.3, 1.5, 0.2, 0.25):
+            study.add([0.0], sign * reward)
+        study.add([1.0], sign * 0.9)
+        drawn = progress(study)
+        told = drawn["layers"][0]["series"][1]
+        assert (told["name"], told["values"][-1]) == (f"{word} told", sign * 1.5)
+        assert f"the {word} told is {short(sign * 1.5)}" in drawn["summary"]
+        assert standing(study, now=NOW)["best"]["number"] == study.best().number == 4
+        found = beliefs(study)
+        assert found["slices"][0]["here_name"] == "recommended"
+    assert "Through the recommended point" in beliefs(made["of_a_box"])["where"]
+
+
+def test_only_rounds_that_must_satisfy_a_constraint_violate_it():
+    for world, violations in ((nr.OnAverage(), 0), (nr.EveryRound(), 6), (nr.Safe(start=[0.0], kernel=KERNEL), 6)):
+        study = play(nr.Study(arms(constraints=world)), 1, hill, constraints=lambda trial: [-1.0])
+        for _ in range(6):
+            study.add([1.0], 1.0, constraints=[0.5])
+        crosses = [each for each in progress(study)["dots"] if each["shape"] == "cross"]
+        assert sum(len(each["x"]) for each in crosses) == violations
+        assert sum(row["violates"] for row in listed(study, {})["rows"]) == violations
+        highest = progress(study)["layers"][0]["series"][1]
+        assert highest["name"] == "highest told" + " without a violation" * bool(violations)
+        assert (highest["values"][-1] == 1.0) == (not violations)
+
+
+def test_each_constraint_has_a_name(made):
+    found = beliefs(made["of_constraints"], {"channel": "2"})
     assert [each["text"] for each in found["channels"]] == ["reward", "constraint 1", "constraint 2"]
 
 

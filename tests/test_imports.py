@@ -218,6 +218,7 @@ ORDER = [
     "study.answering",
     "study.prices",
     "study.looking",
+    "study.seen",
     "study.study",
     "study.several",
     "study",

@@ -105,7 +105,7 @@ def test_the_picture_shows_values_best_and_failures(tmp_path):
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
     assert [text.get_text() for text in figure.axes[0].get_legend().get_texts()] == [
         "observed",
-        "best so far",
+        "highest told",
         "failed",
     ]
     assert result.plot() is not None

@@ -170,6 +170,63 @@ def played(policy, rounds=6, contexts=None):
     return study
 
 
+GRID, ROUGH = nr.Arms.grid(0, 1, 17), nr.Matern(2.5, 0.3)
+POLICIES = {
+    "auto": (lambda: nr.auto(nr.Box([0.0], [1.0])), "bounds of the policy"),
+    "dmm": (lambda: nr.igp_ucb(GRID, ROUGH, noise=0.1, norm_bound=9.0, width="dmm"), "confidence bounds"),
+    "lr": (lambda: nr.igp_ucb(GRID, ROUGH, reward="bernoulli", norm_bound=1.0, width="lr"), "confidence bounds"),
+    "tight": (lambda: nr.gp_ucb_sdf(GRID, ROUGH, noise=0.1, window=9, width="tight"), "bounds of the policy"),
+    "forgets": (
+        lambda: nr.igp_ucb(GRID, ROUGH, noise=0.1, norm_bound=1.0, width="dmm", memory=nr.SlidingWindow(9)),
+        "bounds of the policy",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_a_band_that_is_no_multiple_is_that_of_the_bounds(name, tmp_path, monkeypatch):
+    make, label = POLICIES[name]
+    study = nr.Study(make(), seed=0)
+    for i in range(9):
+        study.add([i / 8.0], float(i % 2) if name == "lr" else 0.9 + 0.01 * i - 1e3 * (i > 5 and name == "auto"))
+    ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[1]
+    (band,) = ax.collections
+    (mean,) = of_color(ax, plots.MODEL)
+    assert (band.get_label(), mean.get_label()) == (label, "posterior mean")
+    points = np.asarray(mean.get_xdata())[:, None]
+    np.testing.assert_array_equal(mean.get_ydata(), study.predict(points)[0])
+    edge = {tuple(corner) for corner in band.get_paths()[0].vertices.round(9)}
+    for end in study.bounds(points):
+        assert {tuple(corner) for corner in np.column_stack([points[:, 0], end]).round(9)} <= edge
+    if name == "auto":
+        assert max(y for _, y in edge) < 2.0  # half of what is believed is a thousand below it
+
+
+def test_options_are_drawn_with_their_bounds_whatever_the_mean(tmp_path, monkeypatch):
+    study = nr.Study(nr.auto(nr.Space(kind=nr.Choice("a", "b", "c"), n=nr.Int(1, 3))), seed=0, goal="minimize")
+    for _ in range(9):
+        trial = study.ask()
+        study.tell(trial, trial.parameters["n"] + 1e4 * (trial.parameters["kind"] == "b"))
+    figure = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png"))
+    assert "recommended" in figure.get_suptitle()
+    assert "lowest told" in figure.axes[0].get_legend_handles_labels()[1]
+    (bars,) = figure.axes[1].containers
+    found = bars[2][0].get_segments()
+    along = [{"kind": kind, "n": study.best().parameters["n"]} for kind in "abc"]
+    np.testing.assert_allclose([[low[1], high[1]] for low, high in found], np.transpose(study.bounds(along)), rtol=1e-9)
+    assert "posterior mean" in figure.axes[1].get_legend_handles_labels()[1]
+
+
+def test_rounds_over_a_budget_that_holds_on_average_are_no_violations(tmp_path, monkeypatch):
+    for world, labels in ((nr.OnAverage(), set()), (nr.EveryRound(), {"not feasible"})):
+        policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1, constraints=world)
+        study = nr.Study(policy, seed=0)
+        for x in (0.0, 0.5, 1.0):
+            study.add([x], x, constraints=[x - 0.6])
+        ax = drawn(monkeypatch, lambda study=study: plots.tuning(study, tmp_path / "x.png")).axes[0]
+        assert {"not feasible"} & set(ax.get_legend_handles_labels()[1]) == labels
+
+
 def test_a_box_is_drawn_along_each_coordinate(tmp_path, monkeypatch):
     box = nr.Box([-2.0, 1e4], [3.0, 1.1e4])
     study = played(nr.gp_ucb(box, nr.SquaredExponential([1.0, 300.0]), noise=0.1))

@@ -15,9 +15,10 @@ from noregret.slots.memory import RestartEvery
 from noregret.slots.objective import AdditivePenalty
 from noregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
 from noregret.slots.refit import _schedule
-from noregret.warping import Warp, half_rank
+from noregret.warping import SignedLog, Warp, half_rank
 
 from .attacks.sequences import Reference
+from .reference import mapped
 
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 QUICK = nr.PointSearch(candidates=64, around=4, starts=1, evaluations=4)
@@ -128,6 +129,45 @@ def test_a_map_is_read_only_and_its_own():
         warp.heights[0] = 3.0
 
 
+@pytest.mark.parametrize("name", sorted(SETS.keys() - {"tiny"}))
+def test_moments_are_those_of_what_is_behind_a_normal_warped_reward(name):
+    warp = half_rank(SETS[name])
+    size = float(np.ptp(warp.heights))
+    mean, std = (grid.ravel() for grid in np.meshgrid(np.linspace(-3.0, 2.0, 11), [1e-4, 0.03, 0.3, 1.0, 4.0]))
+    mean, std = warp.heights[-1] + size * mean, size * std
+    with np.errstate(all="raise"):
+        found = warp.moments(mean, std)
+    wanted = mapped(warp.back, warp.heights, mean, std)
+    rounding = 1e-14 * np.abs(warp.knots).max()
+    assert (np.abs(found[0] - wanted[0]) <= 1e-9 * wanted[1] + rounding).all()
+    assert (np.abs(found[1] - wanted[1]) <= 1e-7 * wanted[1] + rounding).all()
+    certain = warp.moments(np.append(mean, warp.heights), np.zeros(len(mean) + len(warp.heights)))
+    assert np.array_equal(certain[0], warp.back(np.append(mean, warp.heights)))
+    assert not certain[1].any()
+
+
+def test_moments_of_many_points_are_those_of_each(monkeypatch):
+    warp, generator = half_rank(SETS["many"]), np.random.default_rng(0)
+    mean, std = generator.standard_normal(300), generator.uniform(0.0, 2.0, 300)
+    whole = warp.moments(mean, std)
+    monkeypatch.setattr("noregret.warping.MOST_AT_ONCE", 1000)
+    assert all(np.array_equal(*pair) for pair in zip(whole, warp.moments(mean, std), strict=True))
+    above = warp.moments(np.array([9.0]), np.array([0.1]))  # where rewards stay
+    assert (above[0][0], above[1][0]) == (9.0, 0.1)
+
+
+def test_moments_of_signed_logarithms():
+    warp = SignedLog(2.0)
+    mean, std = (2.0 * grid.ravel() for grid in np.meshgrid([-9.0, -1.0, -1e-3, 0.0, 0.3, 4.0], [1e-5, 0.02, 1.0, 4.0]))
+    with np.errstate(all="raise", under="ignore"):
+        found = warp.moments(mean, std)
+        far = warp.moments(np.array([1e300, -50.0, 0.0]), np.array([1e5, 1e5, 1e300]))
+    wanted = mapped(warp.back, np.zeros(1), mean, std)
+    np.testing.assert_allclose(found[0], wanted[0], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found[1], wanted[1], rtol=1e-4)
+    assert np.isfinite(far).all()
+
+
 # -- studies -----------------------------------------------------------------------------------------------------------
 
 
@@ -174,8 +214,7 @@ def dense(study, points, *, sign=1.0):
     cross = kernel(X, points)
     std = scale.std * np.sqrt(kernel.diagonal(points) - np.einsum("ij,ij->j", cross, solved[:, 1:]))
     mean = ledger.units.center + scale.std * (cross.T @ solved[:, 0])
-    spread = 0.5 * (warp.back(mean + std) - warp.back(mean - std))
-    return warp.back(mean), spread, warp.back(mean - 2.0 * std), warp.back(mean + 2.0 * std), X
+    return *mapped(warp.back, warp.heights, mean, std), warp.back(mean - 2.0 * std), warp.back(mean + 2.0 * std), X
 
 
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
@@ -192,6 +231,70 @@ def test_what_is_shown_is_a_dense_process_mapped_back(goal):
     means = dense(study, X, sign=sign)[0]
     assert means[study.best().number] == pytest.approx(means.max(), rel=1e-9)
     assert any(abs(trial.reward) > 900.0 for trial in study.trials)
+
+
+SQUARE = nr.Arms(np.random.default_rng(0).uniform([0.0, -1.0], [1.0, 1.0], (60, 2)))
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_what_is_shown_is_the_belief_that_decides(goal):
+    """Expected improvement over what is shown is the score, and the arm of the highest is asked for."""
+    sign = 1.0 if goal == "maximize" else -1.0
+    study = play(nr.Study(warped(domain=SQUARE), seed=0, goal=goal), 20, sign=sign)
+    for _ in range(4):
+        state = study._look()
+        ledger = (state if sign > 0.0 else state._state)._ledger
+        warp = ledger.units.warp
+        normal = ledger.units.rewards(*ledger.belief.predict())
+        shown = mapped(warp.back, warp.heights, *normal)
+        found = study.predict()
+        np.testing.assert_allclose(sign * found[0], shown[0], rtol=1e-7, atol=1e-7)
+        np.testing.assert_allclose(found[1], shown[1], rtol=1e-6, atol=1e-7)
+        assert (found[1].max(), np.std([trial.reward for trial in study.trials])) > (100.0, 100.0)
+        assert ledger.units.unit < 2.0  # the unit that decides has nothing left of the cliff
+        best = float(normal[0].max())
+        assert best >= warp.heights[-1]  # the median: from it up rewards are as they were told
+        gain = mapped(
+            lambda w, warp=warp, best=best: np.maximum(warp.back(w) - best, 0.0), [*warp.heights, best], *normal
+        )
+        said = study.explain(study.ask(), draws=0)
+        assert said.chosen.arm == gain[0].argmax()
+        for one in (said.chosen, said.runner_up):
+            assert one.score == pytest.approx(math.log(gain[0][one.arm]), rel=1e-6)
+        study.tell(said.trial, sign * cliff(said.trial.point))
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_the_best_is_where_the_mean_that_is_shown_is(goal):
+    """Also where it is not where the median is: one trial in five is fifty worse than the others."""
+    sign, generator = 1.0 if goal == "maximize" else -1.0, np.random.default_rng(33)
+    study = nr.Study(warped(nr.Refit(every=4, restarts=0, warp="half-rank", noise="unknown"), SQUARE), goal=goal)
+    for _ in range(8):
+        point = SQUARE.points[generator.integers(12)]
+        study.add(point, sign * float(generator.standard_normal() - 50.0 * (generator.random() < 0.2)))
+    state = study._look() if sign > 0.0 else study._look()._state
+    means = sign * study.predict([trial.point for trial in study.trials])[0]
+    assert study.best().number == means.argmax() != state._ledger.means(list(study.trials)).argmax()
+
+
+def test_bounds_of_warped_rewards_are_no_multiple_of_the_deviation():
+    study = play(nr.Study(warped(), seed=3), 14)
+    early, late = study.explain(2, draws=0), study.explain(12, draws=0)
+    assert (early.width, study.explain(2).to_dict()["width"], dict(early.facts)["bounds"][:13]) == (
+        2.0,
+        2.0,
+        "mean +- 2 std",
+    )
+    assert math.isnan(study.width)
+    assert math.isnan(late.width)
+    assert late.to_dict()["width"] is None
+    assert "+-" not in str(late)
+    assert late == study.explain(12, draws=0)
+    auto = nr.Study(nr.auto(nr.Arms.grid(0, 1, 9)), seed=0)
+    for _ in range(6):
+        trial = auto.ask()
+        auto.tell(trial, cliff([trial.point[0], 0.0]))
+    assert "std in the units that are learned, a width drawn" in dict(auto.explain(5, draws=0).facts)["score"]
 
 
 def test_a_goal_only_turns_the_sign():

@@ -18,6 +18,8 @@ from .policy.policy import Policy
 from .record import Trial
 from .study.axes import Axis, active_axes, agrees, line_through, value_at
 from .study.best import closest_of
+from .study.goal import Goal, best_told, on_average
+from .study.seen import seen
 from .study.study import Study
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ COLORS = ("#00798c", "#d1495b", "#e09f3e", "#b9a7d3", "#1b1b2f", "#7a8793", "#8a
 # Told apart in grey, and where lines coincide: the fifth lies on the fourth as dashes on a broad line.
 STYLES = ("-", "--", "-.", "-", (0, (3, 4)))
 WIDTHS = (1.6, 1.6, 1.6, 3.0, 1.6)
+BELIEVED = {"proved": "confidence bounds", "policy": "bounds of the policy", "deviations": "mean ± 2 std"}
 FEW = 12  # points of a panel that each get a tick
 FEWEST = 3  # replicates with a band: of two it says next to nothing
 BANDS = {"error": "shaded: ±2 standard errors", "deviation": "shaded: ±1 standard deviation", "none": None}
@@ -49,11 +52,11 @@ def _new_figure(width: float, height: float) -> Figure:
 def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | None = None) -> None:
     """Save a picture of a study: what was observed, and what is known of each parameter.
 
-    Left, every observation and the best so far; where nothing was feasible, what came closest is the best. Then the
-    posterior along each named parameter, or each coordinate of the points, through the best point: mean, confidence
-    bounds of the policy (or two standard deviations, where nothing is proved), and what was observed there. Where
-    the policy has contexts, under the best trial's; of policies without a posterior
-    (`noregret.baselines.scripted`), the left part alone.
+    Left, every observation and the highest told (the lowest loss); where nothing was feasible, what came closest is
+    the best. Then the posterior along each named parameter, or each coordinate of the points, through the best point:
+    mean, confidence bounds of the policy (or two standard deviations, where they are another multiple and nothing is
+    proved), and what was observed there. Where the policy has contexts, under the best trial's; of policies without a
+    posterior (`noregret.baselines.scripted`), the left part alone.
 
     Args:
         study: with at least one answered trial.
@@ -63,7 +66,7 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | No
         label: of the vertical axes; "reward" or, where the goal is to minimise, "loss" unless given.
     """
     closest = closest_of(study.trials)
-    said, best = ("best", study.best()) if closest is None else ("nothing feasible, closest", closest)
+    said, best = ("recommended", study.best()) if closest is None else ("nothing feasible, closest", closest)
     slices = _slices(study.policy.domain, best)[:MAX_SLICES] if isinstance(study.policy, Policy) else []
     figure = _new_figure(4.6 * (1 + len(slices)), 3.8)
     axes: Any = figure.subplots(1, 1 + len(slices), squeeze=False)[0]
@@ -76,7 +79,7 @@ def tuning(study: Study, path: str | Path, *, sign: float = 1.0, label: str | No
 
 
 def progress(study: Study, path: str | Path | None = None) -> Figure:
-    """A picture of how a study went: every value, the best so far, and where trials failed.
+    """A picture of how a study went: every value, the highest told so far (or lowest), and where trials failed.
 
     Args:
         study: with at least one answered trial.
@@ -113,13 +116,15 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     answered = [trial for trial in study.trials if trial.reward is not None]
     numbers = np.array([trial.number for trial in answered]) + 1
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
-    outside = np.array([trial.feasible is False for trial in answered])  # what violates something is never the best
+    by_round = not on_average(study.policy)  # where rounds make up for each other, no single one violates anything
+    outside = np.array([by_round and trial.feasible is False for trial in answered])
     ax.plot(numbers[~outside], sign * rewards[~outside], "o", ms=4, color=OBSERVED, label="observed")
     if outside.any():
         ax.plot(numbers[outside], sign * rewards[outside], "x", ms=4, color=OBSERVED, label="not feasible")
     better, end = np.fmax if study.goal == "maximize" else np.fmin, len(study.trials) + 0.5
+    shown: Goal = "maximize" if (study.goal == "maximize") == (sign > 0.0) else "minimize"
     best = better.accumulate(np.where(outside, np.nan, rewards))  # drawn to the end: a single one is seen too
-    ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label="best so far")
+    ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label=best_told(shown))
     failed = [trial.number + 1 for trial in study.trials if trial.state == "failed"]
     if failed:  # as ticks along the axis, however many there are
         ax.plot(
@@ -238,29 +243,29 @@ def _slices(domain: Domain, best: Trial) -> list[_Slice]:
 
 
 def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
-    mean, std = study.predict(along.points, context=along.best.context)
-    policy = study.policy
-    certified = isinstance(policy, Policy) and policy.valid_for == "f"
-    half = (study.width if certified else 2.0) * std
-    band = "confidence bounds" if certified else "mean ± 2 std"
+    shown = seen(study, along.points, context=along.best.context)
+    mean, lower, upper = sign * shown.mean, sign * shown.lower, sign * shown.upper
+    band, line = BELIEVED[shown.band], "posterior mean"
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(along.values)}
     if isinstance(along.axis.parameter, Choice):
         xs = np.arange(len(along.values), dtype=np.float64)
-        ax.errorbar(xs, sign * mean, yerr=half, fmt="s", color=MODEL, capsize=4, label=band)
+        _draw_bars(ax, xs, lower, upper, label=band, capsize=4)
+        ax.plot(xs, mean, "s", color=MODEL, label=line)
         ax.set_xticks(xs, [str(value) for value in along.values])
     elif isinstance(along.axis.parameter, Int):
         xs = np.array(along.values, dtype=np.float64)
-        ax.errorbar(xs, sign * mean, yerr=half, fmt="s", ms=4, color=MODEL, capsize=2, label=band)
+        _draw_bars(ax, xs, lower, upper, label=band, capsize=2)
+        ax.plot(xs, mean, "s", ms=4, color=MODEL, label=line)
         _whole_ticks(ax, along.axis.parameter, along.values)
     else:
         xs = np.array(along.values, dtype=np.float64)
-        ax.fill_between(xs, sign * mean - half, sign * mean + half, color=MODEL, alpha=0.18, lw=0, label=band)
-        ax.plot(xs, sign * mean, color=MODEL, label="posterior mean")
+        ax.fill_between(xs, lower, upper, color=MODEL, alpha=0.18, lw=0, label=band)
+        ax.plot(xs, mean, color=MODEL, label=line)
         if along.axis.parameter.log:
             ax.set_xscale("log")
-    seen = _seen(study, along)
-    at = [place[value] if isinstance(along.axis.parameter, Choice) else value for value, _ in seen]
-    ax.plot(at, [sign * reward for _, reward in seen], "o", ms=4, color=OBSERVED, label="observed")
+    told = _told(study, along)
+    at = [place[value] if isinstance(along.axis.parameter, Choice) else value for value, _ in told]
+    ax.plot(at, [sign * reward for _, reward in told], "o", ms=4, color=OBSERVED, label="observed")
     ax.set(xlabel=along.axis.name, title=f"Posterior along {along.axis.name}")
     ax.legend(frameon=False, fontsize=8)
 
@@ -278,7 +283,12 @@ def _whole_ticks(ax: Axes, parameter: Int, values: list[int]) -> None:
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _seen(study: Study, along: _Slice) -> list[tuple[Any, float]]:
+def _draw_bars(ax: Axes, xs: Array, lower: Array, upper: Array, **style: Any) -> None:
+    """A bar from one end to the other at each place; the mean of a skew belief may lie outside."""
+    ax.errorbar(xs, 0.5 * (lower + upper), yerr=0.5 * np.abs(upper - lower), fmt="none", ecolor=MODEL, **style)
+
+
+def _told(study: Study, along: _Slice) -> list[tuple[Any, float]]:
     """(value of the parameter, reward) of the answered trials on a slice, under the same context."""
     domain, best = study.policy.domain, along.best
     under = None if best.context is None else best.context.tobytes()

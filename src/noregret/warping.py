@@ -3,6 +3,12 @@
 One training run that diverges has a loss thirty times that of all others; standardised, these others are one number
 then. What a search needs to know of bad points is that they are bad, and which of two is the worse one.
 
+What decides is a normal distribution of the warped reward; what is shown is the distribution of the reward behind it.
+They agree: the map is increasing, so bounds, draws and probabilities of improvement order points alike in either unit.
+Expected improvement does, too, over whatever is at least the median: from there up the map changes nothing. That is the
+expectation over the whole belief. A normal distribution of the same mean and deviation is another belief, since the
+lower half reaches far down.
+
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | y | `knots` | rewards, ascending; the last is the median | (k,) |
@@ -21,6 +27,12 @@ from .checks import Array, frozen
 from .serialize import described
 
 MOST_LOG = 200.0  # of a warped value, in scales: e^200 is beyond every reward
+MOST_WARPED = 1e100  # standard deviation, in scales: its square must not overflow
+MOST_LOG_SQUARE = 650.0  # its mean square must not overflow
+FAR = 37.0  # standard deviations beyond which a normal distribution has no mass: Phi(-37) = 6e-300
+LEAST_STD = 1e-200  # where nothing is uncertain
+NARROW = 1e-4  # standard deviations, in scales, below which a signed logarithm is a straight line
+MOST_AT_ONCE = 2**18  # (point, segment) pairs that are looked at together
 
 
 @final
@@ -43,6 +55,49 @@ class Warp:
     def back(self, warped: Array) -> Array:
         """The rewards behind them."""
         return _through(warped, self.heights, self.knots)
+
+    def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of the rewards behind normal warped ones of these, each `(n,)`."""
+        means, stds = np.array(mean, dtype=np.float64), np.array(std, dtype=np.float64)
+        bent = np.flatnonzero(means - FAR * stds < self.heights[-1])  # the others lie where rewards stay
+        step = max(MOST_AT_ONCE // (len(self.heights) + 1), 1)
+        with np.errstate(under="ignore"):
+            for first in range(0, len(bent), step):
+                rows = bent[first : first + step]
+                means[rows], stds[rows] = self._moments(means[rows], stds[rows])
+        return means, stds
+
+    def _moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
+        """A sum over the segments: on each the normal distribution is truncated, and the map is a straight line.
+
+        The line is taken from the end of its segment nearest to the mean, and rewards less the median, so that little
+        cancels: with z = (w - mean) / std and r that end, y - median = jump + slope (z - r).
+        """
+        from scipy.special import ndtr  # slow to import, and given kernels need none of it
+
+        steep = np.diff(self.knots) / np.diff(self.heights)
+        slopes = std[:, None] * np.concatenate([steep[:1], steep, [1.0]])
+        ends = np.full((len(mean), len(self.heights) + 2), FAR)
+        ends[:, 0] = -FAR
+        z = (self.heights - mean[:, None]) / np.maximum(std, LEAST_STD)[:, None]
+        ends[:, 1:-1] = np.clip(z, -FAR, FAR)
+        low, high = ends[:, :-1], ends[:, 1:]
+        tails, density = ndtr(-np.abs(ends)), np.exp(-0.5 * ends**2) / math.sqrt(2.0 * math.pi)
+        below, above = tails[:, :-1], tails[:, 1:]
+        mass = np.where(high <= 0.0, above - below, np.where(low >= 0.0, below - above, 1.0 - below - above))
+        near = np.clip(0.0, low, high)  # r
+        first = density[:, :-1] - density[:, 1:]
+        second = mass + low * density[:, :-1] - high * density[:, 1:]
+        length = high - low
+        # E (z - r) and E (z - r)^2 there; on a short segment what has cancelled is all there is.
+        square = np.clip(second - 2.0 * near * first + near**2 * mass, 0.0, length**2 * mass)
+        first = np.clip(first - near * mass, -length * mass, length * mass)
+        median = self.back(mean)
+        edges = np.append(self.knots, self.knots[-1]), np.append(self.knots[0], self.knots)  # above, below a segment
+        jumps = np.where(high <= 0.0, edges[0], np.where(low >= 0.0, edges[1], median[:, None])) - median[:, None]
+        shift = (jumps * mass + slopes * first).sum(axis=1)
+        spread = (jumps**2 * mass + 2.0 * jumps * slopes * first + (slopes * np.sqrt(square)) ** 2).sum(axis=1)
+        return median + shift, np.sqrt(np.maximum(spread - shift**2, 0.0))
 
 
 def _through(values: Array, knots: Array, heights: Array) -> Array:
@@ -77,6 +132,31 @@ class SignedLog:
         """The values behind them, at most e^200 scales."""
         inner = np.minimum(np.abs(warped) / self.scale, MOST_LOG)
         return np.asarray(np.copysign(self.scale * np.expm1(inner), warped))
+
+    def moments(self, mean: Array, std: Array) -> tuple[Array, Array]:
+        """Mean and standard deviation of the values behind normal warped ones of these, each `(n,)`.
+
+        On either side of 0 values are those of a log-normal distribution, truncated: with x = w / s of mean m and
+        variance v, E[e^x; x > 0] = e^(m + v/2) Phi((m + v) / sqrt(v)).
+        """
+        from scipy.special import log_ndtr, ndtr
+
+        m, deviation = np.abs(mean) / self.scale, np.minimum(std / self.scale, MOST_WARPED)
+        flat, v = deviation < NARROW, np.maximum(deviation, NARROW) ** 2
+        root = np.sqrt(v)
+
+        def half(power: float, sign: float, most: float) -> Array:  # E[e^(power |x|)] on one side of 0
+            exponent = sign * power * m + 0.5 * power**2 * v
+            return np.asarray(np.exp(np.minimum(exponent + log_ndtr((sign * m + power * v) / root), most)))
+
+        right, left = half(1.0, 1.0, MOST_LOG), half(1.0, -1.0, MOST_LOG)
+        size = (right - ndtr(m / root)) - (left - ndtr(-m / root))
+        square = half(2.0, 1.0, MOST_LOG_SQUARE) + half(2.0, -1.0, MOST_LOG_SQUARE) - 2.0 * (right + left) + 1.0
+        spread = np.sqrt(np.maximum(square - size**2, 0.0))
+        plain, slope = np.expm1(np.minimum(m, MOST_LOG)), np.exp(np.minimum(m, MOST_LOG))
+        return np.copysign(self.scale * np.where(flat, plain, size), mean), self.scale * np.where(
+            flat, slope * deviation, spread
+        )
 
 
 AnyWarp = Warp | SignedLog

@@ -39,6 +39,8 @@ from noregret.slots.objective import AdditivePenalty, Constrained, Multiplicativ
 from noregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
 from noregret.slots.silence import Imputed, LateOrNever
 
+from ..reference import mapped
+
 OPERATIONS = 30
 LOWEST = -1.5
 CLOSE = 1e-8
@@ -376,7 +378,7 @@ class Reference:
         if any(y is None for _, y in data):
             std = self._solve(setting, [(t, 0.0) for t, _ in data], rows)[1]
         mean, std = center + unit * mean, unit * std
-        return (mean, std) if warp is None else (back(mean), 0.5 * (back(mean + std) - back(mean - std)))
+        return (mean, std) if warp is None else mapped(back, warp.heights, mean, std)
 
     def _solve(self, setting, known, rows):
         kernel, ridge = setting

@@ -23,7 +23,7 @@ from ..policy.engines import Decision
 from ..randomness import Randomness
 from ..record import Event, Trial
 from ..slots.borders import Mask
-from ..slots.envelope import Bounds, Envelope, Window
+from ..slots.envelope import Envelope, Window
 from ..slots.memory import Restart
 from ..slots.objective import averages
 from ..slots.pending import Ignored, Pending
@@ -187,7 +187,7 @@ class ScriptedState:
         """What is known of the expected rewards at answered trials: the average told there, `(n,)`."""
         return averages(trials, [np.array([trial.reward or 0.0]) for trial in trials])[:, 0]
 
-    def bounds(self, *, now: float = math.inf) -> Bounds:  # noqa: ARG002 - the interface of `State`
+    def width(self, *, now: float = math.inf) -> float:  # noqa: ARG002 - the interface of `State`
         """There are none."""
         self._no("confidence bounds")
 

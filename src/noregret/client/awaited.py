@@ -121,9 +121,9 @@ class AsyncRemoteStudy:
         """See `RemoteStudy.add`."""
         return await self._threads.run(self._study.add, point, reward, **options)
 
-    async def predict(self, points: Points | None = None, *, context: Context = None) -> tuple[Array, Array]:
+    async def predict(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
         """See `RemoteStudy.predict`."""
-        return await self._threads.run(self._study.predict, points, context=context)
+        return await self._threads.run(self._study.predict, points, **options)
 
     async def bounds(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
         """See `RemoteStudy.bounds`."""

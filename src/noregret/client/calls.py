@@ -127,14 +127,14 @@ def adding(
     return Call("POST", f"{study}/observations", of(m.Observation), msgspec.json.encode(body), _key(key))
 
 
-def predicting(study: str, points: Points | None, context: Context) -> Call[tuple[Array, Array]]:
+def predicting(study: str, points: Points | None, context: Context, channel: int) -> Call[tuple[Array, Array]]:
     """Ask what is expected."""
 
     def read(answer: bytes) -> tuple[Array, Array]:
         said = msgspec.json.decode(answer, type=m.Prediction)
         return numbers(said.mean), numbers(said.std)
 
-    return Call("GET", f"{study}/predict{_query(points=points, context=context)}", read)
+    return Call("GET", f"{study}/predict{_query(points=points, context=context, channel=channel)}", read)
 
 
 def bounding(study: str, points: Points | None, context: Context, channel: int) -> Call[tuple[Array, Array]]:

@@ -187,9 +187,11 @@ class RemoteStudy:
         """
         return self._way.send(calls.adding(self.path, point, reward, context, constraints, compare, key))
 
-    def predict(self, points: Points | None = None, *, context: Context = None) -> tuple[Array, Array]:
-        """Posterior mean and standard deviation at points, of all arms without any; each `(n,)`."""
-        return self._way.send(calls.predicting(self.path, points, context))
+    def predict(
+        self, points: Points | None = None, *, context: Context = None, channel: int = 0
+    ) -> tuple[Array, Array]:  # fmt: skip
+        """Posterior mean and std at points, of all arms without any, each `(n,)`; of constraint `channel` likewise."""
+        return self._way.send(calls.predicting(self.path, points, context, channel))
 
     def bounds(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0

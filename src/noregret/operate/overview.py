@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import NoRegretError, TrialError
 from ..record import Trial
 from ..study.cautions import cautions
-from ..study.goal import AnyPolicy, has_channels
+from ..study.goal import AnyPolicy, best_told, has_channels
 from ..study.study import Study
 from .words import cell, context_of, facts, figure, moment, of_trial, table, where
 
@@ -113,7 +113,7 @@ def in_words(said: dict[str, Any], pending: Sequence[Trial]) -> str:
             ("trials", f"{said['trials']['all']}" + (f": {counts}" if counts else "")),
             ("about", said["about"]), ("first asked", moment(said["first_asked_at"])),
             ("last answer", moment(said["last_told_at"])), *_of_best(said),
-            ("best so far", _milestones(said["progress"])),
+            (best_told(said["goal"]), _milestones(said["progress"])),
             ("answers", _waited(said["delays"])),
             ("restarts", "; ".join(f"round {each['round']}: {each['reason']}" for each in said["restarts"])),
             ("multipliers", said["multipliers"]),

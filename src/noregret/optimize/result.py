@@ -129,7 +129,7 @@ class Result:
         return pd.DataFrame(rows)
 
     def plot(self, path: str | Path | None = None) -> Any:
-        """All values, the best so far, and where trials failed; needs the extra `plot`.
+        """All values, the highest told so far (the lowest of losses), and where trials failed; needs the extra `plot`.
 
         Args:
             path: of the picture (PNG, PDF or SVG), or None to save nothing.

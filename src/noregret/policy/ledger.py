@@ -439,8 +439,19 @@ class Ledger:
         return None if pseudo is None else pseudo.value
 
     def means(self, trials: list[Trial]) -> Array:
-        """Posterior mean of what is learned, at trials, reward units, `(n,)`."""
+        """Posterior mean of what is learned, at trials, `(n,)`, as a reward: of warped ones that is the median."""
         return self.units.back(self.engine.means(self.belief, trials))
+
+    def shown_means(self, trials: list[Trial]) -> Array:
+        """Posterior mean of the reward itself, at trials, `(n,)`."""
+        units, engine = self.units, self.engine
+        means = engine.means(self.belief, trials)
+        if units.warp is None:
+            return units.back(means)
+        # The same number at the same point, to the last digit.
+        _, one, each = np.unique([engine.here(t) for t in trials], axis=0, return_index=True, return_inverse=True)
+        stds = engine.deviations(self.belief, [trials[i] for i in one])
+        return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
 
     def predictions(self, trial: Trial) -> Prediction:
         """What is believed of f at a trial, reward units; what stands in for its answer is no part of it."""

@@ -475,6 +475,11 @@ class State:
         """A bound on the norm that is not the one that was told."""
         return self._guess.bound if self._guess is not None else None if self._fits is None else self._fits.norm()
 
+    def width(self, *, now: float = math.inf) -> float:
+        """What multiplies the standard deviation in the next round; NaN where bounds are no such multiple."""
+        width = self.bounds(now=now).width
+        return math.nan if width is None or self._ledger.units.warp is not None else width
+
     def _spread_at(self, trial: Trial) -> float | None:
         """Half the width of the bounds of f where this round asks; None where it was forced."""
         history, randomness = self._rounds - self._first_counted(), Randomness(self._seed, self._rounds)
@@ -596,7 +601,7 @@ class State:
 
     def answered_means(self, trials: list[Trial]) -> Array:
         """Posterior mean of f at answered trials, `(n,)`; under constraints what is charged for them is put back."""
-        return self._ledger.means(trials) + self._charges.put_back(trials)
+        return self._ledger.shown_means(trials) + self._charges.put_back(trials)
 
     @property
     def norm_bounds(self) -> list[tuple[int, float]]:

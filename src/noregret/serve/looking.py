@@ -101,7 +101,8 @@ async def one_decision(service: Service, heard: Heard) -> ASGIApp:
 async def predict(service: Service, heard: Heard) -> ASGIApp:
     """Posterior mean and standard deviation."""
     desk, points, context = await _where(service, heard)
-    mean, std = await desk.look(lambda study: _seen(study, study.predict, points, context))
+    channel: int = heard.query.channel
+    mean, std = await desk.look(lambda study: _seen(study, study.predict, points, context, channel=channel))
     return json_of(m.Prediction(listed(mean), listed(std)))
 
 
@@ -281,10 +282,10 @@ LOOKING = [
     Operation(method="GET", path=ONE, name="decision", summary="Say what became of a decision.", do=one_decision,
               answers={200: Answered("What is on record.", m.DecisionInFull)}),
     Operation(method="GET", path=f"{STUDY}/predict", name="predict",
-              summary="Posterior mean and standard deviation of the reward.", do=predict, query=q.PointsQuery,
+              summary="Posterior mean and standard deviation of the reward.", do=predict, query=q.ChannelQuery,
               answers={200: Answered("At each point.", m.Prediction)}),
     Operation(method="GET", path=f"{STUDY}/bounds", name="bounds", summary="The policy's confidence bounds.",
-              do=bounds, query=q.BoundsQuery, answers={200: Answered("At each point.", m.ConfidenceBounds)}),
+              do=bounds, query=q.ChannelQuery, answers={200: Answered("At each point.", m.ConfidenceBounds)}),
     Operation(method="GET", path=f"{STUDY}/feasible", name="feasible",
               summary="What is known of points satisfying all constraints, and whether any can.", do=feasible,
               text="Of studies whose constraints have posteriors of their own, as those have that are put with "

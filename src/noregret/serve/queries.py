@@ -18,7 +18,7 @@ class PointsQuery(Query, frozen=True):
     context: Annotated[str | None, Meta(description="JSON: numbers, or parameters by name.")] = None
 
 
-class BoundsQuery(PointsQuery, frozen=True):
+class ChannelQuery(PointsQuery, frozen=True):
     """Likewise, of what."""
 
     channel: Annotated[int, Meta(ge=0, description="0 for the reward, j for constraint j.")] = 0

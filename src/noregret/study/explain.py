@@ -132,7 +132,6 @@ class _Moment:
         compared = reasons.compared
         other = None if compared is None else runner_up(compared, trial, self._domain)
         finite = None if compared is None or compared.tied is None else compared
-        bounds = inner.bounds(now=trial.asked_at)
         return Explanation(
             **common, rule=reasons.rule, forced_by=reasons.forced_by, round=inner.round,
             chosen=self._believed(trial.point, trial.arm, self._score(reasons)),
@@ -142,7 +141,8 @@ class _Moment:
             ),
             compared=None if finite is None else len(finite.points),
             tied=None if finite is None or finite.tied is None else len(finite.tied),
-            width=bounds.width, drawn=reasons.width, valid_for=inner.valid_for, first_counted=inner.first_counted,
+            width=inner.width(now=trial.asked_at), drawn=reasons.width, valid_for=inner.valid_for,
+            first_counted=inner.first_counted,
             constraints=self._constraints(), feasible=self._feasible(),
             kernel=inner.kernel, fitted=inner.kernel != inner.policy.kernel, propensity=reasons.propensity,
             **_lengthscales(inner),

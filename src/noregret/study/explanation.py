@@ -26,7 +26,8 @@ class Candidate:
         arm: index into the `Arms`, or None on other domains.
         parameters: where the domain has named ones, else None.
         score: what the policy maximises: the larger, the more attractive, also where the goal is to minimise (then
-            scores in reward units are of minus the loss). None in a forced uniform round, and where it was no choice.
+            scores in reward units are of minus the loss, and of warped rewards where these decide). None in a forced
+            uniform round, and where it was no choice.
         mean: posterior mean, in the units told; None where the policy has no posterior. Likewise `std`, the posterior
             standard deviation, and the policy's bounds `lower` and `upper`.
         std: see `mean`.
@@ -92,7 +93,8 @@ class Explanation:
             best so far, at least 2% of the diagonal away. None where there was no other.
         compared: how many points the score was compared at, those ruled out included; None on a continuous domain.
         tied: how many of them shared the draw among the best; None on a continuous domain.
-        width: what multiplied the standard deviation in the bounds; None where they are no such multiple.
+        width: what multiplied the standard deviation in the bounds; NaN where they are no such multiple, as those of
+            warped rewards are none (`to_dict` has None there); None without a posterior.
         drawn: what multiplied it in the score, where that was drawn for the round (`RandomisedBound`); None elsewhere.
         valid_for: what the bounds were proved for (see `study.bounds`), or "none".
         pending: numbers of the trials that waited for an answer.
@@ -167,6 +169,10 @@ class Explanation:
             return None
         return self.chosen.lower, self.chosen.upper
 
+    @property
+    def _width(self) -> float | None:
+        return None if self.width is None or math.isnan(self.width) else self.width
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, as plain values that JSON can hold."""
         context = self.trial.context
@@ -177,7 +183,7 @@ class Explanation:
             "goal": self.goal, "algorithm": self.algorithm, "rule": self.rule, "forced_by": self.forced_by,
             "round": self.round, "chosen": _plain(self.chosen),
             "runner_up": None if self.runner_up is None else _plain(self.runner_up),
-            "compared": self.compared, "tied": self.tied, "width": self.width, "drawn": self.drawn,
+            "compared": self.compared, "tied": self.tied, "width": self._width, "drawn": self.drawn,
             "valid_for": self.valid_for, "pending": list(self.pending), "answered": self.answered,
             "first_counted": self.first_counted,
             "restarts": [restart._asdict() for restart in self.restarts], "multipliers": list(self.multipliers),
@@ -238,14 +244,15 @@ class Explanation:
         """What else there is to say, (of what, what); empty where there is nothing."""
         context = self.trial.context
         seen = "" if context is None else str(self.trial.context_parameters or context.tolist())
-        width = "" if self.width is None else f"mean +- {_figure(self.width)} std, "
+        width = "" if self._width is None else f"mean +- {_figure(self._width)} std, "
+        drawn = f"mean + {_figure(self.drawn)} std" + " in the units that are learned" * (self._width is None)
         waiting = f"; waiting for trial{'s' * (len(self.pending) > 1)} {_listed(self.pending)}" if self.pending else ""
         proved = "nothing is proved for them" if self.valid_for == "none" else f"proved for {self.valid_for}"
         return [
             ("context", seen),
             ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
-            ("score", "" if self.drawn is None else f"mean + {_figure(self.drawn)} std, a width drawn for this round"),
+            ("score", "" if self.drawn is None else f"{drawn}, a width drawn for this round"),
             ("known", f"{self.answered} answer{'s' * (self.answered != 1)}{waiting}"),
             ("forgotten", f"trials before {self.first_counted}" if self.first_counted else ""),
             ("restarts", "; ".join(f"round {restart.round}: {restart.reason}" for restart in self.restarts)),

@@ -23,7 +23,8 @@ from ..policy.policy import Policy
 from ..policy.state import State
 from ..record import Event, Trial
 from ..slots.borders import Mask
-from ..slots.envelope import Bounds, Envelope
+from ..slots.constraints import OnAverage
+from ..slots.envelope import Envelope
 from ..slots.lengthscales import Lengthscales
 from ..slots.memory import Evidence, Restart
 
@@ -47,6 +48,18 @@ def check_goal(goal: object) -> Goal:
 def has_channels(policy: AnyPolicy) -> bool:
     """Whether each constraint has a posterior of its own."""
     return isinstance(policy, Policy) and policy.constraints is not None
+
+
+def on_average(policy: AnyPolicy) -> bool:
+    """Whether some rounds may make up for others, as a budget has it: then no single round violates a constraint."""
+    if not isinstance(policy, Policy):
+        return policy.constraint_count > 0
+    return isinstance(policy.constraints, OnAverage) or policy.objective.constraints > 0
+
+
+def best_told(goal: Goal) -> str:
+    """What the best of the values told is called; what the posterior says is best may be another trial."""
+    return "highest told" if goal == "maximize" else "lowest told"
 
 
 def check_told(policy: AnyPolicy, goal: Goal, value: float) -> None:
@@ -131,9 +144,9 @@ class Turned:
         """Posterior mean of the loss at answered trials, `(n,)`."""
         return 0.0 - self._state.answered_means([_rewarded(trial) for trial in trials])
 
-    def bounds(self, *, now: float = math.inf) -> Bounds:
+    def width(self, *, now: float = math.inf) -> float:
         """The width of the next round, which has no sign."""
-        return self._state.bounds(now=now)
+        return self._state.width(now=now)
 
     @property
     def minimum(self) -> float | None:

@@ -73,15 +73,27 @@ class Looking(ABC):
         return export.write(self.policy, self.trials, path)
 
     def predict(
-        self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
+        self,
+        points: npt.ArrayLike | Mapping[str, Any] | None = None,
+        *,
+        context: npt.ArrayLike | None = None,
+        channel: int = 0,
     ) -> tuple[Array, Array]:
         """Posterior mean and standard deviation of the reward (noise not included) at `(n, d)` points, each `(n,)`.
 
         Where the goal is to minimise, of the loss. Under constraints, of what is learned: the reward less (the loss
         plus) what the multipliers in force charge for violations.
         A dict of parameters, a list of them or a table will do as well. Without points: at every arm.
+
+        Where rewards are warped (`nr.auto`, `nr.slots.Refit`) the belief is a normal distribution of the warped reward,
+        and both numbers are those of the reward behind it. It is skew, so the band to draw is `bounds`.
+
+        Args:
+            points: see above.
+            context: under which they would be played, where the policy has contexts.
+            channel: see `bounds`.
         """
-        envelope = self._envelope(points, context)
+        envelope = self._envelope(points, context, channel)
         return envelope.mean, envelope.std
 
     def bounds(
@@ -93,23 +105,16 @@ class Looking(ABC):
     ) -> tuple[Array, Array]:
         """The policy's lower and upper confidence bounds in the next round, each `(n,)`; see `predict`.
 
+        Of warped rewards they are quantiles of the belief: those of the warped reward, mapped back.
+
         Args:
             points: see `predict`.
             context: see `predict`.
             channel: 0 for the reward; j for constraint j, from 1, in its own units, where the policy was made with
                 `constraints=nr.EveryRound(...)` or one of its relatives.
         """
-        most = self.policy.constraint_count if has_channels(self.policy) else 0
-        if type(channel) is not int or (channel and most):  # of other policies it is said that they have none
-            why = "It is 0 for the reward, or the number of a constraint, from 1."
-            channel = integer("channel", channel, low=0, high=most or None, why=why)
-        envelope = self._envelope(points, context) if channel == 0 else self._limit(channel, points, context)
+        envelope = self._envelope(points, context, channel)
         return envelope.lower, envelope.upper
-
-    def _limit(self, channel: int, points: Any, context: Any) -> Envelope:
-        seen = self._given.context(context)
-        with self._kept.lock:
-            return self._look().limit(channel, points, seen)
 
     def feasible(
         self, points: npt.ArrayLike | Mapping[str, Any] | None = None, *, context: npt.ArrayLike | None = None
@@ -139,7 +144,8 @@ class Looking(ABC):
 
         Where the goal is to minimise, of the lowest, here and below. After a restart of the memory, of the trials
         since. With `context`, the trial whose point has the highest posterior mean under that context, whatever the
-        context was in which it was tried.
+        context was in which it was tried. The mean is that of `predict`, of warped rewards too; what decides compares
+        their medians, which order points of which one is as uncertain as the other alike.
 
         Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
         counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
@@ -152,10 +158,12 @@ class Looking(ABC):
 
     @property
     def width(self) -> float:
-        """What multiplies the standard deviation in the next round; NaN where the bounds are no such multiple."""
+        """What multiplies the standard deviation in the next round; NaN where the bounds are no such multiple.
+
+        Such are those of warped rewards (`nr.auto`): quantiles of a belief that is not symmetric.
+        """
         with self._kept.lock:
-            width = self._look().bounds(now=self._window_clock()).width
-            return math.nan if width is None else width
+            return self._look().width(now=self._window_clock())
 
     @property
     def information_gain(self) -> float:
@@ -276,9 +284,15 @@ class Looking(ABC):
     def _look(self) -> AnyState:
         return self._kept.look()
 
-    def _envelope(self, points: Any, context: Any) -> Envelope:
+    def _envelope(self, points: Any, context: Any, channel: int = 0) -> Envelope:
+        most = self.policy.constraint_count if has_channels(self.policy) else 0
+        if type(channel) is not int or (channel and most):  # of other policies it is said that they have none
+            why = "It is 0 for the reward, or the number of a constraint, from 1."
+            channel = integer("channel", channel, low=0, high=most or None, why=why)
         seen = self._given.context(context)
         with self._kept.lock:
+            if channel:
+                return self._look().limit(channel, points, seen)
             return self._look().envelope(points, seen, now=self._window_clock())
 
     def _window_clock(self) -> float:

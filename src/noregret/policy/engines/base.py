@@ -83,14 +83,12 @@ class Units(NamedTuple):
         return rewards if self.warp is None else self.warp.back(rewards)
 
     def shown(self, envelope: Envelope) -> Envelope:
-        """Bounds of warped rewards as those of rewards: quantiles go through the map, the std through its slope."""
-        warp = self.warp
-        if warp is None:
+        """The same belief, in rewards: the normal distribution that decides goes through the map, and so do bounds."""
+        if self.warp is None:
             return envelope
-        mean, std = envelope.mean, envelope.std
-        spread = 0.5 * (warp.back(mean + std) - warp.back(mean - std))
-        lower, upper = warp.back(envelope.lower), warp.back(envelope.upper)
-        return Envelope(warp.back(mean), spread, None, envelope.valid_for, lower=lower, upper=upper)
+        lower, upper = self.warp.back(envelope.lower), self.warp.back(envelope.upper)
+        moments = self.warp.moments(envelope.mean, envelope.std)
+        return Envelope(*moments, None, envelope.valid_for, lower=lower, upper=upper)
 
     def rewards(self, mean: Array, std: Array) -> tuple[Array, Array]:
         """Mean and std in (warped) rewards; the arrays are taken over."""

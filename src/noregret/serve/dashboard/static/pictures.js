@@ -332,9 +332,9 @@
     }
     function tell() {
       if (!at) { readout.textContent = ""; return; }
-      var mean = picture.mean[at[1]][at[0]], half = picture.half[at[1]][at[0]];
+      var mean = picture.mean[at[1]][at[0]], low = picture.lower[at[1]][at[0]], high = picture.upper[at[1]][at[0]];
       readout.textContent = picture.x.label + " " + name(picture.x, at[0]) + "; " + picture.y.label + " " + name(picture.y, at[1]) + "; " +
-        (mean === null ? "nothing there" : picture.name + " " + said(mean) + ", give or take " + said(half));
+        (mean === null ? "nothing there" : picture.name + " " + said(mean) + ", from " + said(low) + " to " + said(high));
     }
     function move(next) { at = next; tell(); draw(node.clientWidth); }
     canvas.onmousemove = function (event) {

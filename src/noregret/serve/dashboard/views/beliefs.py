@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from ....record import Trial
 from ....study.axes import Axis, active_axes, agrees, line_through, space_of, value_at
 from ....study.goal import has_channels
 from ....study.integrity import settings_at
+from ....study.seen import Seen, seen
 from ....study.study import Study
 from .maps import belief_map, dear
 from .pictures import MOST_DOTS, Picture, axis, dots, empty, line, many, short, spread_evenly, table
@@ -30,17 +32,12 @@ MOST_POINTS, FEWEST_POINTS = 101, 15  # along a real parameter
 MOST_ARMS = 2000  # drawn along a line
 ROWS = 12
 BINS = 50  # of bars that say how often a place was chosen
-TWO = 2.0  # standard deviations, where nothing is proved
 WORK = 1.5e9  # multiplications that the slices of one picture may take
 
 
-class Seen(NamedTuple):
-    """Bounds at points: `mean`, `lower` and `upper`, each `(n,)`."""
-
-    mean: Array
-    lower: Array
-    upper: Array
-
+BANDS = {
+    "proved": "proved bounds", "policy": "the policy's bounds", "deviations": "two standard deviations to either side",
+}  # fmt: skip
 
 Look = Callable[[Array], Seen]
 
@@ -63,18 +60,20 @@ def beliefs(study: Study, query: Mapping[str, str] | None = None) -> dict[str, A
         return _nothing(why)
     at = place(study, query)
     channel = _number(query, "channel", policy.constraint_count if has_channels(policy) else 0)
-    look, band = _look(study, at, channel)
+    look = partial(seen, study, context=at.context, channel=channel)
     lines = active_axes(policy.domain, at.point)
     count = _points(study, len(lines))
-    made = [_slice(study, at, one, look, band, channel, count) for one in lines[:MOST_SLICES]]
+    made = [_slice(study, at, one, look, channel, count) for one in lines[:MOST_SLICES]]
     slices = [each for each in made if each is not None]
     if isinstance(policy.domain, Arms) and not any(len(each["layers"][0]["x"]) > 2 for each in slices):
-        slices = [_ranked(study, look, band, channel)]  # arms without an order: by what is believed of them
+        slices = [_ranked(study, look, channel)]  # arms without an order: by what is believed of them
     pair = _pair(query, lines, slices)
     drawn = (
         None
         if pair is None
-        else belief_map(study, at, pair, look, name=_name(study, channel), low=study.goal == "minimize" or channel > 0)
+        else belief_map(
+            study, at, pair, look, name=_mean_of(study, channel), low=study.goal == "minimize" or channel > 0
+        )
     )
     return {
         "slices": slices, "map": drawn, "fields": at.fields, "context_fields": at.context_fields,
@@ -102,31 +101,6 @@ def _number(query: Mapping[str, str], key: str, most: int, default: int = 0) -> 
 # -- what is seen ------------------------------------------------------------------------------------------------
 
 
-def _look(study: Study, at: Place, channel: int) -> tuple[Look, str]:
-    """What gives the bounds at points, and what the bounds are called."""
-    context = at.context
-    if channel:
-
-        def of_constraint(points: Array) -> Seen:
-            lower, upper = study.bounds(points, context=context, channel=channel)
-            return Seen((lower + upper) / 2.0, lower, upper)
-
-        return of_constraint, "the policy's bounds"
-    if study.policy.valid_for == "f":  # type: ignore[union-attr]  # a policy with a posterior
-
-        def proved(points: Array) -> Seen:
-            mean, _ = study.predict(points, context=context)
-            return Seen(mean, *study.bounds(points, context=context))
-
-        return proved, "proved bounds"
-
-    def two_sided(points: Array) -> Seen:
-        mean, std = study.predict(points, context=context)
-        return Seen(mean, mean - TWO * std, mean + TWO * std)
-
-    return two_sided, "two standard deviations to either side"
-
-
 def _points(study: Study, lines: int) -> int:
     """How many points along an axis are affordable."""
     if not dear(study):
@@ -135,7 +109,7 @@ def _points(study: Study, lines: int) -> int:
     return int(min(MOST_POINTS, max(FEWEST_POINTS, WORK / max(1.0, float(answers) ** 2 * lines))))
 
 
-def _slice(study: Study, at: Place, along: Axis, look: Look, band: str, channel: int, count: int) -> Picture | None:
+def _slice(study: Study, at: Place, along: Axis, look: Look, channel: int, count: int) -> Picture | None:
     """The posterior along one axis; None where there is nothing along it."""
     domain = study.policy.domain
     values, points = line_through(domain, at.point, along, count=count)
@@ -143,65 +117,62 @@ def _slice(study: Study, at: Place, along: Axis, look: Look, band: str, channel:
         return None
     kept = spread_evenly(len(points), MOST_ARMS)
     values, points = [values[i] for i in kept.tolist()], points[kept]
-    seen = look(points)
+    found = look(points)
     named = isinstance(along.parameter, Choice)
     xs = np.arange(len(values), dtype=np.float64) if named else np.array(values, dtype=np.float64)
     log = not named and along.parameter.log  # type: ignore[union-attr]
-    return _curve(study, f"Along {along.name}", along.name, xs, values, seen, band, channel) | {
+    return _curve(study, f"Along {along.name}", along.name, xs, values, found, channel) | {
         "x": axis(along.name, log=log, names=values if named else None),
         "dots": _dots_along(study, at, along, values, channel), "discrete": named or len(values) <= 12,
         "here": _here(values, value_at(domain, at.point, along), named),
-        "here_name": "the best so far" if at.is_best else "the point chosen",
-        "table": _table(along.name, values, seen, _name(study, channel)),
+        "here_name": "recommended" if at.is_best else "the point chosen",
+        "table": _table(along.name, values, found, _mean_of(study, channel)),
     }  # fmt: skip
 
 
-def _curve(
-    study: Study, title: str, label: str, xs: Array, values: list[Any], seen: Seen, band: str, channel: int
-) -> Picture:
-    name = _name(study, channel)
-    top = int(seen.mean.argmax() if study.goal == "maximize" and not channel else seen.mean.argmin())
+def _curve(study: Study, title: str, label: str, xs: Array, values: list[Any], found: Seen, channel: int) -> Picture:
+    mean_of, band, mean = _mean_of(study, channel), BANDS[found.band], found.mean
+    top = int(mean.argmax() if study.goal == "maximize" and not channel else mean.argmin())
     extreme = "highest" if study.goal == "maximize" and not channel else "lowest"
     summary = (
-        f"The {name} is believed to lie between {short(float(seen.mean.min()))} and {short(float(seen.mean.max()))} "
-        f"along {label}; {extreme} at {short(values[top])}, bounds {short(float(seen.lower[top]))} to "
-        f"{short(float(seen.upper[top]))}."
+        f"The {mean_of} lies between {short(float(mean.min()))} and {short(float(mean.max()))} "
+        f"along {label}; {extreme} at {short(values[top])}, with {band} from {short(float(found.lower[top]))} to "
+        f"{short(float(found.upper[top]))}."
     )
-    if not np.ptp(seen.mean):
-        summary = (
-            f"The {name} is believed to be {short(float(seen.mean[0]))} all along {label}: nothing tells it apart."
-        )
+    if not np.ptp(mean):
+        summary = f"The {mean_of} is {short(float(mean[0]))} all along {label}: nothing tells it apart."
     series = [
-        line(band, seen.lower, "main", style="hidden"), line(band, seen.upper, "main", style="hidden"),
-        line(f"{name}, believed", seen.mean, "main"),
+        line(band, found.lower, "main", style="hidden"), line(band, found.upper, "main", style="hidden"),
+        line(mean_of, mean, "main"),
     ]  # fmt: skip
     return {
-        "kind": "lines", "title": title, "summary": summary, "x": axis(label), "y": axis(name),
+        "kind": "lines", "title": title, "summary": summary, "x": axis(label), "y": axis(_name(study, channel)),
         "layers": [{"x": [float(x) for x in xs], "series": series}],
         "bands": [{"layer": 0, "low": 0, "high": 1, "color": "main", "name": band}], "dots": [], "marks": [],
         "zero": "the limit" if channel else None, "table": None,
     }  # fmt: skip
 
 
-def _ranked(study: Study, look: Look, band: str, channel: int) -> Picture:
+def _ranked(study: Study, look: Look, channel: int) -> Picture:
     """Arms in the order of what is believed of them."""
     arms = study.policy.domain
     if not isinstance(arms, Arms):
         return empty(TITLE, "")
-    seen = look(arms.points)
-    order = np.argsort(-seen.mean if study.goal == "maximize" and not channel else seen.mean, kind="stable")
+    found = look(arms.points)
+    order = np.argsort(-found.mean if study.goal == "maximize" and not channel else found.mean, kind="stable")
     kept = order[spread_evenly(len(order), MOST_ARMS)]
-    shown = Seen(seen.mean[kept], seen.lower[kept], seen.upper[kept])
+    shown = Seen(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
     xs = np.arange(1.0, len(kept) + 1.0)
     names = [f"arm {arm}" for arm in kept.tolist()]
-    picture = _curve(study, "Arms, the best first", "rank", xs, names, shown, band, channel)
+    picture = _curve(study, "Arms, the best first", "rank", xs, names, shown, channel)
     best = int(kept[0])
     picture["summary"] = (
-        f"{many(len(arms), 'arm')} in the order of what is believed of them. First is "
+        f"{many(len(arms), 'arm')} in the order of the posterior mean. First is "
         f"{settings(settings_of(study, arms.points[best]), arms.points[best].tolist(), best)}, with "
-        f"{short(float(shown.mean[0]))}, bounds {short(float(shown.lower[0]))} to {short(float(shown.upper[0]))}."
+        f"{short(float(shown.mean[0]))}, {BANDS[shown.band]} from {short(float(shown.lower[0]))} to "
+        f"{short(float(shown.upper[0]))}."
     )
-    table_ = _table("arm", names, shown, _name(study, channel))
+    table_ = _table("arm", names, shown, _mean_of(study, channel))
     return picture | {"table": table_, "discrete": len(kept) <= 60, "here": None}
 
 
@@ -279,9 +250,10 @@ def _told(trial: Trial, channel: int) -> float | None:
     return known[channel - 1] if len(known) >= channel else None
 
 
-def _table(label: str, values: list[Any], seen: Seen, name: str) -> dict[str, Any]:
+def _table(label: str, values: list[Any], found: Seen, name: str) -> dict[str, Any]:
     rows = spread_evenly(len(values), ROWS).tolist()
-    return table([label, name, "from", "to"], [(values[i], seen.mean[i], seen.lower[i], seen.upper[i]) for i in rows])
+    head = [label, name, "from", "to"]
+    return table(head, [(values[i], found.mean[i], found.lower[i], found.upper[i]) for i in rows])
 
 
 # -- the form ----------------------------------------------------------------------------------------------------
@@ -324,6 +296,11 @@ def _name(study: Study, channel: int) -> str:
     return f"{word} {sign} what violations are charged" if charged else word
 
 
+def _mean_of(study: Study, channel: int) -> str:
+    """What the lines and colours are."""
+    return "posterior mean of " + "the " * (not channel) + _name(study, channel)
+
+
 def _channels(study: Study, channel: int) -> list[dict[str, Any]]:
     if not has_channels(study.policy):
         return []
@@ -335,4 +312,4 @@ def _where(study: Study, at: Place) -> str:
     if study.policy.domain.dimension == 1:
         return ""
     named = settings(settings_of(study, at.point), at.point.tolist(), None)
-    return ("Through the best point so far, " if at.is_best else "Through ") + named + "."
+    return ("Through the recommended point, " if at.is_best else "Through ") + named + "."

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....checks import Array
 from ....policy.policy import Policy
-from ....slots.constraints import OnAverage
+from ....study.goal import on_average
 from ....study.study import Study
 from .pictures import COLUMNS, ROWS, Picture, axis, line, many, short, spread_evenly, table, thinned
 from .progress import restart_marks
@@ -38,7 +38,7 @@ def budgets(study: Study) -> dict[str, Any] | None:
     counts is each violation.
     """
     told = _told(study)
-    averaged = on_average(study)
+    averaged = on_average(study.policy)
     found: dict[str, Any] = {
         "averaged": averaged, "saturated": study.saturated, "infeasible": _infeasible(study), "rows": [], "left_out": 0,
         "sentence": "No constraint value has been told yet.", "pictures": [],
@@ -62,14 +62,6 @@ def budgets(study: Study) -> dict[str, Any] | None:
 def is_limited(study: Study) -> bool:
     """Whether there is anything to say of constraints."""
     return study.policy.constraint_count > 0 or any(trial.constraints is not None for trial in study.trials)
-
-
-def on_average(study: Study) -> bool:
-    """Whether some rounds may make up for others, as a budget has it."""
-    policy = study.policy
-    if not isinstance(policy, Policy):
-        return True
-    return isinstance(policy.constraints, OnAverage) or policy.objective.constraints > 0
 
 
 def _told(study: Study) -> _Told | None:

@@ -1,4 +1,4 @@
-"""The posterior over two axes, the others held: means as colours, half the width of the bounds beside them."""
+"""The posterior over two axes, the others held: means as colours, the ends of the bounds where one points."""
 
 from __future__ import annotations
 
@@ -50,20 +50,21 @@ def belief_map(
     xs, ys, points, cells = found  # cells: (row, column) of each point
     seen = look(points)
     shape = (len(ys), len(xs))
-    mean, half = np.full(shape, np.nan), np.full(shape, np.nan)
-    mean[cells], half[cells] = seen.mean, (seen.upper - seen.lower) / 2.0
+    mean, lower, upper = (np.full(shape, np.nan) for _ in range(3))
+    mean[cells], lower[cells], upper[cells] = seen.mean, seen.lower, seen.upper
     better = np.nanargmin if low else np.nanargmax
     row, column = (int(i) for i in np.unravel_index(int(better(mean)), shape))
     return {
         "kind": "map", "better": "low" if low else "high",
         "title": f"{across.name} and {up.name}", "name": name,
         "summary": (
-            f"The {name} over {across.name} and {up.name}: from {short(float(np.nanmin(mean)))} to "
-            f"{short(float(np.nanmax(mean)))}, {'lowest' if low else 'highest'} at "
+            f"The {name} over {across.name} and {up.name}: from "
+            f"{short(float(np.nanmin(mean)))} to {short(float(np.nanmax(mean)))}, {'lowest' if low else 'highest'} at "
             f"{across.name} {short(xs[column])} and {up.name} {short(ys[row])}."
         ),
         "x": _side(across, xs), "y": _side(up, ys), "mean": [numbers(each) for each in mean],
-        "half": [numbers(each) for each in half], "dots": _chosen(study, pair, xs, ys),
+        "lower": [numbers(each) for each in lower], "upper": [numbers(each) for each in upper],
+        "dots": _chosen(study, pair, xs, ys),
         "here": _cell_of(domain, at.point, pair, xs, ys), "table": _figures(pair, xs, ys, mean),
     }  # fmt: skip
 

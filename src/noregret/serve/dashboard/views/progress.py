@@ -1,4 +1,4 @@
-"""How a study went: every reward, the mean of the last ones, the best so far."""
+"""How a study went: every reward, the mean of the last ones, the highest told so far, or the lowest loss."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import numpy as np
 
 from ....checks import Array
 from ....record import Trial
+from ....study.goal import best_told, on_average
 from ....study.study import Study
 from .pictures import (
     COLUMNS,
@@ -69,20 +70,20 @@ def progress(study: Study, *, columns: int = COLUMNS) -> Picture:
     answered = [trial for trial in trials if trial.reward is not None]
     if not answered:
         return empty(TITLE, _nothing(trials))
-    word, went = told_word(study), _went(answered)
+    word, went = told_word(study), _went(answered, by_round=not on_average(study.policy))
     mean = running_mean(went.rewards, went.window, went.plays)
     best = best_so_far(study, went.rewards, went.outside)
     kept = thinned(went.rewards, columns)
     series = [
         line(f"mean of the last {many(went.window, _unit(went))}", mean[kept], "main"),
-        line("best run so far, its mean" if went.in_runs else "best so far", best[kept], "best", style="step"),
+        line(_best_name(study, went), best[kept], "best", style="step"),
     ]
     return {
         "kind": "lines", "title": TITLE, "summary": _summary(study, len(trials), went, mean, best),
         "x": runs_axis(went.places[kept], went.numbers[kept]) if went.in_runs else axis("trial"), "y": axis(word),
         "layers": [{"x": went.places[kept].tolist(), "series": series}], "bands": [],
         "dots": _marked(word, trials, went, kept), "marks": restart_marks(study),
-        "thinned": len(kept) < len(answered), "table": _table(word, went, mean, best),
+        "thinned": len(kept) < len(answered), "table": _table(study, went, mean, best),
     }  # fmt: skip
 
 
@@ -92,15 +93,20 @@ def runs_axis(places: Array, numbers: Array) -> dict[str, Any]:
     return axis("play") | {"said": named}
 
 
-def _went(answered: Sequence[Trial]) -> _Went:
+def _went(answered: Sequence[Trial], *, by_round: bool) -> _Went:
     plays = np.array([1.0 if trial.plays is None else trial.plays.times for trial in answered])
     numbers = np.array([trial.number for trial in answered], dtype=np.float64)
-    outside = np.array([trial.constraints is not None and not trial.feasible for trial in answered])
+    outside = np.array([by_round and trial.constraints is not None and not trial.feasible for trial in answered])
     total = int(plays.sum())
     return _Went(
         np.array([trial.reward for trial in answered], dtype=np.float64), numbers, plays, outside,
         np.cumsum(plays) if total > len(answered) else numbers, max(SHORTEST, total // WINDOWS),
     )  # fmt: skip
+
+
+def _best_name(study: Study, went: _Went) -> str:
+    """Of the best of what was told; what is recommended goes by the posterior, and may be another trial."""
+    return best_told(study.goal) + " mean of a run" * went.in_runs + " without a violation" * bool(went.outside.any())
 
 
 def _unit(went: _Went) -> str:
@@ -154,19 +160,19 @@ def _summary(study: Study, asked: int, went: _Went, mean: Array, best: Array) ->
         went_so = f"the mean {word} went from {short(then)} in the first {window:,} {which}"
     else:
         went_so = f"the mean {word} is {short(float(went.rewards @ went.plays) / plays)}"
-    told = "the best run had a mean of" if went.in_runs else "the best told is"
+    told = f"the {_best_name(study, went)} is"
     ever = f"; {told} {short(float(best[-1]))}" if np.isfinite(best[-1]) else ""
     return f"{count}: {went_so}{ever}."
 
 
-def _table(word: str, went: _Went, mean: Array, best: Array) -> dict[str, Any]:
-    runs, last = went.in_runs, f"mean of the last {many(went.window, _unit(went))}"
+def _table(study: Study, went: _Went, mean: Array, best: Array) -> dict[str, Any]:
+    word, runs, last = told_word(study), went.in_runs, f"mean of the last {many(went.window, _unit(went))}"
     head = [
         "trial",
         *(["plays so far", "plays"] if runs else []),
         f"mean {word}" if runs else word,
         last,
-        "best so far",
+        _best_name(study, went),
     ]
     kept = spread_evenly(len(went.places), ROWS).tolist()
 

@@ -20,7 +20,8 @@ from .progress import told_word
 
 RECENT = 20  # answers that say how it goes at present
 QUIET = 86_400.0  # seconds without an event after which a study is called quiet
-FRESH = ("running", "waiting")  # states that a day ends in which nothing happens
+FINISHED = 3600.0  # likewise, where no answer is waited for
+FRESH = ("running", "waiting")  # states that end by themselves where nothing happens
 LONGEST_NUMBER = 20
 
 
@@ -66,7 +67,7 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
         "plays": sum(trial.times for trial in trials if trial.reward is not None), "failed": states["failed"],
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "state_why": why, "best": best, "why_no_best": why_no_best,
-        "known": f"{order}_{math.ceil(last + QUIET)}" if last is not None and state in FRESH else f"{order}_",
+        "known": f"{order}_{math.ceil(last + _lasts(states))}" if last is not None and state in FRESH else f"{order}_",
     }  # fmt: skip
 
 
@@ -86,15 +87,21 @@ def _state(
             else f"the last {many(len(ended), 'trial')}"
         )
         return "failing", f"{every} failed"
-    if now - last > QUIET:
-        return "quiet", "nothing has happened for a day"
+    if now - last > _lasts(states):
+        pending = states["pending"] > 0
+        return "quiet", "nothing has happened for a day" if pending else "no trial is open, and none has been asked for"
     if not states["observed"]:
         return "waiting", "no answer has come yet"
-    return "running", "active within the day"
+    return "running", "active within the day" if states["pending"] else "active within the hour"
+
+
+def _lasts(states: Mapping[TrialState, int]) -> float:
+    """How many seconds after its last event a study still goes on, as far as one can tell."""
+    return QUIET if states["pending"] else FINISHED
 
 
 def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
-    """The best trial and what is believed there; None where there is none, and why."""
+    """The trial that is recommended and what is believed there; None where there is none, and why."""
     try:
         best = study.best()
     except TrialError as error:

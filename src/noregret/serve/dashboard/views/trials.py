@@ -10,6 +10,7 @@ from ....operate.words import where
 from ....record import Trial
 from ....study.explanation import Candidate, Explanation
 from ....study.export import record_of
+from ....study.goal import on_average
 from ....study.study import Study
 from .pictures import many, short, told
 from .standing import short_context
@@ -38,13 +39,13 @@ def listed(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
     end = len(found) - (page - 1) * PER_PAGE
     shown = found[max(0, end - PER_PAGE) : end][::-1]
     return {
-        "rows": [_row(trial) for trial in shown], "count": len(found), "page": page, "pages": pages, "state": state,
-        "states": STATES, "contexts": study.policy.context is not None,
+        "rows": [_row(study, trial) for trial in shown], "count": len(found), "page": page, "pages": pages,
+        "state": state, "states": STATES, "contexts": study.policy.context is not None,
         "constraints": any(trial.constraints is not None for trial in shown),
     }  # fmt: skip
 
 
-def _row(trial: Trial) -> dict[str, Any]:
+def _row(study: Study, trial: Trial) -> dict[str, Any]:
     record = record_of(trial)
     limits = record["constraints"]
     marks = (
@@ -57,7 +58,8 @@ def _row(trial: Trial) -> dict[str, Any]:
         "number": trial.number, "state": trial.state, "where": where(trial), "context": short_context(trial),
         "reward": told(trial), "reason": record["reason"] or "",
         "constraints": "" if limits is None else ", ".join(short(value) for value in limits),
-        "violates": trial.feasible is False, "asked_at": trial.asked_at, "told_at": trial.told_at, "marks": marks,
+        "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
+        "told_at": trial.told_at, "marks": marks,
         "asked": trial.righted().told_order != trial.asked_order,
     }  # fmt: skip
 
@@ -72,7 +74,7 @@ def one(study: Study, number: int) -> dict[str, Any] | None:
         {"reward": told(answer) if answer.reward is not None else f"failed: {answer.reason}", "at": answer.time}
         for answer in trial.corrected
     ]
-    return _row(trial) | {
+    return _row(study, trial) | {
         "corrected": earlier, "lease_until": trial.lease_until, "last": len(trials) - 1,
         "given_up": None if trial.abandoned is None else trial.abandoned.reason,
     }  # fmt: skip
@@ -104,7 +106,10 @@ def _bars(shown: list[tuple[str, Candidate]]) -> list[dict[str, Any]]:
     ]
     if not known:
         return []
-    low, high = min(each[1] for each in known), max(each[3] for each in known)
+    low, high = (
+        min(min(each[1:]) for each in known),
+        max(max(each[1:]) for each in known),
+    )  # of a skew belief the mean, too
     scale = 100.0 / (high - low) if high > low else 0.0
     return [
         {

@@ -12,6 +12,7 @@ from typing import Any
 
 from ....checks import Array
 from ....policy.policy import Policy
+from ....study.goal import on_average
 from ....study.study import Study
 from .accounts import SIDES, Account, account
 from .pictures import Picture, axis, line, many, measured, short, spread_evenly, table
@@ -252,8 +253,9 @@ def _notes(study: Study, found: Account) -> list[str]:
         )
     violating = sum(trial.feasible is False for trial in study.trials[found.since :])
     if violating:
+        broke = "took more than a budget gives a trial" if on_average(study.policy) else "violated constraints"
         notes.append(
-            f"What came in counts the {many(violating, 'trial')} that violated constraints; the choices compared with "
+            f"What came in counts the {many(violating, 'trial')} that {broke}; the choices compared with "
             "are the first that satisfied them, unless another is named, and the best of those that did."
         )
     if study.policy.context is not None and len(found.trials) > 1:
