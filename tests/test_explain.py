@@ -181,7 +181,7 @@ def test_why_is_told_in_words():
 
 
 def test_a_choice_without_chance_has_probability_1_and_a_tie_its_share():
-    study = nr.Study(on_arms(width="theorem"), seed=0)
+    study = nr.Study(on_arms(), seed=0)
     for _ in range(6):
         study.tell(study.ask(), 0.1)
     first = study.explain(0)
