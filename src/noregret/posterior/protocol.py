@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any, Self, final
 
 import numpy as np
@@ -92,6 +93,11 @@ class RevisablePosterior(Posterior):
     @abstractmethod
     def revise(self, point: Any, old: float, new: float) -> None:
         """Change the target of one observation: the mean moves, the variance does not."""
+
+    def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
+        """Change the targets of several observations, of which some may be of one point."""
+        for point, before, after in zip(points, old, new, strict=True):
+            self.revise(point, before, after)
 
     @abstractmethod
     def forget(self, point: Any, target: float) -> None:
