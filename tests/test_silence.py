@@ -216,13 +216,13 @@ def test_only_trials_that_may_still_be_answered_move():
 
 @pytest.mark.parametrize("pending", [nr.Imputed(), nr.LateOrNever()], ids=str)
 def test_a_round_changes_the_belief_a_few_times_however_many_are_silent(pending, monkeypatch):
-    """It did once for each silent trial that might still be answered: 50 times a round here, and 250 where it was slow."""
+    """It did once for each silent trial that might still be answered, some 15 here and 250 where answers are slow."""
     study = conversions(nr.Study(policy_of(pending), seed=0), 150)
     changes = []
     monkeypatch.setattr(ArmPosterior, "_updated", lambda posterior: changes.append(posterior))
     before = targets(study)
     conversions(study, 20)
-    assert sum(target != before[number] for number, target in targets(study).items() if number in before) > 20
+    assert sum(target != before[number] for number, target in targets(study).items() if number in before) >= 8
     # A question and its stand-in, an answer, and all that is silent.
     assert len(changes) <= 4 * 20
 
