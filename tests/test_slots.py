@@ -43,7 +43,7 @@ FILLED = {
     "gp_ucb_noiseless_constraints": {"refit", "constraints", "switching"},
     "gp_ucb_noisy_constraints": {"refit", "constraints", "switching"},
 }
-NO_WIDTH = {"kernel_ucb"}  # eta is its width
+NO_WIDTH = {"irgp_ucb", "kernel_ucb"}  # eta is its width
 
 
 def has(policy, slot):

@@ -121,7 +121,7 @@ def _live(described: Section) -> Section:
     """An algorithm for programs that ask and tell: rewards may be clicks and counts, and a choice be played often."""
     options = signature(described.make).parameters
     more = {name: kind for name, kind in _LIVE.items() if name in options}
-    if described.make is auto or described.make in _BY_COUNT:
+    if described.make in _BY_COUNT:
         more.pop("constraints", None)
     needed = {name: kind for name, kind in described.needed.items() if name != "noise" or "reward" not in more}
     noise = {name: kind for name, kind in described.needed.items() if name not in needed}
