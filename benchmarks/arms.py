@@ -124,7 +124,7 @@ def imports(repeats):
 
 def tiny_runs(count, repeats=5):
     domain, kernel = nr.Arms.grid(0, 1, 20), nr.SquaredExponential(0.2)
-    env, policy = sample(kernel, domain, 0), nr.gp_ucb(domain, kernel, noise=NOISE, width="theorem")
+    env, policy = sample(kernel, domain, 0), nr.gp_ucb(domain, kernel, noise=NOISE)
 
     def seconds(jobs):
         start = time.perf_counter()

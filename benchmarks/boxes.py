@@ -143,7 +143,7 @@ class Feed:
 
 def filled(X, y, lengthscale, scale):
     kernel = nr.Matern(2.5, lengthscale)
-    study = nr.Study(nr.gp_ucb(nr.Box([0, 0], [1, 1]), kernel, noise=NOISE, scale=scale, width="theorem"))
+    study = nr.Study(nr.gp_ucb(nr.Box([0, 0], [1, 1]), kernel, noise=NOISE, scale=scale))
     for x, reward in zip(X, y, strict=True):
         study.add(x, reward)
     return study
@@ -408,7 +408,7 @@ class FixedWidth(Confidence):
 
 def own_loop(first, noise, options, seed):
     box = nr.Box([0] * 6, [1] * 6)
-    policy = nr.gp_ucb(box, nr.Matern(2.5, [0.5] * 6), noise=NOISE, width="theorem", refit=Refit(every=options.every))
+    policy = nr.gp_ucb(box, nr.Matern(2.5, [0.5] * 6), noise=NOISE, refit=Refit(every=options.every))
     study = nr.Study(dataclasses.replace(policy, confidence=FixedWidth(options.width)), seed=seed)
     for x, error in zip(first, noise, strict=False):
         study.add(x, hartmann(x) + error)

@@ -39,7 +39,7 @@ def every_round(runs: int, rounds: int, side: int) -> None:
         env = nr.Environment(
             problem.reward, domain=arms, noise=NOISE, constraints=problem.constraint, constraint_noise=std
         )
-        plain = nr.gp_ucb(arms, kernel, noise=NOISE, width="theorem")
+        plain = nr.gp_ucb(arms, kernel, noise=NOISE)
         policies = {
             f"EveryRound, width {width:g}": plain.using(
                 constraints=nr.EveryRound(noise=std, regularization=NOISE**2 if noisy else 1e-4),

@@ -53,7 +53,7 @@ class Case(NamedTuple):
 
     def policy(self, rounds):
         if self.name == "Theorem 1":
-            return nr.gp_ucb(ARMS, self.kernel, noise=NOISE, delta=DELTA, width="theorem")
+            return nr.gp_ucb(ARMS, self.kernel, noise=NOISE, delta=DELTA)
         if self.delay:
             inflation = "realised" if self.name == "GP-BUCB" else None
             return nr.gp_bucb(ARMS, self.kernel, noise=NOISE, delta=DELTA, inflation=inflation)

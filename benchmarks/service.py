@@ -35,7 +35,7 @@ from benchmarks.service_parts import kills
 from benchmarks.service_parts.servers import Connection, Server
 from tests.postgres import Server as Postgres
 
-POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1, width="theorem")
+POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
 STUDY = "/v1/studies/shop"
 WARM = 20
 BLOCKS = 16  # of each kind, in turn

@@ -12,7 +12,7 @@ from noregret.serve.app import OPERATIONS, create_app
 from noregret.serve.messages import Problem
 
 ARMS = nr.Arms.grid(0, 1, 20)
-POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, width="theorem")
+POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1)
 AT = "/v1/studies/shop"
 
 

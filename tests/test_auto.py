@@ -337,3 +337,57 @@ def test_parts_follow_the_arguments():
 def test_values_that_make_no_sense_are_refused(options, words):
     with pytest.raises(nr.InvalidInput, match=words):
         nr.auto(**{"domain": SQUARE, **options})
+
+
+# -- constraints in any sense ------------------------------------------------------------------------------------------
+
+SENSES = {
+    "on average": nr.OnAverage(step=0.1),
+    "every round": nr.EveryRound(count=2),
+    "safely": nr.Safe(start=[[0.0, 0.0]], noise=0.1),
+}
+
+
+@pytest.mark.parametrize("sense", SENSES.values(), ids=SENSES)
+@pytest.mark.parametrize("domain", [SQUARE, SQUARE.grid(4)], ids=["square", "arms"])
+def test_constraints_hold_in_the_sense_that_is_asked_for(domain, sense):
+    """It was a dead end: "leave `explore` out", which is `auto`'s own, and None was refused in its place."""
+    made = nr.auto(domain, noise=0.1, constraints=sense)
+    assert type(made.constraints) is type(sense)
+    assert made.constraint_count == sense.count
+    assert nr.Policy.from_json(made.to_json()) == made
+    for policy in (made, nr.auto(domain, noise=0.1).using(constraints=sense)):
+        policy = policy.using(
+            search=dataclasses.replace(policy.search, candidates=64, mutations=32, around=8, starts=1)
+        )
+        study = nr.Study(policy, seed=0)
+        for _ in range(14):
+            trial = study.ask()
+            study.tell(trial, float(trial.point.sum()), constraints=[float(trial.point[0]) - 0.7] * sense.count)
+        if isinstance(sense, nr.Safe):
+            assert points(study)[:, 0].max() <= 0.7
+            assert policy.refit is None
+            assert not policy.explore.ever
+        else:
+            assert policy.refit is not None
+            assert policy.constraints.kernel == nr.auto(domain, constraints=1).constraints.kernel
+
+
+def test_a_count_of_constraints_is_every_round():
+    assert nr.auto(SQUARE, constraints=2) == nr.auto(SQUARE, constraints=nr.EveryRound(count=2, rule="probability"))
+
+
+def test_nothing_is_certified_by_a_noise_that_nobody_told():
+    safe = nr.Safe(start=[[0.0, 0.0]])
+    for make in (lambda: nr.auto(SQUARE, constraints=safe), lambda: nr.auto(SQUARE).using(constraints=safe)):
+        with pytest.raises(nr.InvalidInput, match="certifies by the noise that is told"):
+            make()
+    with pytest.warns(nr.NoRegretWarning, match="rewards are taken to vary by 1"):
+        nr.auto(SQUARE, constraints=dataclasses.replace(safe, noise=0.1))
+
+
+def test_none_is_the_plain_filling_of_a_slot():
+    plain = nr.auto(SQUARE).using(explore=None, memory=None, pending=None, refit=None)
+    assert not plain.explore.ever
+    assert plain.memory.keeps_all
+    assert plain.pending == Ignored()

@@ -91,7 +91,7 @@ def test_a_script_cannot_choose():
 
 def test_it_is_the_best_of_what_there_is():
     for domain in (ARMS, nr.Box([0.0], [1.0])):
-        study = told(nr.Study(nr.gp_ucb(domain, SE, noise=0.1, width="theorem")), 5)
+        study = told(nr.Study(nr.gp_ucb(domain, SE, noise=0.1)), 5)
         points = ARMS.points[[1, 4, 6, 9]]
         _, upper = study.bounds(points)
         assert study.ask(among=points).point == points[upper.argmax()]

@@ -40,7 +40,7 @@ def arms_of(study):
 
 
 def ucb(domain=ARMS, **more):
-    return nr.gp_ucb(domain, KERNEL, noise=NOISE, **{"width": "theorem"} | more)
+    return nr.gp_ucb(domain, KERNEL, noise=NOISE, **more)
 
 
 def cpd(domain=ARMS, *, horizon=200, **more):

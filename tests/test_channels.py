@@ -586,7 +586,7 @@ def test_it_is_written_and_read_back(name):
             "one of the two, not both",
         ),
         (lambda: nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=4, constraints=EVERY), "constraint values are not cens"),
-        (lambda: policy(constraints=nr.EveryRound(rule="probability")), "`RandomisedBound` is no logarithm"),
+        (lambda: policy(constraints=nr.EveryRound(rule="probability")), "`UpperConfidenceBound` is no logarithm"),
         (
             lambda: nr.expected_improvement(ARMS, KERNEL, noise=0.1, constraints=nr.OnAverage()),
             "`ExpectedImprovement` is a pure number",

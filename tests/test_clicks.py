@@ -159,6 +159,10 @@ def test_the_posterior_is_that_of_the_textbook_whatever_was_taken_back():
             changed = int(rng.integers(len(rewards)))
             posterior.revise(*rewards[changed], 0.25)
             rewards[changed] = rewards[changed][0], 0.25
+        if step % 11 == 6:
+            arms, old = zip(*rewards[-5:], strict=True)
+            posterior.revise_all(arms, old, [0.75, 0.5, 0.25, 0.0, 1.0])
+            rewards[-5:] = zip(arms, [0.75, 0.5, 0.25, 0.0, 1.0], strict=True)
         if step in (5, 30, 69):
             mean, covariance, total, _beyond = dense(posterior, rewards)
             found, std = posterior.predict()

@@ -475,7 +475,7 @@ def test_a_kernel_that_cannot_be_refitted_stays_as_it_is():
 
 
 def test_refits_learn_the_kernel_and_nothing_is_certified():
-    policy = nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, [3.0]), noise=0.5, width="theorem", refit=Refit(every=10))
+    policy = nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, [3.0]), noise=0.5, refit=Refit(every=10))
     study = nr.Study(policy, seed=0)
     for _ in range(40):
         trial = study.ask()

@@ -124,6 +124,7 @@ ORDER = [
     "slots.borders",
     "slots.constraints",
     "slots.safe",
+    "slots.beside",
     "slots",
     "policy.availability",
     "policy.engines.base",

@@ -231,7 +231,7 @@ def test_a_given_c_is_the_least_factor():
 def test_without_delays_inflation_changes_nothing():
     plain = play(nr.Study(nr.gp_bucb(ARMS, KERNEL, noise=NOISE), seed=3), 25)
     inflated = play(nr.Study(nr.gp_bucb(ARMS, KERNEL, noise=NOISE, inflation="realised"), seed=3), 25)
-    undelayed = play(nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE, width="theorem"), seed=3), 25)
+    undelayed = play(nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE), seed=3), 25)
     assert [t.arm for t in plain.trials] == [t.arm for t in inflated.trials] == [t.arm for t in undelayed.trials]
     assert inflated.width == pytest.approx(undelayed.width, rel=1e-9)
 

@@ -79,9 +79,10 @@ def test_the_history_is_what_was_in_force(name, goal, tmp_path):
 
 
 def test_a_correction_is_counted_as_if_it_had_been_told_first():
-    study = play(nr.Study(POLICIES["on_average"], seed=1), 30, {})
+    policy = POLICIES["on_average"].using(noise=0.5)  # few arms are played, and the rewards of each differ
+    study = play(nr.Study(policy, seed=1), 30, {})
     study.tell(0, 0.2, constraints=[2.0, -1.0], revise=True)
-    again = nr.Study(POLICIES["on_average"], seed=1)
+    again = nr.Study(policy, seed=1)
     again._kept.state.receive(study._record.righted())
     assert study.multiplier_history()[1][1].tolist() == [0.6, 0.0]
     assert study.multiplier_history()[1].tolist()[-1] == study.last_multipliers.tolist()

@@ -54,25 +54,27 @@ def test_the_uniform_number_of_a_trial_stands_apart_from_its_generator():
 
 def test_shifts_as_printed():
     """Takeno, Inatsu & Karasuyama 2023: 2 log(N / 2); 2 d log(b d r t^2 (sqrt(log a d) + sqrt(pi) / 2)) - 2 log 2."""
-    drawn = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="randomised")
+    drawn = nr.irgp_ucb(ARMS, KERNEL, noise=0.1)
     assert drawn.score.shift == pytest.approx(2 * math.log(40 / 2))
     assert drawn.score.growth == 0.0
-    assert nr.gp_ucb(ARMS, KERNEL, noise=0.1).score.shift == pytest.approx(math.log(40 / 2))
+    assert nr.irgp_ucb(ARMS, KERNEL, noise=0.1, shift="half").score.shift == pytest.approx(math.log(40 / 2))
     a, b, r, d = 3.0, 5.0, 1.5, 2
-    boxed = nr.gp_ucb(BOX, KERNEL, noise=0.1, width="randomised", a=a, b=b, r=r).score
+    boxed = nr.irgp_ucb(BOX, KERNEL, noise=0.1, a=a, b=b, r=r).score
     t = 9
     wanted = 2 * d * math.log(b * d * r * t**2 * (math.sqrt(math.log(a * d)) + math.sqrt(math.pi) / 2)) - 2 * math.log(
         2
     )
     assert boxed.shift + boxed.growth * math.log(t) == pytest.approx(wanted)
-    assert nr.gp_ucb(BOX, 4.0 * KERNEL, noise=0.1, a=a, b=0.1, r=r).score.shift == pytest.approx(math.log(100 / 2))
-    half = nr.gp_ucb(BOX, 4.0 * KERNEL, noise=0.1, a=a, b=8.0, r=r).score
+    smooth = nr.irgp_ucb(BOX, 4.0 * KERNEL, noise=0.1, shift="half", a=a, b=0.1, r=r).score
+    assert smooth.shift == pytest.approx(math.log(100 / 2))
+    half = nr.irgp_ucb(BOX, 4.0 * KERNEL, noise=0.1, shift="half", a=a, b=8.0, r=r).score
     assert half.shift == pytest.approx(d * math.log(8.0 * d * r / 2.0) - math.log(2))
     assert half.growth == 0.0
     # Contexts are known before a round, and do not count as arms.
     kernel = nr.Matern(2.5, [0.5, 0.2])
-    assert nr.gp_ucb(ARMS, kernel, noise=0.1, context=nr.Arms.grid(0, 1, 7)).score.shift == pytest.approx(math.log(20))
-    assert nr.gp_ucb(BOX, nr.Matern(2.5, 0.2).on(0, 1), noise=0.1, r=3.0).score.shift > 0.0
+    of_contexts = nr.irgp_ucb(ARMS, kernel, noise=0.1, context=nr.Arms.grid(0, 1, 7))
+    assert of_contexts.score.shift == pytest.approx(2 * math.log(20))
+    assert nr.irgp_ucb(BOX, nr.Matern(2.5, 0.2).on(0, 1), noise=0.1, shift="half", r=3.0).score.shift > 0.0
 
 
 def test_the_law_of_zeta_is_that_of_the_proof():
@@ -86,11 +88,11 @@ def test_the_law_of_zeta_is_that_of_the_proof():
         assert quantile <= math.sqrt(2 * math.log(2 / 2) + 2 * math.log(1 / u))
 
 
-@pytest.mark.parametrize("width", ["randomised", None])
+@pytest.mark.parametrize("shift", ["theorem", "half"])
 @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
-def test_bounds_remain_those_of_the_theorem(domain, width):
-    policy = nr.gp_ucb(domain, KERNEL, noise=0.1, width=width, search=nr.PointSearch(candidates=64))
-    theorem = nr.gp_ucb(domain, KERNEL, noise=0.1, width="theorem")
+def test_bounds_remain_those_of_the_theorem(domain, shift):
+    policy = nr.irgp_ucb(domain, KERNEL, noise=0.1, shift=shift, search=nr.PointSearch(candidates=64))
+    theorem = nr.gp_ucb(domain, KERNEL, noise=0.1)
     assert policy.confidence == theorem.confidence
     assert isinstance(policy.confidence, FiniteBayes if domain is ARMS else CompactBayes)
     assert policy.valid_for == theorem.valid_for == ("f" if domain is ARMS else "played")
@@ -104,7 +106,7 @@ def test_bounds_remain_those_of_the_theorem(domain, width):
 
 
 def test_what_is_played_is_the_highest_drawn_bound():
-    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1), seed=4)
+    study = nr.Study(nr.irgp_ucb(ARMS, KERNEL, noise=0.1, shift="half"), seed=4)
     for _ in range(20):
         mean, std = study.predict()
         trial = study.ask()
@@ -119,7 +121,7 @@ def test_what_is_played_is_the_highest_drawn_bound():
     assert why.score == pytest.approx(why.mean + why.drawn * why.chosen.std)
     assert f"mean + {drawn:.6g} std, a width drawn for this round" in str(why)
     assert json.loads(json.dumps(why.to_dict()))["drawn"] == drawn
-    theorem = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="theorem"))
+    theorem = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1))
     theorem.ask()
     assert theorem.explain(0).drawn is None
 
@@ -127,7 +129,7 @@ def test_what_is_played_is_the_highest_drawn_bound():
 def test_a_propensity_is_that_of_the_draw():
     """Two arms, of which the better known one is the better: which is played hangs on zeta alone."""
     arms = nr.Arms([[0.0], [1.0]])
-    study = nr.Study(nr.gp_ucb(arms, nr.SquaredExponential(0.05), noise=1.0, width="randomised"), seed=1)
+    study = nr.Study(nr.irgp_ucb(arms, nr.SquaredExponential(0.05), noise=1.0), seed=1)
     for _ in range(9):
         study.add([0.0], 1.0)
     study.add([1.0], 0.5)
@@ -141,18 +143,70 @@ def test_a_propensity_is_that_of_the_draw():
     assert abs(found.value - (wanted if trial.arm else 1.0 - wanted)) < 4.0 * found.standard_error
 
 
-@pytest.mark.parametrize("told", [{"scale": 0.2}, {"series": 1.5}, {"width": "theorem"}, {"width": "finite"}])
-def test_the_theorem_is_played_where_it_is_named(told):
+@pytest.mark.parametrize("told", [{}, {"scale": 0.2}, {"series": 1.5}, {"width": "finite"}])
+def test_gp_ucb_plays_its_theorem(told):
+    """Theorem 1 of Srinivas et al. 2010, which version 0.2 played only where it was named."""
     policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1, **told)
     assert policy.score == UpperConfidenceBound()
     assert isinstance(policy.confidence, FiniteBayes)
+    study = nr.Study(policy, seed=3)
+    for _ in range(6):
+        mean, std = study.predict()
+        score = mean + study.width * std
+        trial = study.ask()
+        assert score[trial.arm] == pytest.approx(score.max())
+        study.tell(trial, float(trial.point[0]))
 
 
-def test_what_shapes_a_theorem_is_refused_beside_a_draw():
-    for width in ("randomised", "recommended"):
-        for told in ({"scale": 0.5}, {"series": 2.0}):
-            with pytest.raises(nr.InvalidInput, match="Theorems 1 and 2"):
-                nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=width, **told)
+def test_gp_ucb_plays_theorem_2_where_arms_or_contexts_are_not_finitely_many():
+    boxed = nr.gp_ucb(BOX, KERNEL, noise=0.1)
+    contexts = nr.gp_ucb(ARMS, nr.Matern(2.5, [0.5, 0.2]), noise=0.1, context=nr.Box(0, 1))
+    for policy in (boxed, contexts):
+        assert policy.score == UpperConfidenceBound()
+        assert isinstance(policy.confidence, CompactBayes)
+
+
+def test_old_words_of_the_width_say_what_to_write_now():
+    for width, said in (
+        ("randomised", "'irgp_ucb' with `shift` 'theorem'"),
+        ("recommended", "'irgp_ucb' with `shift` 'half'"),
+    ):
+        with pytest.raises(nr.InvalidInput, match=said):
+            nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=width)
+    with pytest.raises(nr.InvalidInput, match="leave `width` out"):
+        nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="theorem")
+    with pytest.raises(nr.InvalidInput, match="`shift` is 'all'"):
+        nr.irgp_ucb(ARMS, KERNEL, noise=0.1, shift="all")
+
+
+# What version 0.2 stored of `gp_ucb(Arms.grid(0, 1, 12), Matern(2.5, 0.2), noise=0.1)`, and the arms it played then.
+OF_0_2 = (
+    '{"type": "Policy", "algorithm": "gp_ucb", "domain": {"type": "Arms", "points": [[0.0], [0.09090909090909091], '
+    "[0.18181818181818182], [0.2727272727272727], [0.36363636363636365], [0.4545454545454546], [0.5454545454545454], "
+    '[0.6363636363636364], [0.7272727272727273], [0.8181818181818182], [0.9090909090909092], [1.0]], "space": null}, '
+    '"context": null, "kernel": {"type": "Matern", "nu": 2.5, "lengthscale": 0.2, "scale": 1.0}, "noise": 0.1, '
+    '"regularization": 0.010000000000000002, "prior_mean": 0.0, "memory": {"type": "Forever"}, "explore": {"type": '
+    '"NoExploration"}, "pending": {"type": "Ignored", "failed": "aside"}, "objective": {"type": "RewardAlone"}, '
+    '"confidence": {"type": "FiniteBayes", "size": 12, "delta": 0.1, "scale": 1.0, "noise_matched": true, "series": '
+    'null}, "score": {"type": "RandomisedBound", "shift": 1.791759469228055, "growth": 0.0}, "search": {"type": '
+    '"PointSearch", "candidates": 1024, "around": 48, "starts": 3, "evaluations": 20, "mutations": 0, "incumbents": '
+    '1, "apart": 0.0}, "refit": null, "constraints": null, "sketch": null, "switching": null}'
+)
+PLAYED_BY_0_2 = [8, 4, 11, 0, 6, 2, 10, 9, 1, 2, 2, 2, 3, 2]
+
+
+def test_a_study_of_version_0_2_goes_on_as_it_was():
+    policy = nr.Policy.from_json(OF_0_2)
+    assert policy.to_json() == OF_0_2
+    assert policy.score == nr.irgp_ucb(policy.domain, policy.kernel, noise=0.1, shift="half").score
+    study = nr.Study(policy, seed=5)
+    for _ in PLAYED_BY_0_2:
+        trial = study.ask()
+        study.tell(trial, math.sin(9 * trial.point[0]))
+    assert [trial.arm for trial in study.trials] == PLAYED_BY_0_2
+
+
+def test_what_is_no_shift_is_refused():
     with pytest.raises(nr.InvalidInput, match="`shift`"):
         RandomisedBound(shift=math.inf)
     with pytest.raises(nr.InvalidInput, match="`growth`"):
@@ -160,10 +214,11 @@ def test_what_shapes_a_theorem_is_refused_beside_a_draw():
 
 
 def test_bounds_that_are_given_are_what_is_played_by():
-    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
+    policy = nr.irgp_ucb(ARMS, KERNEL, noise=0.1)
     given = policy.using(confidence=ConstantWidth(value=2.0))
     assert given.score == UpperConfidenceBound()
-    assert given == nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=ConstantWidth(value=2.0))
+    plain = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=ConstantWidth(value=2.0))
+    assert given == dataclasses.replace(plain, algorithm="irgp_ucb")
     both = policy.using(confidence=ConstantWidth(value=2.0), score=policy.score)
     assert both.score == policy.score == policy.using(memory=nr.SlidingWindow(9)).score
 
@@ -184,20 +239,24 @@ def stuck(make, runs=40, rounds=150, *, arms=LINE, kernel=ROUGH, scale=0.3):
     return count
 
 
-def test_the_default_does_not_get_stuck_where_two_deviations_do():
-    """Of 400 other functions the default was stuck in 3 and two deviations in 38.
+def test_half_the_shift_does_not_get_stuck_where_two_deviations_do():
+    """Of 400 other functions half the shift was stuck in 3 and two deviations in 38.
 
     At these rates this would fail for other functions with probability 0.03.
     """
-    default = stuck(lambda arms, kernel: nr.gp_ucb(arms, kernel, noise=0.3))
+    drawn = stuck(lambda arms, kernel: nr.irgp_ucb(arms, kernel, noise=0.3, shift="half"))
     two = stuck(lambda arms, kernel: nr.gp_ucb(arms, kernel, noise=0.3, width=ConstantWidth(value=2.0)))
-    assert default <= 2
+    assert drawn <= 2
     assert two >= 1
 
 
 def test_auto_draws_on_arms_alone():
     assert nr.auto(ARMS).score == nr.auto(ARMS, parallel=3, world="drifting").score
-    assert nr.auto(ARMS).score == nr.gp_ucb(ARMS, KERNEL, noise=0.1).score == RandomisedBound(shift=math.log(20))
+    assert (
+        nr.auto(ARMS).score
+        == nr.irgp_ucb(ARMS, KERNEL, noise=0.1, shift="half").score
+        == RandomisedBound(shift=math.log(20))
+    )
     assert nr.auto(nr.Arms([[0.0]])).score == RandomisedBound(shift=-math.log(2))
     assert nr.auto(ARMS, constraints=1).score == ExpectedImprovement()
     assert nr.auto(ARMS, context=BOX).score == UpperConfidenceBound()

@@ -144,9 +144,10 @@ def test_every_described_part_is_found_by_its_name():
 
 
 def test_what_a_study_was_made_with_is_said_by_the_names_of_the_parts(tmp_path):
-    """As after an upgrade that has changed a default."""
+    """As after an upgrade that has changed a default: version 0.2 drew the width of `gp_ucb`."""
     arms, storage = nr.Arms.grid(0, 1, 9), f"sqlite:///{tmp_path / 'old.db'}"
-    nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1, width="theorem"), storage=storage, name="old").close()
-    said = r"another score \(UpperConfidenceBound then, RandomisedBound now\).*its changelog says which default"
+    drawn = nr.irgp_ucb(arms, KERNEL, noise=0.1, shift="half").score
+    nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1).using(score=drawn), storage=storage, name="old").close()
+    said = r"another score \(RandomisedBound then, UpperConfidenceBound now\).*its changelog says which default"
     with pytest.raises(nr.InvalidInput, match=said):
         nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1), storage=storage, name="old")

@@ -559,7 +559,7 @@ def test_what_an_earlier_service_noted_of_a_client_is_known(client):
     assert asked(client, client="w") == decision
 
 
-LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, width="theorem", switching=nr.Lazy(factor=2.0))
+LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, switching=nr.Lazy(factor=2.0))
 
 
 def test_a_decision_for_several_rounds_takes_the_rewards_of_its_plays():

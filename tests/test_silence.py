@@ -7,6 +7,7 @@ import pytest
 
 import noregret as nr
 from noregret.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
+from noregret.posterior.arms import ArmPosterior
 from noregret.slots.waits import Arrivals, estimated_law, given_law
 
 ARMS = nr.Arms.grid(0, 1, 20)
@@ -211,6 +212,19 @@ def test_only_trials_that_may_still_be_answered_move():
     waits = study._look()._ledger.waits
     open_ = len(waits._arrivals.open)
     assert len(waits.moving()) < 40 < 90 < open_
+
+
+@pytest.mark.parametrize("pending", [nr.Imputed(), nr.LateOrNever()], ids=str)
+def test_a_round_changes_the_belief_a_few_times_however_many_are_silent(pending, monkeypatch):
+    """It did once for each silent trial that might still be answered, some 15 here and 250 where answers are slow."""
+    study = conversions(nr.Study(policy_of(pending), seed=0), 150)
+    changes = []
+    monkeypatch.setattr(ArmPosterior, "_updated", lambda posterior: changes.append(posterior))
+    before = targets(study)
+    conversions(study, 20)
+    assert sum(target != before[number] for number, target in targets(study).items() if number in before) >= 8
+    # A question and its stand-in, an answer, and all that is silent.
+    assert len(changes) <= 4 * 20
 
 
 def test_a_yes_that_is_always_the_same_is_worth_more_than_silence_of_unknown_worth():

@@ -43,7 +43,7 @@ FILLED = {
     "gp_ucb_noiseless_constraints": {"refit", "constraints", "switching"},
     "gp_ucb_noisy_constraints": {"refit", "constraints", "switching"},
 }
-NO_WIDTH = {"kernel_ucb"}  # eta is its width
+NO_WIDTH = {"irgp_ucb", "kernel_ucb"}  # eta is its width
 
 
 def has(policy, slot):
@@ -227,7 +227,7 @@ PARTS = {
 
 @pytest.mark.parametrize("slot", SLOTS)
 def test_a_policy_using_another_part(slot):
-    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="theorem")
+    policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
     text = policy.to_json()
     other = policy.using(**{slot: PARTS[slot]})
     assert has(other, slot) == PARTS[slot] != has(policy, slot)

@@ -338,9 +338,7 @@ def test_a_parameter_may_count_for_some_values_of_another_alone(folder):
     (folder / "objective.py").write_text(
         "def score(x, kind, y=None): return -(x - 0.4) ** 2 + (1.0 if y is None else y)"
     )
-    result = tune(
-        write(folder, ("[policy]", CONDITION), ('algorithm = "gp_ucb"', 'algorithm = "gp_ucb"\nwidth = "theorem"'))
-    )
+    result = tune(write(folder, ("[policy]", CONDITION)))
     assert result.exit_code == 0, result.output
     assert {len(trial.parameters) for trial in trials(folder)} == {2, 3}
     assert all(("y" in trial.parameters) == (trial.parameters["kind"] == "b c") for trial in trials(folder))

@@ -333,7 +333,7 @@ def test_kernels_from_a_file(folder, table, kernel):
         (["pending = { type = 'ignored', failed = 'best' }"], "[policy] [pending] `failed` is 'best'"),
         (
             ["width = 'finit'"],
-            "[policy] `width` is 'finit': it must be one of 'recommended', 'randomised', 'theorem', 'finite',",
+            "[policy] `width` is 'finit': it must be one of 'finite', 'compact', 'rkhs'.",
         ),
         (["scale = 'big'"], "Expected `float`, got `str` - at `scale`"),
         (["search = { candidates = 1 }"], "[policy] [search] `candidates` is 1"),

@@ -120,7 +120,7 @@ def test_constraint_noise_for_each():
 
 
 def policy_of(world, **more):
-    return nr.gp_ucb(ARMS, nr.Matern(2.5, 0.3), noise=0.1, width="theorem", constraints=world, **more)
+    return nr.gp_ucb(ARMS, nr.Matern(2.5, 0.3), noise=0.1, constraints=world, **more)
 
 
 def late(**more):

@@ -16,7 +16,7 @@ from benchmarks.service_parts.servers import Connection, Server, free_port
 
 import noregret as nr
 
-POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1, width="theorem")
+POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
 
 
 @contextmanager

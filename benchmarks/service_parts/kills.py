@@ -79,7 +79,7 @@ def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
         every: mean time between two kills while all servers are up, seconds.
         seed: of the times and the retries.
     """
-    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1, width="theorem")
+    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
     nr.Study(policy, storage=url, name="shop").close()
     rng, stop = random.Random(seed), threading.Event()
     up = [Server.of_studies(url) for _ in range(servers)]

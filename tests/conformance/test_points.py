@@ -54,7 +54,7 @@ def test_append_revise_forget_in_any_mixture(kernel, block):
     posterior, observations, snapshots = PointPosterior(kernel, 2, 0.05), [], []
     standing = Standing(posterior, POINTS)
     for step in range(150):
-        action = rng.choice(["append", "append", "revise", "forget"]) if observations else "append"
+        action = rng.choice(["append", "append", "revise", "revise all", "forget"]) if observations else "append"
         which = int(rng.integers(len(observations))) if observations else 0
         if action == "append":
             row, target = int(rng.integers(0, 25)), float(rng.standard_normal())
@@ -65,6 +65,10 @@ def test_append_revise_forget_in_any_mixture(kernel, block):
             new = float(rng.standard_normal())
             posterior.revise(POINTS[row], old, new)
             observations[which] = (row, new)
+        elif action == "revise all":
+            rows, old = zip(*observations[which:], strict=True)
+            posterior.revise_all(POINTS[list(rows)], old, new := rng.standard_normal(len(rows)).tolist())
+            observations[which:] = zip(rows, new, strict=True)
         else:
             row, target = observations.pop(which)
             posterior.forget(POINTS[row], target)

@@ -93,7 +93,7 @@ def test_append_revise_forget_in_any_mixture(engine, problem):
     rng = np.random.default_rng(7)
     posterior, observations = engine(kernel, points, 0.05), []
     for step in range(120):
-        action = rng.choice(["append", "append", "revise", "forget"]) if observations else "append"
+        action = rng.choice(["append", "append", "revise", "revise all", "forget"]) if observations else "append"
         which = int(rng.integers(len(observations))) if observations else 0
         if action == "append":
             observation = (int(rng.integers(0, 12)), float(rng.standard_normal()))
@@ -104,6 +104,10 @@ def test_append_revise_forget_in_any_mixture(engine, problem):
             new = float(rng.standard_normal())
             posterior.revise(arm, old, new)
             observations[which] = (arm, new)
+        elif action == "revise all":
+            arms, old = zip(*observations[which:], strict=True)
+            posterior.revise_all(arms, old, new := rng.standard_normal(len(arms)).tolist())
+            observations[which:] = zip(arms, new, strict=True)
         else:
             posterior.forget(*observations.pop(which))
         if step % 10 == 0:
@@ -248,6 +252,7 @@ def test_bad_calls_are_refused_and_change_nothing(engine):
         (lambda: posterior.append(-1, 1.0), "at least 0"),
         (lambda: posterior.append(3, float("nan")), "finite"),
         (lambda: posterior.revise(4, 1.0, 2.0), "no observation"),
+        (lambda: posterior.revise_all([0, 4], [1.0, 1.0], [2.0, 2.0]), "no observation"),
         (lambda: posterior.forget(4, 1.0), "no observation"),
         (lambda: posterior.predict([40]), "arm indices"),
         (lambda: posterior.predict([-1]), "arm indices"),

@@ -54,7 +54,7 @@ def test_append_revise_forget_in_any_mixture(kernel):
     posterior, observations, snapshots = posterior_at_points(kernel, 4, 0.05), [], []
     assert isinstance(posterior, SpannedPosterior)
     for step in range(400):  # past a refinement of the mean
-        action = rng.choice(["append", "append", "revise", "forget"]) if observations else "append"
+        action = rng.choice(["append", "append", "revise", "revise all", "forget"]) if observations else "append"
         which = int(rng.integers(len(observations))) if observations else 0
         if action == "append":
             row, target = int(rng.integers(0, 25)), float(rng.standard_normal())
@@ -65,6 +65,10 @@ def test_append_revise_forget_in_any_mixture(kernel):
             new = float(rng.standard_normal())
             posterior.revise(POINTS[row], old, new)
             observations[which] = (row, new)
+        elif action == "revise all":
+            rows, old = zip(*observations[which:], strict=True)
+            posterior.revise_all(POINTS[list(rows)], old, new := rng.standard_normal(len(rows)).tolist())
+            observations[which:] = zip(rows, new, strict=True)
         else:
             row, target = observations.pop(which)
             posterior.forget(POINTS[row], target)

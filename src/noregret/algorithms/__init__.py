@@ -5,6 +5,7 @@ from __future__ import annotations
 from .avanesov import gp_ucb_cpd
 from .chowdhury import gp_ts, igp_ucb, kernel_ucb
 from .common import Slots as Slots
+from .randomised import irgp_ucb
 from .shi import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
 from .srinivas import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
 from .verma import asy_ts, gp_bts, gp_bucb, gp_ts_sdf, gp_ucb_sdf
@@ -25,6 +26,7 @@ __all__ = [
     "greedy_mean",
     "greedy_variance",
     "igp_ucb",
+    "irgp_ucb",
     "kernel_ucb",
     "lb_gp_ucb",
     "probability_of_improvement",

@@ -41,7 +41,7 @@ def auto(
     noise: float | None = None,
     budget: int | None = None,
     parallel: int = 1,
-    constraints: int = 0,
+    constraints: int | Constraints = 0,
     world: str = "stationary",
     answers: str = "prompt",
     reward: str | KnownReward | None = None,
@@ -74,7 +74,9 @@ def auto(
         constraints: how many constraint values come with each reward, each satisfied when <= 0. They are learned as the
             rewards are, each with units, kernel and noise of its own; the score is then the constrained expected
             improvement (`nr.EveryRound(rule="probability")`), and with contexts the upper confidence bound of what may
-            satisfy them.
+            satisfy them. Or a part that says in which sense they hold: `nr.OnAverage(...)`, which takes prices off
+            upper bounds, `nr.EveryRound(...)`, or `nr.Safe(...)`. Beside that nothing is forced or fitted: give
+            `noise`, of which rewards are taken to vary by ten times as much.
         world: "stationary"; or "drifting" or "switching", where only trials since a change that was noticed count
             (`nr.EDetector`).
         answers: "prompt"; "late", and unanswered trials shrink the variance, as with `parallel` above 1; "silent no",
@@ -104,29 +106,33 @@ def auto(
     )
     one_of("world", world, WORLDS)
     one_of("answers", answers, ANSWERS)
-    count = integer("constraints", constraints, low=0, why="It counts constraint values.")
+    sense = constraints if isinstance(constraints, Constraints) else None
+    why = "It counts constraint values, or is a part such as `nr.OnAverage()`."
+    count = 0 if isinstance(constraints, Constraints) else integer("constraints", constraints, low=0, why=why)
+    limited = count > 0 or sense is not None
     std = max(told, LEAST_NOISE) if told else FIRST_NOISE
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
     factor = (min(std, MOST_NOISE) / FIRST_NOISE) ** 2
     kernel = factor * kernel_for(domain, context=context, lengthscale=0.5)
     start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
-    if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not count:
+    if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
         return _of_rates(kind, domain, context, noise, memory=_memory(world), pending=_pending(answers, parallel))
-    return build(
+    policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, limited=count > 0), noise=std, regularization=std**2, context=context,
+        _score(domain, context, limited=count > 0 or isinstance(sense, EveryRound)), noise=std, regularization=std**2, context=context,
         memory=_memory(world),
-        explore=_explore(domain, start, limited=count > 0 and context is None),
+        explore=_explore(domain, start, limited=limited and context is None),
         pending=_pending(answers, parallel),
         constraints=_limits(count, domain, context),
         # On a border the best is found to the last digits, or not at all.
-        search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if count else 0.001),
+        search=PointSearch(mutations=256, incumbents=5, apart=0.0001 if limited else 0.001),
         refit=Refit(
             every=3, growth=0.1, warp="half-rank" if context is None else "none", noise="given" if told else "unknown"
         ),
         reward=kind,
     )  # fmt: skip
+    return policy if sense is None else policy.using(constraints=sense)
 
 
 def _of_rates(

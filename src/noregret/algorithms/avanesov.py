@@ -51,8 +51,9 @@ def gp_ucb_cpd(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-UCB-CPD (Avanesov, Algorithm 2): forced uniform rounds, a test for changes on them, a restart at each.
+    """GP-UCB-CPD (Avanesov, Algorithm 2), with log^3 T in beta_t where the paper prints log^4 T.
 
+    Forced uniform rounds, a test for changes on them, a restart at each.
     beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T, eq. 3.7, or D (2 F^2 + 300 eta_t log^3(t T^2)), eq. A.3, with t
     counted from the last restart.
 
@@ -70,7 +71,8 @@ def gp_ucb_cpd(
         width: "power", eq. 3.7, with which the experiments were made; "rkhs", eq. A.3, the one of the proof, very wide;
             or a part, also one of your own, with which nothing else that is about the bounds may be given.
         constant: D; 0.02, the paper's, for eq. 3.7 unless given, and 1, the least that is proved, for eq. A.3.
-        log_power: p, of eq. 3.7. The paper prints 4; with 3, which its proof has in eq. A.3, its figures come out, with
+        log_power: p, of eq. 3.7. The paper prints 4; with 3, the default, which its proof has in eq. A.3, its figures
+        come out, with
             4 they do not (exploration is then 2.6 times as strong).
         norm_bound: F of eq. A.3, a bound on the norm of every period's function, reward units.
         information_gain: eta_t of eq. A.3: "greedy", an upper bound (arms); "realised", "rate" or a number, for which

@@ -53,9 +53,10 @@ def igp_ucb(
     regularization: float | str | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """IGP-UCB: argmax mu_{t-1} + beta_t sigma_{t-1} (Chowdhury & Gopalan 2017, Algorithm 1).
+    """IGP-UCB (Chowdhury & Gopalan 2017, Algorithm 1) by the *realised* information gain; lambda = 1 without `horizon`.
 
-    beta_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(1 / delta))).
+    argmax mu_{t-1} + beta_t sigma_{t-1}, beta_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(1 / delta))). The paper has the
+    largest gain gamma_{t-1} there is ("greedy"), and lambda = 1 + 2/T.
 
     Args:
         domain, kernel, slots: see `gp_ucb`.
@@ -120,10 +121,11 @@ def gp_ts(
     regularization: float | str | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-TS, Thompson sampling: the argmax of a draw from GP(mu_{t-1}, v_t^2 k_{t-1}) (Chowdhury & Gopalan 2017).
+    """GP-TS (Chowdhury & Gopalan 2017) by the realised gain, no grid D_t, lambda = 1, unless told otherwise.
 
-    v_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(2 / delta))) (Algorithm 2). On arms the draw is joint and exact; on
-    continuous domains it is a path, maximised with gradients.
+    The argmax of a draw from GP(mu_{t-1}, v_t^2 k_{t-1}), v_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(2 / delta)))
+    (Algorithm 2). On arms the draw is joint and exact; on continuous domains it is a path, maximised with gradients.
+    The paper has the largest gain ("greedy"), a grid D_t of a box (`lipschitz`) and lambda = 1 + 2/T (`horizon`).
 
     Args:
         domain, kernel, noise, norm_bound, horizon, information_gain: see `igp_ucb`.
@@ -172,7 +174,7 @@ def kernel_ucb(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013).
+    """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013, whose lambda is free; 1 here).
 
     Args:
         domain, kernel, slots: see `gp_ucb`.

@@ -1,4 +1,4 @@
-"""Widths that are drawn in each round: that of a theorem, and the smaller one that measures best.
+"""Takeno, Inatsu & Karasuyama 2023: IRGP-UCB, upper bounds of a width that is drawn in each round.
 
 | symbol | name | meaning |
 |---|---|---|
@@ -14,12 +14,61 @@ not; the experiments of benchmarks/recommended.py halve it.
 from __future__ import annotations
 
 import math
+from typing import Unpack
 
+from ..checks import one_of
 from ..domain import Domain, count_of_points, enclosing_box
+from ..kernels import Kernel
+from ..policy.policy import Policy, check_model
 from ..slots.envelope import CompactBayes, Confidence
 from ..slots.scores import RandomisedBound
+from .common import Slots, algorithm, bayes_width, build, checked_noise, prior_std, ridge_of_noise
 
+SHIFTS = ("theorem", "half")
 FEWEST = 10  # points a side of a box, however smooth a kernel may be, which a fit may learn to be rougher
+
+
+@algorithm()
+def irgp_ucb(
+    domain: Domain,
+    kernel: Kernel,
+    *,
+    noise: float | None = None,
+    shift: str = "theorem",
+    delta: float = 0.1,
+    a: float | None = None,
+    b: float | None = None,
+    r: float | None = None,
+    regularization: float | None = None,
+    **slots: Unpack[Slots],
+) -> Policy:
+    """IRGP-UCB: argmax mu_{t-1} + zeta_t^{1/2} sigma_{t-1} with zeta_t drawn anew (Takeno, Inatsu & Karasuyama 2023).
+
+    On N arms zeta_t = 2 log(N / 2) + E_t, E_t exponential of mean 2. The mean regret over f, noise and draws is at most
+    sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T), and the width does not grow with t. With probability 1 - delta nothing is
+    said. The bounds of `study.bounds` are those of `gp_ucb`, which hold whatever is played.
+
+    Args:
+        domain, kernel, noise, regularization, slots: see `gp_ucb`.
+        shift: "theorem", the one above (of a box: `noregret.algorithms.randomised`); or "half", log(N / 2) in its
+            place, which measures best (docs/recommended.md), and of which no regret bound is proved.
+        delta: failure probability of the bounds of `study.bounds` alone.
+        a, b, r: of Theorem 2 of Srinivas et al., as of `gp_ucb`; on a box they shape the shift, too.
+    """
+    one_of("shift", shift, SHIFTS)
+    noise = checked_noise(noise)
+    ridge = ridge_of_noise(regularization, noise)
+    context = slots.get("context")
+    check_model(domain, context, kernel)
+    confidence = bayes_width(
+        domain, context, kernel, width=None, a=a, b=b, r=r, delta=delta, scale=1.0, noise_matched=ridge == noise**2
+    )
+    score = (
+        randomised_bound(domain, confidence, side=r)
+        if shift == "theorem"
+        else half_bound(domain, confidence, side=r, spread=prior_std(domain, context, kernel))
+    )
+    return build("irgp_ucb", domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)
 
 
 def randomised_bound(domain: Domain, confidence: Confidence, *, side: float | None) -> RandomisedBound:
@@ -41,7 +90,7 @@ def randomised_bound(domain: Domain, confidence: Confidence, *, side: float | No
     return RandomisedBound(shift=2.0 * d * max(points, 0.0) - 2.0 * math.log(2.0), growth=4.0 * d)
 
 
-def recommended_bound(domain: Domain, confidence: Confidence, *, side: float | None, spread: float) -> RandomisedBound:
+def half_bound(domain: Domain, confidence: Confidence, *, side: float | None, spread: float) -> RandomisedBound:
     """Half the shift, log(N / 2); of a box with b d r / s points a side, ten at least. Nothing is proved.
 
     Args:

@@ -52,7 +52,7 @@ def gp_ucb_noiseless_constraints(
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
 ) -> Policy:
-    """Bandits with noiseless long-term constraints (Shi & Eryilmaz 2022, Algorithm 2).
+    """Noiseless long-term constraints (Shi & Eryilmaz 2022, Algorithm 2), data kept over epochs, with realised gains.
 
     In L epochs of S rounds a bandit maximises f - sum_j kappa_j (psi(g_j) - 1); after each, kappa_j is multiplied by
     psi of the epoch's average g_j. Tell constraint values with the reward: `study.tell(trial, reward, constraints=g)`.
@@ -130,7 +130,7 @@ def gp_ucb_noisy_constraints(
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
 ) -> Policy:
-    """Bandits with noisy long-term constraints (Shi & Eryilmaz 2022, Algorithm 3).
+    """Noisy long-term constraints (Shi & Eryilmaz 2022, Algorithm 3), data kept over epochs, with realised gains.
 
     In L epochs of S rounds a bandit maximises f - sum_j kappa_j g_j, its noise constant widened by
     sqrt(1 + sum_j kappa_j^2); after each, kappa_j <- [kappa_j + step * average g_j]^+, from 0.

@@ -36,9 +36,9 @@ from .common import (
     prior_std,
     ridge_of_noise,
 )
-from .randomised import randomised_bound, recommended_bound
 
-WIDTHS = ("recommended", "randomised", "theorem", "finite", "compact", "rkhs")
+WIDTHS = ("finite", "compact", "rkhs")
+DRAWN = ("randomised", "recommended")  # words of `width` before 0.3
 SMALL_MARGIN = 0.05  # of the prior standard deviation, for the probability of improvement
 
 
@@ -63,22 +63,20 @@ def gp_ucb(
 ) -> Policy:
     """GP-UCB: play argmax mu_{t-1}(x) + beta_t^{1/2} sigma_{t-1}(x) (Srinivas et al. 2010, Algorithm 1, eq. 6).
 
+    beta_t is that of Theorem 1 where arms and contexts are finitely many, that of Theorem 2 elsewhere, unless `width`
+    says otherwise. `irgp_ucb` draws a width in each round instead, which has less regret.
+
     Args:
         domain: arms, a box, or a space of parameters (encoded into the unit cube).
         kernel: prior covariance of the rewards, on (context, point) rows where there are contexts; the theorems assume
             k(x, x) <= 1.
         noise: standard deviation of the reward noise (Theorem 3: its largest absolute value), reward units.
-        width: what is played by. "recommended", unless given: beta_t = log(N / 2) + E_t on N arms, E_t exponential of
-            mean 2 and drawn in each round, which measures best (docs/recommended.md), and of which no regret bound is
-            proved; "randomised": beta_t = 2 log(N / 2) + E_t, of Takeno, Inatsu & Karasuyama 2023 (IRGP-UCB), whose
-            mean regret is bounded. The bounds of `study.bounds` are with both those of the theorem, which hold
-            whatever is played. "theorem": Theorem 1 on arms, else 2; "finite" for Theorem 1, beta_t = 2 log(|D| t^2
-            pi^2 / (6 delta)); "compact" for Theorem 2, beta_t = 2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r
+        width: "finite" for Theorem 1, beta_t = 2 log(|D| t^2 pi^2 / (6 delta)), the default where D is finite;
+            "compact" for Theorem 2, the default elsewhere, beta_t = 2 log(2 t^2 pi^2 / (3 delta)) + 2 d log(t^2 d b r
             sqrt(log(4 d a / delta))); "rkhs" for Theorem 3, beta_t = 2 B^2 + 300 gamma_t log^3(t / delta). Or a part,
             also one of your own, such as `noregret.slots.envelope.ConstantWidth(value=2.0)`; then nothing below that
             is about the bounds may be given.
-        scale: multiplies beta_t of the theorem; the paper's experiments divide it by 5. With it, or with `series`, the
-            theorem is what is played by unless `width` says otherwise.
+        scale: multiplies beta_t; the paper's experiments divide it by 5 (0.2). Below 1 nothing is proved.
         delta: failure probability of the confidence bounds.
         a: of Theorem 2, P(sup |df/dx_j| > L) <= a exp(-(L / b)^2); derived from the kernel unless given (how:
             `noregret.widths.slopes`).
@@ -122,8 +120,8 @@ def gp_ucb(
     check_model(domain, context, kernel)
     flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
     check_gain(information_gain)
+    _refuse_old_words(width)
     confidence: Confidence
-    score: Score = UpperConfidenceBound()  # eq. 6
     chosen = chosen_width(
         width, WIDTHS, delta=delta, scale=is_other(scale, 1.0), a=a is not None, b=b is not None,
         r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
@@ -146,32 +144,29 @@ def gp_ucb(
                 "`norm_bound` belongs to Theorem 3: add `width` 'rkhs' to use it, or leave it out; Theorems 1 and 2 "
                 "are for samples of the process and need none."
             )
-        if chosen is None:
-            chosen = "recommended" if series is None and not is_other(scale, 1.0) else "theorem"
-        theorem = None if chosen in ("recommended", "randomised", "theorem") else chosen
         confidence = bayes_width(
-            domain, context, kernel, width=theorem, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched,
+            domain, context, kernel, width=chosen, a=a, b=b, r=r, delta=delta, scale=scale, noise_matched=matched,
             series=series,
         )  # fmt: skip
-        if chosen in ("recommended", "randomised"):
-            _refuse_theorems(chosen, scale=is_other(scale, 1.0), series=series is not None)
-            spread = prior_std(domain, context, kernel)
-            score = (
-                randomised_bound(domain, confidence, side=r)
-                if chosen == "randomised"
-                else recommended_bound(domain, confidence, side=r, spread=spread)
-            )
-    return build("gp_ucb", domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)
+    return build(
+        "gp_ucb", domain, kernel, confidence, UpperConfidenceBound(),  # eq. 6
+        noise=noise, regularization=ridge, **slots,
+    )  # fmt: skip
 
 
-def _refuse_theorems(name: str, **given: bool) -> None:
-    """What shapes beta_t of a theorem, beside a width that is drawn."""
-    for argument, is_given in given.items():
-        if is_given:
-            raise InvalidInput(
-                f"`{argument}` shapes beta_t of Theorems 1 and 2, and `width` {name!r} draws its own: leave it out, or "
-                "say `width` 'theorem'."
-            )
+def _refuse_old_words(width: object) -> None:
+    """Words that `width` had when the default was drawn."""
+    if isinstance(width, str) and width in DRAWN:
+        shift = "theorem" if width == "randomised" else "half"
+        raise InvalidInput(
+            f"`width` {width!r} draws a width in each round, which is no GP-UCB: take the algorithm 'irgp_ucb' with "
+            f"`shift` {shift!r}."
+        )
+    if isinstance(width, str) and width == "theorem":
+        raise InvalidInput(
+            "`width` 'theorem' is what `gp_ucb` plays unless told otherwise, Theorem 1 or 2 as the domain has it: "
+            "leave `width` out."
+        )
 
 
 def _norm_of_theorem_3(norm_bound: float | None, *, guess_norm: bool, refit: Learning | None) -> float:
@@ -197,9 +192,9 @@ def expected_improvement(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """Expected improvement, EI (Mockus et al. 1978; the baseline of Srinivas et al. 2010, section 6).
+    """Expected improvement, EI (Mockus et al. 1978), on the highest posterior mean in place of the best reward.
 
-    Before the first reward the prior mean is the incumbent.
+    The baseline of Srinivas et al. 2010, section 6. Before the first reward the prior mean is the incumbent.
 
     Args:
         domain, kernel, noise, regularization, slots: see `gp_ucb`.
@@ -230,7 +225,9 @@ def probability_of_improvement(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """Most probable improvement, PI or MPI (Kushner 1964; the baseline of Srinivas et al. 2010, section 6).
+    """Most probable improvement, PI (Kushner 1964), by a 20th of the prior std on the highest posterior mean.
+
+    The baseline of Srinivas et al. 2010, section 6 ("MPI").
 
     Args:
         domain, kernel, noise, incumbent, width, delta, regularization, slots: see `expected_improvement`.

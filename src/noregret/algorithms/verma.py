@@ -53,10 +53,11 @@ def gp_ucb_sdf(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-UCB-SDF: argmax mu_{t-1} + nu_t sigma_{t-1}, unanswered trials censored (Verma, Dai & Low 2022, eq. 2).
+    """GP-UCB-SDF (Verma, Dai & Low 2022, eq. 2) by the realised information gain; lambda = 1 without `horizon`.
 
-    nu_t = B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s) + beta_t, with
-    beta_t = B_f + (R + B_y) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))). Standard deviations are of f, without noise.
+    argmax mu_{t-1} + nu_t sigma_{t-1}, unanswered trials censored. nu_t = B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s) +
+    beta_t, with beta_t = B_f + (R + B_y) sqrt(2 (gamma_{t-1} + 1 + log(2 / delta))). Standard deviations are of f,
+    without noise.
 
     Args:
         domain, kernel: see `gp_ucb`.
@@ -109,9 +110,10 @@ def gp_ts_sdf(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-TS-SDF: the argmax of a draw from GP(mu_{t-1}, nu_t^2 cov_{t-1}) (Verma, Dai & Low 2022, eq. 3).
+    """GP-TS-SDF (Verma, Dai & Low 2022, eq. 3) by the realised information gain; lambda = 1 without `horizon`.
 
-    As `gp_ucb_sdf`, with log(4 / delta) in beta_t. (The code that the paper released draws without nu_t.)
+    The argmax of a draw from GP(mu_{t-1}, nu_t^2 cov_{t-1}). As `gp_ucb_sdf`, with log(4 / delta) in beta_t. (The code
+    that the paper released draws without nu_t.)
 
     Args:
         domain, kernel, noise, window, minimum, reward_bound, norm_bound, beta, width: see `gp_ucb_sdf`.
@@ -200,9 +202,10 @@ def gp_bucb(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-BUCB: GP-UCB that hallucinates the answers it waits for (Desautels, Krause & Burdick 2014).
+    """GP-BUCB (Desautels, Krause & Burdick 2014) without its factor exp(C), which `inflation` gives.
 
-    Unanswered trials shrink the variance and leave the mean as it is.
+    GP-UCB that hallucinates the answers it waits for: unanswered trials shrink the variance and leave the mean as it
+    is.
 
     Args:
         domain, kernel, noise, regularization, slots: see `gp_ucb`.
@@ -246,9 +249,10 @@ def gp_bts(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-BTS: Thompson sampling that hallucinates the answers it waits for (Chowdhury & Gopalan 2019).
+    """GP-BTS (Chowdhury & Gopalan 2019), of a width of Srinivas et al. 2010 in place of its own, unless told another.
 
-    Draws from GP(mu, beta^2 cov), with mu of the answered trials and cov of all.
+    Thompson sampling that hallucinates the answers it waits for. Draws from GP(mu, beta^2 cov), with mu of the answered
+    trials and cov of all.
 
     Args:
         domain, kernel, noise, beta, width, delta, regularization, slots: see `gp_bucb`.

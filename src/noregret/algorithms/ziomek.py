@@ -38,12 +38,13 @@ def lb_gp_ucb(
     regularization: float | None = None,
     **slots: Unpack[FreeSlots],
 ) -> Policy:
-    """LB-GP-UCB: GP-UCB under several lengthscales, whose regret is balanced (Ziomek, Adachi & Osborne 2024, Alg. 1).
+    """LB-GP-UCB (Ziomek, Adachi & Osborne 2024, Alg. 1) with tighter widths, and candidates that do not grow in number.
 
-    Each round is decided by one candidate theta_j: that of the smallest regret bound after one more round of its own,
-    R_j(n) ~ sqrt(n) (B_j sqrt(gamma_n) + gamma_n) with gamma_n ~ theta_j^-d, which plays argmax mu_j + beta_j sigma_j.
-    All learn from all answers. A candidate whose average reward falls behind by more than its bounds allow was wrong
-    and decides no more. `study.lengthscales` shows whose turn it is, and what was eliminated.
+    GP-UCB under several lengthscales, whose regret is balanced. Each round is decided by one candidate theta_j: that of
+    the smallest regret bound after one more round of its own, R_j(n) ~ sqrt(n) (B_j sqrt(gamma_n) + gamma_n) with
+    gamma_n ~ theta_j^-d, which plays argmax mu_j + beta_j sigma_j. All learn from all answers. A candidate whose
+    average reward falls behind by more than its bounds allow was wrong and decides no more. `study.lengthscales` shows
+    whose turn it is, and what was eliminated.
 
     Their Theorem 4.1: if ||f||_k <= B_j under some candidate (and so under all shorter ones), the regret is with
     probability 1 - delta within a factor of about the number of candidates of that under the right lengthscale. It

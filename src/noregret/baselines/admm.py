@@ -93,11 +93,12 @@ def admmbo(
     steps: int = 15,
     candidates: int = 10_000,
 ) -> Admmbo:
-    """ADMMBO (Ariafar et al. 2019): constrained Bayesian optimisation, for comparison.
+    """ADMMBO (Ariafar et al. 2019), for comparison, with a tenth of the candidates of the authors' code.
 
-    Each outer iteration looks for a good point near the feasible ones (optimality step), then for each constraint for a
-    feasible point near the good one (feasibility step), by expected improvement on Gaussian processes fitted by maximum
-    likelihood. When these agree, or after `steps` iterations, it stops and asks for its best point from then on.
+    Constrained Bayesian optimisation. Each outer iteration looks for a good point near the feasible ones (optimality
+    step), then for each constraint for a feasible point near the good one (feasibility step), by expected improvement
+    on Gaussian processes fitted by maximum likelihood. When these agree, or after `steps` iterations, it stops and asks
+    for its best point from then on.
 
     Args:
         domain: a box, or a space of parameters (its points are drawn in the encoding and moved to the nearest valid

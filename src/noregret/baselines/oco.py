@@ -75,11 +75,12 @@ def bandit_oco(
     constraints: int = 1,
     start: Sequence[float] | None = None,
 ) -> BanditOco:
-    """Bandit online convex optimisation with long-term constraints: a local method, for comparison.
+    """Bandit convex optimisation after Cao & Liu 2018, for comparison, but that its probes are trials as any other.
 
-    It asks for three trials a step: the action x, and the probes x + spread u and x - spread u in a random direction.
-    Their differences give gradients; x climbs the Lagrangian, the multipliers follow the violation at x. In its theory
-    the probes are shown for nothing, and only actions count (trials 0, 3, 6, ...); here every trial is a decision.
+    Online, with long-term constraints; a local method. It asks for three trials a step: the action x, and the probes x
+    + spread u and x - spread u in a random direction. Their differences give gradients; x climbs the Lagrangian, the
+    multipliers follow the violation at x. In its theory the probes are shown for nothing, and only actions count
+    (trials 0, 3, 6, ...); here every trial is a decision.
 
     Args:
         domain: a box; the functions should be convex on it, or the method gets stuck.

@@ -98,6 +98,7 @@ class Fits(Learner):
         self.made: dict[tuple[tuple[int, ...], bytes], Refitted] = {}
         self.count = 0
         self._left = 0  # what fits would have seen and no longer counts, since the last restart
+        self._wanted = 0  # answers heard before which none is due: mostly there is nothing to count
         self._last = 0  # fits before this one are neither made nor taken: another follows in the same replay
         self._known = 0  # how many of these are on record, and so are not made
         self._news: Fit | None = None  # in force, and not on record
@@ -135,7 +136,7 @@ class Fits(Learner):
 
     def restart(self) -> None:
         """Nothing that was seen counts any more."""
-        self.count = self._left = 0
+        self.count = self._left = self._wanted = 0
         self._news = None
 
     def forget_before(self, first: int, ledger: Ledger) -> None:
@@ -168,12 +169,16 @@ class Fits(Learner):
 
     def _make(self, ledger: Ledger) -> None:
         refit, policy = self._refit, self._policy
+        if ledger.heard < self._wanted:
+            return
         seen = [entry.trial for number, entry in ledger.entries.items() if self._sees(number, ledger)]
         if refit.outputs == "own":
             everything = {number: entry.trial for number, entry in ledger.entries.items()} | ledger.open
             seen = [everything[number] for number in sorted(everything)]
         due = refit.fits(self._left + len(seen))
         if due <= self.count:
+            missing = 0 if refit.outputs == "own" else refit.seen_by(self.count + 1) - self._left - len(seen)
+            self._wanted = ledger.heard + missing
             return
         self.count = due
         first = seen[: max(refit.seen_by(due) - self._left, 0)]

@@ -68,6 +68,7 @@ class Ledger:
         self.failed: dict[int, Trial] = {}
         self._aside: Aside | None = None  # kept from the first failure on: most studies have none
         self.least: float | None = None  # the smallest reward told
+        self.heard = 0  # outcomes that came in, of trials that counted then
         self._best: BestRewards | None = None  # once they are asked for
         self._answers: AnswersAlone | None = None  # once they are asked for
         self._untaught: list[tuple[list[Any], list[float | None]]] = []  # what the belief learns once it is looked at
@@ -196,6 +197,7 @@ class Ledger:
             self._take_one(trials[0], trials[0].reward)
             return
         least = self.least
+        self.heard += len(trials)
         for trial in trials:
             if trial.reward is not None and (self.least is None or trial.reward < self.least):
                 self.least = trial.reward
@@ -215,6 +217,7 @@ class Ledger:
 
     def _take_one(self, trial: Trial, reward: float) -> None:
         """The path of most rounds: an answer counts as itself, and nothing else hangs on it."""
+        self.heard += 1
         if self.least is None or reward < self.least:
             self.least = reward
         target = self._target(trial)
@@ -227,8 +230,7 @@ class Ledger:
         """What unanswered trials count as by now."""
         recharged = self._charged is not None and self._charged.is_news()
         if self.waits is not None:
-            for trial, target in due(self, self.waits, everything=recharged):
-                self._revise(trial, target)
+            self._revise_all(due(self, self.waits, everything=recharged))
             if recharged or lowered:
                 self._revalue(sorted(number for number in self.dropped if number in self.entries))
         elif self._pending.moves or (lowered and (self.dropped or self.open)):
@@ -284,6 +286,16 @@ class Ledger:
         else:
             engine.revise(self.belief, engine.entry(trial), old, target)
         self.entries[trial.number] = Entry(trial, target)
+
+    def _revise_all(self, changes: list[tuple[Trial, float | None]]) -> None:
+        """What these trials count as from now on, as one change of the belief."""
+        if changes:
+            entries, entry_of = self.entries, self.engine.entry
+            old = [entries[trial.number].target for trial, _ in changes]
+            new = [target for _, target in changes]
+            self.engine.revise_all(self.belief, [entry_of(trial) for trial, _ in changes], old, new)
+            for trial, target in changes:
+                entries[trial.number] = Entry(trial, target)
 
     def _hear(self, trials: list[Trial]) -> None:
         """Take note of rewards that count from now on."""
@@ -374,6 +386,7 @@ class Ledger:
             self._enter(begun)
 
     def _revalue(self, numbers: list[int]) -> None:
+        changes = []
         for number in numbers:
             trial, old = self.entries[number]
             if number in self.open:
@@ -385,7 +398,8 @@ class Ledger:
             else:
                 target = self._target_now(trial)
             if target != old:
-                self._revise(trial, target)
+                changes.append((trial, target))
+        self._revise_all(changes)
 
     def _answered(self) -> dict[int, tuple[Trial, float]]:
         return {
@@ -423,6 +437,10 @@ class Ledger:
         """What multipliers charge at an unanswered trial, as far as is known, reward units."""
         values = None if self._charged is None else self._charged.nearest(trial)
         return 0.0 if values is None else self._objective.charge(values, self.multipliers)
+
+    def charges(self, trials: list[Trial]) -> Array:
+        """Likewise, at several, `(n,)`."""
+        return np.zeros(len(trials)) if self._charged is None else np.array([self.charge(trial) for trial in trials])
 
     def _worst(self, trial: Trial) -> float:
         return self.lowest() - self.charge(trial)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import Any, final
 
 import numpy as np
@@ -14,6 +14,7 @@ from ..domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
 from ..search.boxes import PointSearch
+from ..slots.beside import beside
 from ..slots.check import SLOTS, check_part
 from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence, Window
@@ -185,8 +186,9 @@ class Policy:
 
         Args:
             parts: by slot, any of the attributes above but `algorithm`; `memory`, `pending` and `switching` by name
-                too. Bounds (`confidence`) without a score are what is then played by, also where a score drew its own
-                width.
+                too; None for the plain filling. Bounds (`confidence`) without a score are what is then played by, also
+                where a score drew its own width. What `auto` has chosen yields to `constraints` that it would not go
+                with.
         """
         known = [item.name for item in fields(self) if item.name != "algorithm"]
         unknown = sorted(parts.keys() - set(known))
@@ -196,6 +198,10 @@ class Policy:
             )
         if "confidence" in parts and "score" not in parts and self.score.widens:
             parts["score"] = UpperConfidenceBound()
+        if self.algorithm == "auto" and isinstance(world := parts.pop("constraints", None), Constraints):
+            parts = beside(world, self) | parts
+        plain = {item.name: item.default_factory for item in fields(self) if item.default_factory is not MISSING}
+        parts = {name: plain[name]() if part is None and name in plain else part for name, part in parts.items()}
         return replace(self, **chosen(parts))
 
     def detecting_changes(

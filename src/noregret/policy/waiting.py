@@ -29,8 +29,8 @@ class Accounts(Protocol):
     def means(self, trials: list[Trial]) -> Array:
         """Posterior mean of what is learned, reward units, `(n,)`."""
 
-    def charge(self, trial: Trial) -> float:
-        """What multipliers charge there."""
+    def charges(self, trials: list[Trial]) -> Array:
+        """What multipliers charge there, `(n,)`."""
 
     def lowest(self) -> float:
         """The smallest reward."""
@@ -43,19 +43,17 @@ def due(ledger: Accounts, waits: Waits, *, everything: bool) -> list[tuple[Trial
     which trial comes first makes no difference, and a posterior at points is solved once.
     """
     moving = waits.moving()
-    numbers = list(ledger.open) if everything else moving
-    trials = [ledger.open[number] for number in numbers if number in ledger.entries]
-    if not trials:
+    entries = ledger.entries
+    numbers = [number for number in (ledger.open if everything else moving) if number in entries]
+    if not numbers:
         return []
-    ages = waits.ages([trial.number for trial in trials])
-    charges = np.array([ledger.charge(trial) for trial in trials])
-    values = waits.values(ages, ledger.means(trials), charges, ledger.lowest())
-    scaled = ledger.units.scaled
-    targets = [None if value is None else scaled(value) for value in values]
+    trials = [ledger.open[number] for number in numbers]
+    values = waits.values(waits.ages(numbers), ledger.means(trials), ledger.charges(trials), ledger.lowest())
+    targets = ledger.units.scaled_all(values)
     return [
         (trial, target)
-        for trial, target in zip(trials, targets, strict=True)
-        if target != ledger.entries[trial.number].target
+        for number, trial, target in zip(numbers, trials, targets, strict=True)
+        if target != entries[number].target
     ]
 
 

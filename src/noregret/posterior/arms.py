@@ -20,7 +20,7 @@ from typing import NamedTuple, Self, final
 import numpy as np
 from scipy.linalg.blas import daxpy
 
-from ..checks import Array, IndexArray, integer, number, shown
+from ..checks import Array, IndexArray, finite_array, integer, number, shown
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
@@ -53,6 +53,28 @@ class Prior:
         if self._root is None:
             self._root = covariance_root(self.columns(range(len(self.points))))
         return self._root
+
+
+def revise_sums(
+    arms: IndexArray, old: Sequence[float], new: Sequence[float], plays: IndexArray, average: Array, scatter: Array
+) -> Array:
+    """Follow changes of targets in the averages and scatters of the arms, in place; by how much each average moved.
+
+    Args:
+        arms: of each change, `(n,)`, of which several may be one.
+        old, new: its target before and after, `(n,)`.
+        plays, average, scatter: of every arm, `(N,)`.
+    """
+    before, after, count = finite_array("old", old), finite_array("new", new), len(plays)
+    if (plays[arms] < 1).any():
+        raise InvalidInput(f"Arm {int(arms[plays[arms] < 1][0])} has no observation to change.")
+    about = average[arms]
+    squares = np.bincount(arms, weights=(after - about) ** 2 - (before - about) ** 2, minlength=count)
+    changes = np.bincount(arms, weights=after - before, minlength=count)
+    moved = np.divide(changes, plays, out=np.zeros(count), where=plays > 0)
+    average += moved
+    scatter += squares - plays * moved**2
+    return moved
 
 
 class Column(NamedTuple):
@@ -126,6 +148,13 @@ class ArmPosterior(CountingPosterior):
         """The factor afresh from the plays; returns log det(I + K / lambda)."""
 
     @abstractmethod
+    def _follow(self, steps: Array) -> Array:
+        """Covariance of all arms with the played ones times `steps` `(N,)`, which are 0 elsewhere.
+
+        By as much the mean is about to move, and whatever the engine keeps of it moves here.
+        """
+
+    @abstractmethod
     def _move_mean(self, step: float) -> None:
         """Follow `mean += step * g` for the column last returned, in whatever the engine keeps of the mean."""
 
@@ -188,6 +217,13 @@ class ArmPosterior(CountingPosterior):
         before = self._average[arm]
         self._average[arm] += (new - old) / self.plays[arm]
         self._scatter[arm] += (new - old) * ((new - self._average[arm]) + (old - before))
+        self._updated()
+
+    @final
+    def revise_all(self, points: ArmIndices, old: Sequence[float], new: Sequence[float]) -> None:
+        """Change the targets of several observations: once for all. O(N rank + rank^2), and O(1) for each."""
+        moved = revise_sums(self._indices(points), old, new, self.plays, self._average, self._scatter)
+        self._mean += self._follow(moved * self.plays / self.regularization)
         self._updated()
 
     @final

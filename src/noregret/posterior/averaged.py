@@ -97,6 +97,13 @@ class Averaged(Posterior, Generic[P]):
         self._shares = None
 
     @final
+    def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
+        """Change the targets of several observations."""
+        for posterior in self.each:
+            posterior.revise_all(points, old, new)
+        self._shares = None
+
+    @final
     def forget(self, point: Any, target: float) -> None:
         """Take one observation back out."""
         for posterior in self.each:

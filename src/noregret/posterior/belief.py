@@ -98,6 +98,18 @@ class Belief(ABC, Generic[P]):
             known.revise(cell, cast(float, old), new)
 
     @final
+    def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
+        """Change what several trials count as; those that have a value before and after move the mean once."""
+        together = []
+        for cell, before, after in zip(cells, old, new, strict=True):
+            if before is None or after is None or type(cell) is Several:
+                self.revise(cell, before, after)
+            elif before != after:
+                together.append((cell, before, after))
+        if together:
+            cast(RevisablePosterior, self.answered).revise_all(*zip(*together, strict=True))
+
+    @final
     def drop(self, cell: Any, value: float | None) -> None:
         """Take a trial back out that was taken in with this value."""
         if type(cell) is Several:

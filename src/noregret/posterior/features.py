@@ -105,6 +105,12 @@ class FeaturePosterior(ArmPosterior):
         if len(z):
             dger(factor, self._direction, z, a=self._root, overwrite_a=1)
 
+    def _follow(self, steps: Array) -> Array:
+        """cov = Phi W W^T Phi^T."""
+        direction = self._root @ (self._root.T @ (steps @ self._features))
+        self._weights = self._weights + direction
+        return np.asarray(self._features @ direction)
+
     def _move_mean(self, step: float) -> None:
         if len(self._direction):
             daxpy(self._direction, self._weights, a=step)

@@ -155,6 +155,11 @@ class PlayedPosterior(ArmPosterior):
         columns[:, :u], root[:u, :u] = self._kernel_columns, self._root
         self._columns_room, self._root_room = columns, root
 
+    def _follow(self, steps: Array) -> Array:
+        """cov(., U) = G M^{-1} diag(lambda / n)."""
+        weights = self.regularization / self.plays[self._arms] * steps[self._arms]
+        return np.asarray(self._kernel_columns @ ((self._root @ weights) @ self._root))
+
     def _move_mean(self, step: float) -> None:
         """Nothing: the mean is G M^{-1} ybar, kept nowhere else."""
 

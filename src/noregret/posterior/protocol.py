@@ -99,6 +99,11 @@ class RevisablePosterior(Posterior):
     def revise(self, point: Any, old: float, new: float) -> None:
         """Change the target of one observation: the mean moves, the variance does not."""
 
+    def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
+        """Change the targets of several observations, of which some may be of one point."""
+        for point, before, after in zip(points, old, new, strict=True):
+            self.revise(point, before, after)
+
     @abstractmethod
     def forget(self, point: Any, target: float) -> None:
         """Take one observation back out."""

@@ -18,6 +18,7 @@ the latest are kept: going back to before the oldest costs all rounds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, final
 
 import numpy as np
@@ -83,6 +84,11 @@ class Retraced(Posterior):
         round_, arm = self._known(point)
         self._told[round_] = arm, number("new", new)
         self._changed(round_)
+
+    def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
+        """Change the targets of several entries: what follows is worked out when it is next asked for."""
+        for point, before, after in zip(points, old, new, strict=True):
+            self.revise(point, before, after)
 
     def forget(self, point: Any, target: float) -> None:  # noqa: ARG002 - a round has one
         """Take the observation of an entry back out."""

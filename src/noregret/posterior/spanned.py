@@ -15,7 +15,8 @@ there is.
 
 from __future__ import annotations
 
-from typing import final
+from collections.abc import Sequence
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -174,6 +175,14 @@ class SpannedPosterior(AtPoints):
         x, old, new = self._row(point), number("old", old), number("new", new)
         self._seen.revise(x, old, new)
         self._weights.revise(self._span.features(x[None])[0], new - old)
+
+    def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
+        """Change the targets of several observations. O(r^2), and O(r) each."""
+        rows = np.array([self._row(point) for point in points])
+        changes = finite_array("new", new) - finite_array("old", old)
+        for row, before, after in zip(rows, old, new, strict=True):
+            self._seen.revise(row, before, after)
+        self._weights.revise(changes @ self._span.features(rows), 1.0)
 
     def forget(self, point: npt.ArrayLike, target: float) -> None:
         """Take one observation with this target back out. O(r^2); now and then O(n r^2)."""

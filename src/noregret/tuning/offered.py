@@ -89,6 +89,7 @@ ALGORITHMS = {
     "greedy_mean": _algorithm(algorithms.greedy_mean, slots=_FREE, **_WIDTH),
     "greedy_variance": _algorithm(algorithms.greedy_variance, slots=_FREE, **_WIDTH),
     "igp_ucb": _algorithm(algorithms.igp_ucb, slots=_FREE, **_CHOWDHURY),
+    "irgp_ucb": _algorithm(algorithms.irgp_ucb, slots=_FREE, shift=str, a=float, b=float, r=float),
     "kernel_ucb": _algorithm(algorithms.kernel_ucb, "eta", slots=_FREE, eta=float, horizon=int),
     "lb_gp_ucb": _algorithm(
         algorithms.lb_gp_ucb, "norm_bound", slots=("memory", "explore", "pending", "search"), norm_bound=float,
@@ -120,7 +121,7 @@ def _live(described: Section) -> Section:
     """An algorithm for programs that ask and tell: rewards may be clicks and counts, and a choice be played often."""
     options = signature(described.make).parameters
     more = {name: kind for name, kind in _LIVE.items() if name in options}
-    if described.make is auto or described.make in _BY_COUNT:
+    if described.make in _BY_COUNT:
         more.pop("constraints", None)
     needed = {name: kind for name, kind in described.needed.items() if name != "noise" or "reward" not in more}
     noise = {name: kind for name, kind in described.needed.items() if name not in needed}

@@ -193,7 +193,7 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     if place.live:
         _check_live(str(name), described, arguments, place)
     if place.constraints:
-        counted = name == "auto" or name in IN_EPOCHS
+        counted = name in IN_EPOCHS or (name == "auto" and "constraints" not in arguments)
         sense = arguments.get("constraints", EveryRound())
         arguments["constraints"] = place.constraints if counted else replace(sense, count=place.constraints)
     if place.context is not None:

@@ -140,6 +140,12 @@ class ArmEngine(Engine[TableBelief]):
         """Change what a trial counts as."""
         belief.revise(cell, old, new)
 
+    def revise_all(
+        self, belief: TableBelief, cells: list[int], old: list[float | None], new: list[float | None]
+    ) -> None:
+        """Change what several trials count as."""
+        belief.revise_all(cells, old, new)
+
     def drop(self, belief: TableBelief, cell: int, value: float | None) -> None:
         """Take a trial back out."""
         belief.drop(cell, value)

@@ -7,7 +7,7 @@ believed is kept elsewhere (`posterior.Belief`); what an engine keeps besides is
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, Self, TypeVar, final
 
 import numpy as np
@@ -76,6 +76,14 @@ class Units(NamedTuple):
     def scaled(self, reward: float) -> float:
         """A reward, in units of the posterior."""
         return (self.warped(reward) - self.center) / self.unit
+
+    def scaled_all(self, rewards: Sequence[float | None]) -> list[float | None]:
+        """Rewards, some of which are not known, likewise."""
+        known = np.array([reward for reward in rewards if reward is not None])
+        if self.warp is not None:
+            known = self.warp.to(known)
+        scaled = iter(((known - self.center) / self.unit).tolist())
+        return [None if reward is None else next(scaled) for reward in rewards]
 
     def back(self, numbers: Array) -> Array:
         """Numbers of the posterior, as rewards."""
@@ -227,6 +235,10 @@ class Engine(ABC, Generic[B]):
     @abstractmethod
     def revise(self, belief: B, cell: Any, old: float | None, new: float | None) -> None:
         """Change what a trial counts as."""
+
+    @abstractmethod
+    def revise_all(self, belief: B, cells: list[Any], old: list[float | None], new: list[float | None]) -> None:
+        """Change what several trials count as."""
 
     @abstractmethod
     def drop(self, belief: B, cell: Any, value: float | None) -> None:

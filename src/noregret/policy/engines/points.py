@@ -159,6 +159,13 @@ class PointEngine(Engine[PointBelief]):
         belief.revise(cell, old, new)
 
     @with_one_thread
+    def revise_all(
+        self, belief: PointBelief, cells: list[Any], old: list[float | None], new: list[float | None]
+    ) -> None:
+        """Change what several trials count as."""
+        belief.revise_all(cells, old, new)
+
+    @with_one_thread
     def drop(self, belief: PointBelief, cell: Array, value: float | None) -> None:
         """Take a trial back out."""
         belief.drop(cell, value)
