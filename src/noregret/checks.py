@@ -45,6 +45,18 @@ def shown(value: object, *, length: int = SHOWN) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
+def counted(count: int, what: str) -> str:
+    """The word alone: trial of one, trials of others, studies of several."""
+    if count == 1:
+        return what
+    return f"{what[:-1]}ies" if what.endswith("y") and what[-2:-1] not in set("aeiou") else f"{what}s"
+
+
+def many(count: int, what: str) -> str:
+    """1 trial, 2 trials, 0 studies."""
+    return f"{count} {counted(count, what)}"
+
+
 def storable(text: str) -> bool:
     """Whether a text can be written as UTF-8: one with lone surrogates cannot."""
     try:
@@ -236,7 +248,7 @@ def points_array(name: str, value: npt.ArrayLike, *, dimension: int | None = Non
         raise InvalidInput(f"`{name}` has shape {result.shape}: points are rows, so the shape must be (n, d) or (n,).")
     if dimension is not None and result.shape[1] != dimension:
         raise InvalidInput(
-            f"`{name}` has {result.shape[1]} columns where the domain has {dimension} dimensions. "
+            f"`{name}` has {many(result.shape[1], 'column')} where the domain has {many(dimension, 'dimension')}. "
             "Points are rows, one column for each dimension."
         )
     return result

@@ -26,6 +26,7 @@ from .checks import (
     finite_array,
     flag,
     integer,
+    many,
     number,
     one_of,
     settle,
@@ -366,7 +367,7 @@ def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Gener
         climbs.append(best)
     evaluations = sum(climb.evaluations for climb in climbs)
     what = "Converged" if best.converged else f"Not converged ({best.message.strip().rstrip('.')})"
-    message = f"{what}: best of {starts} starts, {evaluations} evaluations."
+    message = f"{what}: best of {many(starts, 'start')}, {many(evaluations, 'evaluation')}."
     return problem.result(best.theta, converged=best.converged, message=message)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
-from ..checks import flag, integer, listed, number, shown
+from ..checks import flag, integer, listed, many, number, shown
 from ..domain import Domain
 from ..errors import InvalidInput, NoRegretError
 from ..pools import check_executor
@@ -109,7 +109,7 @@ class Session:
                 return None
             done = sum(trial.state != "pending" for trial in study.trials)
             further = "the same call goes on" if storage else "with a `storage` the same call would go on"
-            reason = f"{stopped} after {done} of {self.trials} trials; {further}"
+            reason = f"{stopped} after {done} of {many(self.trials, 'trial')}; {further}"
             bar.say(f"Stopped: {reason}.")
         return reason
 
