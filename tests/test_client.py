@@ -139,7 +139,8 @@ def test_what_was_told_stands(url):
     ("do", "error", "words"),
     [
         (lambda client: client.study("nowhere"), nr.TrialError, "no study"),
-        (lambda client: client.create("a/b", POLICY), nr.InvalidInput, "slash"),
+        (lambda client: client.create("a\nb", POLICY), nr.InvalidInput, "one line"),
+        (lambda client: client.create(" ", POLICY), nr.InvalidInput, "name of a study"),
         (lambda client: client.create("other", POLICY, deadline=-1.0), nr.InvalidInput, "deadline"),
         (lambda client: client.create("made", POLICY).ask({"hour": 3}), nr.InvalidInput, "context"),
         (lambda client: client.create("made", POLICY).tell("no id", 1.0), nr.TrialError, "decision"),

@@ -168,7 +168,7 @@ def test_trials_go_to_files_and_come_back(oven, folder):
     assert [line["reward"] for line in lines] == [0.5, None, 0.75]
     run("create", "studies.db", "other", "oven.toml", "--seed", 9)
     for ending in ("csv", "jsonl"):
-        assert run("export", *oven, f"trials.{ending}").startswith("3 trials are in")
+        assert run("export", *oven, f"trials.{ending}").startswith("Wrote 3 trials to")
         assert data("import", "studies.db", "other", f"trials.{ending}")["added"] == 2
     found = data("trials", "studies.db", "other")
     assert [trial["reward"] for trial in found] == [0.5, 0.75, 0.5, 0.75]

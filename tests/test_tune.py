@@ -146,7 +146,7 @@ def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
     tune(path)
     before = trials(folder)
     shown = tune(path)
-    assert "12 trials are on record, 12 are wanted" in shown.output
+    assert "12 trials on record, 12 wanted" in shown.output
     assert "trial 13" not in shown.output
     assert trials(folder) == before
     more = tune(path, "--trials", "15")
@@ -462,7 +462,7 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
     assert killed.returncode == -9
     finished = work()
     assert finished.returncode == 0, finished.stderr
-    assert "7 trials are on record, 12 are wanted" in finished.stdout
+    assert "7 trials on record, 12 wanted" in finished.stdout
     pieces = trials(folder)
     straight = Path(folder, "straight")
     straight.mkdir()

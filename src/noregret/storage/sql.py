@@ -17,7 +17,7 @@ from typing import Any, final
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from ..checks import shown, storable, study_name
+from ..checks import new_study_name, shown, storable
 from ..errors import InvalidInput, StorageError
 from .base import Change, News, Notes, States, Storage, StoredState, StoredStudy, Writer
 from .beside import Beside, beside
@@ -160,7 +160,7 @@ class SqlStorage(Storage, States):
 
     def rename(self, name: str, new: str) -> None:
         """See `Storage`."""
-        study_name("new", new)
+        new_study_name("new", new)
         studies = self._database.tables.studies
         with self._database.transaction(write=True) as connection:
             study = self._find(connection, name)

@@ -209,7 +209,7 @@ class Explanation:
     @property
     def why(self) -> str:
         """What the round went by, in a sentence or two."""
-        by = f"forced by {self.forced_by}" if self.forced_by else f"chosen by {self.algorithm}"
+        by = f"Forced by {self.forced_by}" if self.forced_by else f"Chosen by {self.algorithm}"
         if self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
         elif self.compared is None:
@@ -220,7 +220,7 @@ class Explanation:
             what = f"the highest {self.rule} of {self.compared} points"
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
-        said = f"Trial {self.trial.number}, {by}: {what}."
+        said = f"{by}: {what}."
         if self.repeated and self._beaten():
             said += " What scores higher was not played: the point found was moved, by constraints, a grid or `apart`."
         if not self.repeated:
