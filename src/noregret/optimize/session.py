@@ -118,6 +118,7 @@ def check_no_context(policy: AnyPolicy) -> None:
     """Refuse a policy that must be told something before each decision."""
     if policy.context is not None:
         raise InvalidInput(
-            "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself: "
-            "trial = study.ask(...), study.tell(trial, ...)."
+            "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself.",
+            advice="That is `trial = study.ask(...)` and `study.tell(trial, ...)`.",
+            topic="by_yourself",
         )

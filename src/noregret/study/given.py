@@ -67,7 +67,9 @@ class Given:
         if domain is None:
             if context is not None:
                 meant = f"Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
-                raise InvalidInput("This policy has no context domain, so it takes no context.", advice=meant)
+                raise InvalidInput(
+                    "This policy has no context domain, so it takes no context.", advice=meant, topic="no_context"
+                )
             return None
         if context is None:
             raise InvalidInput(

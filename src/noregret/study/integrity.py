@@ -334,8 +334,9 @@ def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, 
         raise InvalidInput(
             f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
             "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
-            "program was changed; where noregret was upgraded, its changelog says which default was another one. (From "
-            f"Python, `Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
+            "program was changed; where noregret was upgraded, its changelog says which default was another one.",
+            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.",
+            topic="made",
         )
 
 

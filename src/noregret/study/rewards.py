@@ -132,8 +132,9 @@ def check_plays(trial: Trial, plays: Plays | None) -> None:
 
 def refuse_several(reward: object) -> None:
     """For policies that ask for each play by itself."""
+    given = f"those of {many(reward.count, 'play')}" if isinstance(reward, Rewards) else shown(reward)
     raise InvalidInput(
-        f"`reward` must be a number, not {shown(reward)}: this policy decides in every round, so a trial has one "
+        f"`reward` must be a number, not {given}: this policy decides in every round, so a trial has one "
         "reward. A policy made with `switching` 'lazy' plays a choice several times and takes the rewards of them all."
     )
 
