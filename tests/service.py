@@ -90,6 +90,6 @@ def told(client, decision, reward, **more):
     return client.put(f"{AT}/decisions/{decision['id']}/reward", {"reward": reward} | more)
 
 
-def stored_before(storage, name):
+def stored_before(storage, name, policy=POLICY):
     """A study as it is on record where its name could be any."""
-    return storage.find_or_make(name, policy=POLICY.to_json(), goal="maximize", seed=0, about="{}")
+    return storage.find_or_make(name, policy=policy.to_json(), goal="maximize", seed=0, about="{}")

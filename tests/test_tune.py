@@ -69,7 +69,7 @@ def trials(folder, name="job"):
 def test_it_tunes_and_shows(folder):
     result = tune(write(folder))
     assert result.exit_code == 0, result.output
-    assert "trial 12:" in result.output
+    assert "trial 11:" in result.output
     assert "best by posterior mean" in result.output
     assert "12 trials, 0 failed" in result.output
     assert len(trials(folder)) == 12
@@ -147,7 +147,7 @@ def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
     before = trials(folder)
     shown = tune(path)
     assert "12 trials on record, 12 wanted" in shown.output
-    assert "trial 13" not in shown.output
+    assert "trial 12:" not in shown.output
     assert trials(folder) == before
     more = tune(path, "--trials", "15")
     assert more.exit_code == 0
@@ -190,9 +190,9 @@ def test_losses_are_minimised_recorded_and_shown_as_they_are(folder, objective):
     assert result.exit_code == 0, result.output
     losses = [trial.reward for trial in trials(folder)]
     assert all(3 <= loss < 4 for loss in losses)
-    for number, loss in enumerate(losses, start=1):
+    for number, loss in enumerate(losses):
         (line,) = [line for line in result.output.splitlines() if line.startswith(f"trial {number}:")]
-        assert f"-> {loss:.6g}  (best {min(losses[:number]):.6g})" in line
+        assert f"-> {loss:.6g}  (best {min(losses[: number + 1]):.6g})" in line
     table = result.output.split("std\n")[1].splitlines()[1:6]
     means = [float(row.split()[-2]) for row in table if row.split()]
     assert means == sorted(means)

@@ -80,8 +80,10 @@ def ask(
 @click.argument("number", type=int)
 @click.argument("reward", type=float, required=False)
 @click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
-@click.option("--plays", type=int, metavar="N", help="How many plays REWARD is the average of.")
-@click.option("--scatter", type=float, metavar="S", help="Sum of squared deviations of their rewards from it.")
+@click.option("--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of.")
+@click.option(
+    "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
+)
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 @in_sentences
@@ -111,8 +113,10 @@ def tell(
 @click.argument("reward", type=float)
 @click.option("--context", metavar="JSON", help="What was known before, such as '[0.5]' or '{\"day\": 3}'.")
 @click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
-@click.option("--plays", type=int, metavar="N", help="How many plays REWARD is the average of.")
-@click.option("--scatter", type=float, metavar="S", help="Sum of squared deviations of their rewards from it.")
+@click.option("--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of.")
+@click.option(
+    "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
+)
 @json_option
 @in_sentences
 def add(
