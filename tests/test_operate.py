@@ -16,6 +16,7 @@ from noregret.operate import refusals
 from noregret.storage import SqlStorage
 
 from .service import stored_before
+from .waiting import LONG
 
 FILE = """
 goal = "minimize"
@@ -545,7 +546,7 @@ def process(*args, **more):
 
 def test_processes_that_ask_at_once_get_trials_of_their_own(oven):
     running = [process("ask", *oven, "--count", 5, "--json") for _ in range(2)]
-    found = [json.loads(each.communicate(timeout=60)[0]) for each in running]
+    found = [json.loads(each.communicate(timeout=LONG)[0]) for each in running]
     assert [each.returncode for each in running] == [0, 0]
     assert sorted(trial["number"] for trials in found for trial in trials) == list(range(10))
 
@@ -553,7 +554,7 @@ def test_processes_that_ask_at_once_get_trials_of_their_own(oven):
 def test_a_terminal_of_few_letters(folder):
     stored(nr.gp_ucb(nr.Space(火=nr.Float(0, 1)).grid(3), nr.Matern(2.5, 0.5), noise=0.1), name="Öfen")
     asking = process("ask", "studies.db", PYTHONIOENCODING="latin-1")
-    out, err = asking.communicate(timeout=60)
+    out, err = asking.communicate(timeout=LONG)
     assert asking.returncode == 0, err
     assert out.startswith("trial 0: \\u706b=")
 

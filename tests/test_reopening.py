@@ -10,6 +10,8 @@ import noregret as nr
 from noregret.posterior import PointPosterior
 from noregret.posterior.ahead import Ahead
 
+from .waiting import LONG
+
 KERNEL = nr.Matern(2.5, 0.2)
 
 
@@ -93,7 +95,7 @@ def test_a_study_on_a_box_opens_again_as_it_was(hallucinates, tmp_path):
 
 
 def in_a_new_process(program, *arguments):
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=LONG)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -1,12 +1,12 @@
 """The command line as a user meets it."""
 
+import contextlib
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,8 @@ import noregret as nr
 from noregret.cli import main
 from noregret.optimize import opening
 from noregret.tuning.config import load
+
+from .waiting import until
 
 FILE = """
 trials = 12
@@ -124,13 +126,14 @@ def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, m
 @pytest.mark.slow
 def test_a_function_that_hangs_is_ended_by_its_timeout(folder):
     (folder / "objective.py").write_text(
-        "import time\ndef score(x, kind):\n    if kind == 'a': time.sleep(60)\n    return x"
+        "import time\ndef score(x, kind):\n    if kind == 'a': time.sleep(600)\n    return x"
     )
     lines = ('function = "objective:score"', 'function = "objective:score"\ntimeout = 0.5')
     result = tune(write(folder, lines), "--trials", "3")
     assert result.exit_code == 0, result.output
     assert {t.reason for t in trials(folder) if t.parameters["kind"] == "a"} == {"no answer within 0.5 s"}
-    assert all(t.reward == t.parameters["x"] for t in trials(folder) if t.parameters["kind"] == "b c")
+    others = [trial for trial in trials(folder) if trial.parameters["kind"] == "b c"]  # a busy machine may be as slow
+    assert all(trial.reward == trial.parameters["x"] or trial.reason == "no answer within 0.5 s" for trial in others)
 
 
 def test_a_run_in_which_nothing_works_ends_early(folder):
@@ -255,11 +258,11 @@ def test_a_failing_objective_fails_its_trial_and_the_run_goes_on(folder, body, r
         ("echo NaN", "not finite"),
         ("head -c 500 /dev/zero | tr '\\0' 9", "not finite"),
         ("head -c 100000 /dev/zero | tr '\\0' '['", "neither a number nor JSON"),
-        ("sleep 5", "no answer within 0.2 s"),
+        ("sleep 600", "no answer within 0.2 s"),
     ],
 )
 def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason):
-    lines = f"command = {json.dumps(command)}\ntimeout = 0.2"
+    lines = f"command = {json.dumps(command)}\ntimeout = {0.2 if 'no answer' in reason else 600}"
     result = tune(write(folder, ('function = "objective:score"', lines)), "--trials", "2")
     assert result.exit_code == 1
     assert reason in result.output
@@ -406,12 +409,23 @@ def test_one_tuner_at_a_time(folder):
 
 
 def test_a_timeout_ends_all_that_the_command_started(folder):
-    mark = folder / "alive"
-    command = f"(sleep 1.5; touch {mark}) & sleep 3; echo 1"
-    lines = f"command = {json.dumps(command)}\ntimeout = 0.2"
-    tune(write(folder, ('function = "objective:score"', lines)), "--trials", "1")
-    time.sleep(2.0)
-    assert not mark.exists()
+    os.mkfifo(folder / "held")
+    held, said = os.open(folder / "held", os.O_RDONLY | os.O_NONBLOCK), b""
+    command = f"exec 3> {folder}/held; echo begun >&3; sleep 600 & sleep 600"
+    for number, seconds in enumerate((0.2, 2.0, 20.0), start=1):  # a busy machine may be slow to begin
+        lines = f"command = {json.dumps(command)}\ntimeout = {seconds}"
+        tune(write(folder, ('function = "objective:score"', lines)), "--trials", str(number))
+        said = os.read(held, 100)
+        if said:
+            break
+    assert said == b"begun\n"
+
+    def let_go():
+        with contextlib.suppress(BlockingIOError):  # somebody could still write to it
+            return os.read(held, 100) == b""
+
+    until(let_go)
+    os.close(held)
 
 
 @pytest.mark.parametrize(
