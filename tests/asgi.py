@@ -36,6 +36,7 @@ async def spoken(
     scheme="http",
     raw=None,
     version="1.1",
+    sent=None,
 ):
     """What an application answers.
 
@@ -53,6 +54,7 @@ async def spoken(
         scheme: "https" where a proxy that is believed says so.
         raw: the path as it was sent, where it is not the same.
         version: of HTTP.
+        sent: a list that is given each part of the answer as it comes.
     """  # fmt: skip
     pairs = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers]
     if host is not None:
@@ -68,7 +70,7 @@ async def spoken(
         "query_string": query, "headers": pairs, "client": client, "server": ("127.0.0.1", 8000), "scheme": scheme,
         "http_version": version, "root_path": "", "asgi": {"version": "3.0"}, "state": {},
     }  # fmt: skip
-    sent, over = [], []
+    sent, over = [] if sent is None else sent, []
 
     async def receive():
         if over:

@@ -7,6 +7,7 @@ import pytest
 from noregret.storage import MemoryStorage
 
 from .postgres import Server
+from .waiting import LONG
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +37,12 @@ def cluster():
     import dask
     from distributed import Client, LocalCluster
 
-    quick = {"distributed.scheduler.allowed-failures": 1, "distributed.nanny.pre-spawn-environ.OMP_NUM_THREADS": 1}
+    quick = {
+        "distributed.scheduler.allowed-failures": 1,
+        "distributed.nanny.pre-spawn-environ.OMP_NUM_THREADS": 1,
+        "distributed.comm.timeouts.connect": f"{LONG} s",  # busy machines are slow to start processes
+        "distributed.comm.timeouts.tcp": f"{LONG} s",
+    }
     with (
         dask.config.set(quick),
         LocalCluster(

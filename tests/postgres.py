@@ -11,6 +11,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from .waiting import LONG
+
 NOBODY = "nobody"  # PostgreSQL refuses to be run by root
 
 
@@ -54,7 +56,7 @@ class Server:
                 [self.binaries / "postgres", "-D", self.data, "-k", str(self.folder), "-h", "", "-N", "60"],
                 stdout=log, stderr=log, cwd=self.folder, **self.owner,
             )  # fmt: skip
-        until = time.monotonic() + 60
+        until = time.monotonic() + LONG
         while not self._answers():
             if self.process.poll() is not None or time.monotonic() > until:
                 raise RuntimeError((self.folder / "log").read_text())
@@ -69,7 +71,7 @@ class Server:
     def stop(self, how=signal.SIGINT):
         """SIGINT ends it well, at once; SIGQUIT as a crash would."""
         self.process.send_signal(how)
-        self.process.wait(60)
+        self.process.wait(LONG)
 
     def execute(self, statement, database="postgres"):
         self._run("psql", "-h", str(self.folder), "-U", "postgres", "-d", database, "-q", "-c", statement)

@@ -88,3 +88,8 @@ def asked(service, /, **body):
 
 def told(client, decision, reward, **more):
     return client.put(f"{AT}/decisions/{decision['id']}/reward", {"reward": reward} | more)
+
+
+def stored_before(storage, name, policy=POLICY):
+    """A study as it is on record where its name could be any."""
+    return storage.find_or_make(name, policy=policy.to_json(), goal="maximize", seed=0, about="{}")

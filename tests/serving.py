@@ -7,7 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+
+from .waiting import LONG, until
 
 
 class Served:
@@ -38,11 +39,13 @@ class Served:
         given |= {name.replace("_", "-"): value for name, value in headers.items()}
         lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {value}" for name, value in given.items()), "", ""]
         answer = self.send("\r\n".join(lines).encode("latin-1") + data)
+        if not answer:
+            raise ConnectionResetError("The server cut the connection.")
         head, _, said = answer.partition(b"\r\n\r\n")
         first, *rest = head.decode("latin-1").split("\r\n")
         return int(first.split()[1]), dict(line.lower().split(": ", 1) for line in rest), said
 
-    def send(self, data, *, seconds=30.0):
+    def send(self, data, *, seconds=LONG):
         """What comes back for these bytes until the other side ends."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=seconds) as connection:
             with contextlib.suppress(ConnectionError):
@@ -57,17 +60,20 @@ class Served:
                 parts.append(part)
         return b"".join(parts)
 
-    def wait(self, seconds=30.0):
-        """Until it answers."""
-        until = time.monotonic() + seconds
-        while self.ask("GET", "/healthz")[0] != 200 and time.monotonic() < until:
-            time.sleep(0.05)
+    def wait(self, status=200, path="/healthz", **how):
+        """Until it answers with this."""
+
+        def answers():
+            with contextlib.suppress(ConnectionError):
+                return self.ask("GET", path, **how)[0] == status
+
+        until(answers)
 
     def stop(self, how=signal.SIGTERM):
         """Its exit code, and what it said on stderr."""
         if self.process.poll() is None:
             self.process.send_signal(how)
-        _, said = self.process.communicate(timeout=60)
+        _, said = self.process.communicate(timeout=LONG)
         return self.process.returncode, said
 
     def __enter__(self):
@@ -76,4 +82,4 @@ class Served:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.kill()
-        self.process.communicate(timeout=60)
+        self.process.communicate(timeout=LONG)

@@ -4,17 +4,24 @@ import re
 import urllib.request
 
 import pytest
+from click.testing import CliRunner
 
 import noregret as nr
+from noregret.cli import main
 from noregret.client import Client
 from noregret.errors import ServiceError
 from noregret.serve.addresses import name_in, segment
+from noregret.serve.tenants import own_names, stored_name
 from noregret.serve.testing import Serving, in_a_process
-from noregret.storage import MemoryStorage
+from noregret.storage import MemoryStorage, SqlStorage
+
+from .service import POLICY, stored_before
+from .service import Client as InProcess
 
 NAMES = [
     "prices", ".", "..", "...", "~~", "~~2e", "~~2e2e", "~~zz", "~~7e7e", "~.", ".~", "a\\b", "\\", "a b", "a/b", "%2e",
-    "%2e%2e", "?", "#", "\u00fc", "\U0001f680", "~~\U0001f680", "x" * 128,
+    "%2e%2e", "?", "#", "\u00fc", "\U0001f680", "~~\U0001f680", "x" * 200,
+    "team/model-a", "/", "a\nb", "\U0001f469\u200d\U0001f52c", "\u2028",
 ]  # fmt: skip
 
 
@@ -51,16 +58,70 @@ def test_a_service_that_does_not_begin_is_said_to(capfd):
     assert "--nothing" in capfd.readouterr().err
 
 
-@pytest.mark.parametrize("name", ["..", ".", "a\\b", "~~2e"])
-def test_a_study_of_any_name_is_made_asked_and_told_over_the_service(name):
-    storage = MemoryStorage()
-    policy = nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.3), noise=0.1)
-    with Serving(storage) as service:
-        with Client(service.url) as client:
-            study = client.create(name, policy)
+def test_a_study_of_any_name_is_made_asked_and_told_over_the_service():
+    storage, long = MemoryStorage(), "\U0001f680" * 200
+    names = [
+        "..",
+        ".",
+        "a\\b",
+        "~~2e",
+        "team/model-a",
+        "//",
+        "50% of it?",
+        "x" * 158,
+        long,
+        "\U0001f469\u200d\U0001f52c",
+    ]
+    with Serving(storage) as service, Client(service.url) as client:
+        for name in names:
+            study = client.create(name, POLICY)
             decision = study.ask()
             study.tell(decision, 0.5)
-            assert [each.name for each in client.studies()] == [name]
             assert study.best().reward == 0.5
-        assert storage.names() == [name]
-        assert nr.Study.open(storage=storage, name=name).trials[0].reward == 0.5
+            assert nr.Study.open(storage=storage, name=name).trials[0].reward == 0.5
+        assert [each.name for each in client.studies()] == names == storage.names()
+
+
+OLD = ["two\nlines", "x" * 1000]
+
+
+@pytest.mark.parametrize("name", OLD)
+def test_a_name_that_cannot_be_any_more_is_refused_goes_on_and_can_be_changed(name, tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    for storage in (None, url):
+        with pytest.raises(nr.InvalidInput, match=r"`name` (is|has) .*name of a study"):
+            nr.Study(POLICY, storage=storage, name=name)
+    storage = SqlStorage(url)
+    stored_before(storage, name)
+    nr.Study(POLICY, storage=url, name=name).ask()
+    with Serving(storage) as service, Client(service.url) as client:
+        assert [each.name for each in client.studies()] == [name]
+        assert client.study(name).ask().number == 1
+    with pytest.raises(nr.InvalidInput, match="`new`"):
+        storage.rename(name, name * 2)
+    assert CliRunner().invoke(main, ["rename", url, name, "good"]).exit_code == 0
+    assert len(nr.Study.open(storage=url, name="good").trials) == 2
+
+
+def test_a_name_with_a_slash_is_the_operators_until_there_is_a_tenant_of_that_name(tmp_path):
+    url = f"sqlite:///{tmp_path}/a.db"
+    nr.Study(POLICY, storage=url, name="team/a/b").close()
+    with InProcess(SqlStorage(url)) as service:
+        at = f"/v1/studies/{segment('team/a/b')}"
+        storage, listed = (
+            service.service.storage,
+            lambda: [each["name"] for each in service.get("/v1/studies")[1]["studies"]],
+        )
+        id_before = service.post(f"{at}/decisions")[1]["decisions"][0]["id"]
+        assert listed() == ["team/a/b"]
+        made = CliRunner().invoke(main, ["token", "new", "--storage", url, "--tenant", "team"])
+        assert "'team/a/b'. `noregret rename`" in made.stderr
+        assert "rename" not in CliRunner().invoke(main, ["token", "new", "--storage", url, "--tenant", "team"]).stderr
+        assert listed() == []
+        assert service.post(f"{at}/decisions")[0] == service.get(f"{at}/decisions/{id_before}")[0] == 404
+        status, said = service.put(f"/v1/studies/{segment('team/new')}", {"arms": [[0.0], [1.0]]})
+        assert (status, "'team' is a tenant" in said["error"]["sentence"]) == (422, True)
+        assert own_names(storage, "team") == {"a/b": "team/a/b"}
+        desk = service.run(service.service.desks.of("team", "a/b"))
+        assert (desk.tenant, desk.name, len(desk.study.trials)) == ("team", "a/b", 1)
+        assert stored_name(storage, "team", "team/new") == "team/team/new"

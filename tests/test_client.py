@@ -13,6 +13,8 @@ import noregret as nr
 from noregret.client import AsyncClient, Client
 from noregret.serve.testing import Serving
 
+from .waiting import LONG
+
 ARMS = nr.Arms.grid(0, 1, 20)
 POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1)
 
@@ -139,7 +141,8 @@ def test_what_was_told_stands(url):
     ("do", "error", "words"),
     [
         (lambda client: client.study("nowhere"), nr.TrialError, "no study"),
-        (lambda client: client.create("a/b", POLICY), nr.InvalidInput, "slash"),
+        (lambda client: client.create("a\nb", POLICY), nr.InvalidInput, "one line"),
+        (lambda client: client.create(" ", POLICY), nr.InvalidInput, "name of a study"),
         (lambda client: client.create("other", POLICY, deadline=-1.0), nr.InvalidInput, "deadline"),
         (lambda client: client.create("made", POLICY).ask({"hour": 3}), nr.InvalidInput, "context"),
         (lambda client: client.create("made", POLICY).tell("no id", 1.0), nr.TrialError, "decision"),
@@ -188,9 +191,9 @@ def test_by_await(url):
 def test_by_await_where_the_loops_threads_are_full(url):
     async def run():
         over = threading.Event()
-        waiting = [asyncio.create_task(asyncio.to_thread(over.wait, 20)) for _ in range(64)]
+        waiting = [asyncio.create_task(asyncio.to_thread(over.wait, LONG)) for _ in range(64)]
         study = await AsyncClient(url).create("full", POLICY)
-        assert (await asyncio.wait_for(study.ask(), 15)).number == 0
+        assert (await asyncio.wait_for(study.ask(), LONG)).number == 0
         over.set()
         await asyncio.gather(*waiting)
 

@@ -16,6 +16,8 @@ import pytest
 from noregret.client import Client
 from noregret.serve.testing import Serving
 
+from .waiting import LONG
+
 PAGE = (Path(__file__).parent.parent / "docs" / "client.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.M | re.S)
 CURL = shutil.which("curl")
@@ -33,7 +35,7 @@ def sent(command, url):
     parts = shlex.split(command.replace("http://127.0.0.1:8000", url))
     if CURL is not None:
         done = subprocess.run(
-            [CURL, "-s", "-w", "\n%{http_code}", *parts[1:]], capture_output=True, text=True, timeout=60, check=True
+            [CURL, "-s", "-w", "\n%{http_code}", *parts[1:]], capture_output=True, text=True, timeout=LONG, check=True
         )
         text, _, status = done.stdout.rpartition("\n")
         return int(status), json.loads(text)
@@ -51,7 +53,7 @@ def sent(command, url):
         else:
             place = word
     parts = urlsplit(place)
-    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+    connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=LONG)
     connection.request(method, parts.path, body=body, headers=headers)
     answer = connection.getresponse()
     text = answer.read()
@@ -78,7 +80,7 @@ def test_curl_and_javascript(url, tmp_path):
     (script,) = [text for language, text in BLOCKS if language == "javascript"]
     (tmp_path / "page.mjs").write_text(script.replace("http://127.0.0.1:8000", url))
     done = subprocess.run(
-        [NODE, tmp_path / "page.mjs"], capture_output=True, text=True, timeout=60, env=dict(os.environ)
+        [NODE, tmp_path / "page.mjs"], capture_output=True, text=True, timeout=LONG, env=dict(os.environ)
     )
     assert done.returncode == 0, done.stderr
     assert re.fullmatch(r"charge \d\S*\n", done.stdout)

@@ -22,7 +22,7 @@ LACKING = (
     "install chromium`) or name one that is there in NOREGRET_BROWSER."
 )
 WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 375, "height": 740}
-SECONDS = 60_000  # milliseconds that anything may take: the machine may be busy
+SECONDS = 300_000  # milliseconds that anything may take: the machine may be busy
 
 
 def executable():

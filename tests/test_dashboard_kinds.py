@@ -17,6 +17,7 @@ from noregret.testing.driver import Driver
 from .composition.fillings import FILLINGS, base, play
 from .conformance.test_policies import POLICIES
 from .dashboard import KERNEL, Clock, Pages
+from .service import stored_before
 from .test_dashboard_pages import Checker
 
 UNREADABLE = re.compile(r"\b(?:nan|NaN|inf|Infinity|None(?! of)|True|False|null|undefined|np\.\w+|array)\b")
@@ -195,7 +196,9 @@ def added_alone(storage, name):
 
 
 @pytest.mark.parametrize("made", [mixed_up, all_waiting, one_failed, added_alone])
-@pytest.mark.parametrize("name", [".", "..", "~~2e2e", "a\\b", "%2e%2e", "a?b#c&d", "\u00fc \U0001f680", "a:b@c"])
+@pytest.mark.parametrize(
+    "name", [".", "..", "~~2e2e", "a\\b", "%2e%2e", "a?b#c&d", "\u00fc \U0001f680", "a:b@c", "team/model-a", "x" * 158]
+)
 def test_a_study_of_any_name_can_be_reached(made, name):
     pages = Pages()
     made(pages.storage, name)
@@ -219,11 +222,10 @@ def test_a_study_in_any_state_can_be_looked_at(made):
 
 def test_a_name_that_no_address_holds_is_said_to_be_one():
     pages = Pages()
-    for name in ("x" * 200, "a\nb"):
-        added_alone(pages.storage, name)
-    text = pages.get("/studies").text
-    assert text.count("cannot be opened here") == 2
-    assert not [each for each in LINKS.findall(text) if each.startswith("/studies/")]
+    stored_before(pages.storage, "x" * 9000)
+    text = words(pages.get("/studies").text)
+    assert "cannot be opened here: its name has 9,000 characters" in text
+    assert not [each for each in LINKS.findall(pages.get("/studies").text) if each.startswith("/studies/")]
 
 
 @pytest.mark.parametrize(("trials", "said"), [(1, "1 trial |"), (2, "2 trials |")])

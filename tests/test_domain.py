@@ -9,6 +9,15 @@ import noregret as nr
 from noregret import serialize
 
 
+def test_a_grid_of_choices_alone_needs_no_number():
+    space = nr.Space(a=nr.Choice("x", "y"), b=nr.Choice(1, 2, 3))
+    assert space.grid() == space.grid(7)
+    assert len(space.grid()) == 6
+    assert serialize.loads(serialize.dumps(space.grid())) == space.grid()
+    with pytest.raises(nr.InvalidInput, match="of how many values of x"):
+        nr.Space(x=nr.Float(0, 1), a=nr.Choice("x", "y")).grid()
+
+
 def test_arms_take_one_dimension_or_many():
     assert nr.Arms([0.0, 1.0, 2.0]).points.shape == (3, 1)
     assert nr.Arms(np.zeros((4, 2))).dimension == 2

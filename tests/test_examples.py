@@ -139,8 +139,10 @@ def test_a_shop_whose_service_is_away_loses_customers_and_goes_on(monkeypatch, c
     with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes calls, and never answers
         assert example["post"](f"http://127.0.0.1:{deaf.getsockname()[1]}/offers", {}, patience=0.05) is None
     options = SimpleNamespace(visitors=3, seed=0, thinks=0.1, pace=0.0)
-    customers = example["Customers"](f"http://127.0.0.1:{example['free_port']()}", options)
-    asyncio.run(customers.all())
+    with socket.socket() as unheard:  # a port that nobody listens at, and nobody else gets
+        unheard.bind(("127.0.0.1", 0))
+        customers = example["Customers"](f"http://127.0.0.1:{unheard.getsockname()[1]}", options)
+        asyncio.run(customers.all())
     customers.say("All")
     assert "0 sold" in (said := capsys.readouterr().out)
     assert "3 left without an offer" in said

@@ -2,14 +2,21 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 import noregret as nr
 from noregret.cli import main
+from noregret.operate import refusals
+from noregret.storage import SqlStorage
+
+from .service import stored_before
+from .waiting import LONG
 
 FILE = """
 goal = "minimize"
@@ -168,7 +175,7 @@ def test_trials_go_to_files_and_come_back(oven, folder):
     assert [line["reward"] for line in lines] == [0.5, None, 0.75]
     run("create", "studies.db", "other", "oven.toml", "--seed", 9)
     for ending in ("csv", "jsonl"):
-        assert run("export", *oven, f"trials.{ending}").startswith("3 trials are in")
+        assert run("export", *oven, f"trials.{ending}").startswith("Wrote 3 trials to")
         assert data("import", "studies.db", "other", f"trials.{ending}")["added"] == 2
     found = data("trials", "studies.db", "other")
     assert [trial["reward"] for trial in found] == [0.5, 0.75, 0.5, 0.75]
@@ -249,6 +256,79 @@ def test_contexts_are_json(folder):
     assert "no JSON" in run("ask", "studies.db", "--context", "monday", code=1)
     assert "day" in run("ask", "studies.db", "--context", '{"hour": 2}', code=1)
     assert len(data("trials", "studies.db")) == 1
+
+
+def test_a_reward_of_a_point_that_was_not_asked_for(folder, oven):
+    trial = data("add", *oven, '{"heat": 120, "kind": "rye"}', "-1.5")
+    assert (trial["number"], trial["state"], trial["reward"]) == (0, "observed", -1.5)
+    assert run("import", *oven, "one.csv", code=1).startswith("Error: one.csv")
+    (folder / "one.csv").write_text("heat,kind,reward\n120,rye,2\n")
+    assert run("import", *oven, "one.csv") == "Added 1 trial; study 'oven' has 2.\n"
+    stored(nr.auto(nr.Box([0.0], [1.0]), context=nr.Box([0.0], [1.0]), constraints=1), name="seen")
+    run("add", "studies.db", "seen", "0.5", "3", "--context", "[0.25]", "--constraint", "-1")
+    stored(nr.gp_ucb(nr.Arms.grid(0, 1, 3), K, noise=0.1, switching="lazy"), name="runs")
+    runs = data("add", "studies.db", "runs", "[0.5]", "3", "--plays", "4", "--scatter", "0.5")
+    assert (runs["plays"], runs["scatter"]) == (4, 0.5)
+    assert "together" in run("add", "studies.db", "runs", "0.5", "3", "--plays", "4", code=2)
+
+
+def test_counts_of_one(folder, oven):
+    run("ask", *oven)
+    assert run("export", *oven, "a.csv") == "Wrote 1 trial to a.csv.\n"
+    assert run("create", *oven, "oven.toml").endswith("goal: minimize, 1 trial.\n")
+    assert repr(nr.Study.open(storage="sqlite:///studies.db", name="oven").trials).startswith("Record(1 trial: ")
+
+
+PYTHON = re.compile(
+    r"\w=[`\w\[(]|\bstudy\.\w|\bnr\.|\w\(\)|`\w+\(|\b(True|False|None)\b|`(ask|tell|add|fail|explain|Study)`|Python"
+)
+
+
+def test_errors_speak_of_options_and_not_of_python(folder, oven):
+    space = nr.Space(x=nr.Float(0, 1), k=nr.Choice("a", "b"))
+    arms = nr.Arms.grid(0, 1, 5)
+    stored(nr.gp_ucb(arms, K, noise=0.1), name="arms").ask()
+    stored(nr.auto(space, context=nr.Space(day=nr.Float(0, 7))), name="seen")
+    stored(nr.gp_ucb(arms, K, noise=0.1, constraints=nr.EveryRound(count=2)), name="limits").ask()
+    stored(nr.auto(arms, reward="bernoulli"), name="clicks").ask()
+    for name, text in {
+        "bad.csv": "heat,kind,reward\n120,rye,nan\n", "row.csv": "heat,kind,reward\n120,oat,1\n", "bad.jsonl": "{",
+        "bad.arrow": "no", "bad.parquet": "no", "bad.json": "{}", "empty.toml": "[parameters.x]\n",
+        "kernel.toml": f"{FILE.partition('[policy]')[0]}[policy]\nalgorithm = 'gp_ucb'\nnoise = 0.1\nkernel = 'rbf'\n",
+        "work.toml": f"trials = 2\n{FILE.partition('[policy]')[0]}[objective]\ncommand = 'echo x'\n",
+    }.items():  # fmt: skip
+        (folder / name).write_text(text)
+    run("tell", "studies.db", "arms", 0, 0.5)
+    here, said = "studies.db", {}
+    for command in (
+        ["explain", here, "oven", 0], ["explain", here, "arms", 0, "--among", "[9]"], ["tell", here, "arms", 0, 1],
+        ["tell", here, "arms", 0, "nan"], ["tell", here, "arms", 7, 1], ["tell", here, "arms", 0, 1, "--constraint", 1],
+        ["tell", here, "arms", 0, 1, "--plays", 3, "--scatter", 1], ["tell", here, "limits", 0, 1, "--constraint", 1],
+        ["tell", here, "clicks", 0, 0.5], ["fail", here, "arms", 0, "why"], ["fail", here, "arms", 0, " "],
+        ["abandon", here, "arms", 0, "why"], ["ask", here, "seen"], ["ask", here, "arms", "--context", "[3]"],
+        ["ask", here, "seen", "--context", "{}"], ["ask", here, "arms", "--among", "[]"], ["ask", here],
+        ["ask", here, "oven", "--exclude", "99"], ["ask", here, "arms", "--lease", "-1"], ["show", here, "none"],
+        ["add", here, "arms", "[9]", 1], ["add", here, "oven", "{}", 1], ["add", here, "clicks", "[0.5]", 0.5],
+        ["import", here, "oven", "bad.csv"], ["import", here, "oven", "row.csv"], ["import", here, "oven", "bad.jsonl"],
+        ["import", here, "oven", "bad.arrow"], ["import", here, "oven", "bad.parquet"],
+        ["rename", here, "arms", "oven"],
+        ["create", here, "oven", "oven.toml", "--seed", 9], ["create", here, "new", "bad.json"],
+        ["create", here, "new", "empty.toml"], ["create", here, "new", "kernel.toml"], ["tune", "work.toml"],
+        ["work", here, "seen", "m:f", "--trials", 3], ["work", here, "arms", "json:nothing", "--trials", 3],
+        ["studies", "bad.csv"], ["papers", "none"], ["papers", "srinivas-3", "--jobs", 0],
+    ):  # fmt: skip
+        result = CliRunner().invoke(main, list(map(str, command)))
+        assert isinstance(result.exception, SystemExit), command
+        said[" ".join(map(str, command))] = result.stderr
+    assert {command: text for command, text in said.items() if PYTHON.search(text) or not text} == {}
+    assert "`--revise` of `noregret tell`" in said["tell studies.db arms 0 1"]
+    assert "Give it with --context." in said["ask studies.db seen"]
+
+
+def test_every_topic_of_advice_has_words_for_commands():
+    sources = Path(nr.__file__).parent.rglob("*.py")
+    topics = {topic for source in sources for topic in re.findall(r'\btopic="(\w+)"', source.read_text())}
+    assert topics == refusals.ADVICE.keys()
 
 
 def test_columns_of_contexts_come_first(folder):
@@ -425,7 +505,7 @@ def test_which_study_must_be_said_where_there_are_several(oven):
         ("a.toml", FILE.replace("grid", "gird"), "grid"),
         ("a.toml", FILE.replace("low = 120.0", "low = 300.0"), "heat"),
         ("a.json", "{", "JSON"),
-        ("a.json", '{"type": "os.system"}', "to_json"),
+        ("a.json", '{"type": "os.system"}', "as the library writes it"),
         ("a.json", "[1]", "policy"),
         ("a.json", '{"type": "SquaredExponential"}', "policy"),
         ("a.yaml", "", ".toml or .json"),
@@ -439,6 +519,7 @@ def test_files_that_describe_no_study(folder, name, text, words):
 
 def test_what_a_terminal_would_obey_is_shown_and_not_sent(folder):
     policy = nr.gp_ucb(nr.Space(x=nr.Choice("\x1b[31mred", "b")).grid(2), nr.Matern(2.5, 0.5), noise=0.1)
+    stored_before(SqlStorage("sqlite:///studies.db"), "a\x1b]0;title\x07b", policy)
     study = stored(policy, name="a\x1b]0;title\x07b")
     study.fail(study.ask(), "line one\x1b[2J\nline two\x9b")
     for _ in range(3):
@@ -465,7 +546,7 @@ def process(*args, **more):
 
 def test_processes_that_ask_at_once_get_trials_of_their_own(oven):
     running = [process("ask", *oven, "--count", 5, "--json") for _ in range(2)]
-    found = [json.loads(each.communicate(timeout=60)[0]) for each in running]
+    found = [json.loads(each.communicate(timeout=LONG)[0]) for each in running]
     assert [each.returncode for each in running] == [0, 0]
     assert sorted(trial["number"] for trials in found for trial in trials) == list(range(10))
 
@@ -473,7 +554,7 @@ def test_processes_that_ask_at_once_get_trials_of_their_own(oven):
 def test_a_terminal_of_few_letters(folder):
     stored(nr.gp_ucb(nr.Space(火=nr.Float(0, 1)).grid(3), nr.Matern(2.5, 0.5), noise=0.1), name="Öfen")
     asking = process("ask", "studies.db", PYTHONIOENCODING="latin-1")
-    out, err = asking.communicate(timeout=60)
+    out, err = asking.communicate(timeout=LONG)
     assert asking.returncode == 0, err
     assert out.startswith("trial 0: \\u706b=")
 

@@ -13,6 +13,8 @@ from click.testing import CliRunner
 
 from noregret.cli import main
 
+from .waiting import LONG
+
 PAGE = Path(__file__).parent.parent / "docs" / "operating.md"
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.M | re.S)
 VARIES = [
@@ -47,7 +49,7 @@ def script(folder, text):
     command.chmod(0o755)
     path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
-    subprocess.run(["sh", "-c", text], env=environment, check=True, timeout=120)
+    subprocess.run(["sh", "-c", text], env=environment, check=True, timeout=LONG)
 
 
 @pytest.mark.slow

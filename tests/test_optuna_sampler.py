@@ -19,6 +19,7 @@ from noregret.integrations.optuna import NoRegretSampler
 from noregret.integrations.suggested import Suggested, hull
 
 from .optuna_worker import SEED, loss, objective
+from .waiting import LONG
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -135,7 +136,7 @@ class TestRecord:
         half = study_of(NoRegretSampler(seed=SEED), storage=storage, study_name="s")
         half.optimize(objective, n_trials=12)
         worker = in_another_process(storage, 12)
-        _, complaint = worker.communicate(timeout=120)
+        _, complaint = worker.communicate(timeout=LONG)
         assert worker.returncode == 0, complaint
         assert params(half) == params(whole)
 
@@ -145,7 +146,7 @@ class TestRecord:
         study = told(study_of(NoRegretSampler(seed=SEED), storage=storage, study_name="s"), 8)
         workers = [in_another_process(storage, 4) for _ in range(2)]
         for worker in workers:
-            _, complaint = worker.communicate(timeout=120)
+            _, complaint = worker.communicate(timeout=LONG)
             assert worker.returncode == 0, complaint
         points = [(found["x"], found["rate"], found["kind"]) for found in params(study)]
         assert [trial.number for trial in study.trials] == list(range(16))

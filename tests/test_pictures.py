@@ -90,11 +90,11 @@ def test_one_success_among_failures_is_seen(tmp_path, monkeypatch):
     ax = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png")).axes[0]
     (best,) = of_color(ax, plots.BEST)
     x, y = best.get_data()
-    assert (x[0], x[-1]) == (10, 14.5)  # from the success to the last trial
+    assert (x[0], x[-1]) == (9, 13.5)  # from the success to the last trial
     assert set(y) == {2.0}
     (failed,) = of_color(ax, plots.FAILED)  # one row of ticks, not a line from bottom to top each
     numbers, heights = failed.get_data()
-    np.testing.assert_array_equal(numbers, [*range(1, 10), *range(11, 15)])
+    np.testing.assert_array_equal(numbers, [*range(9), *range(10, 14)])
     assert set(heights) == {0.0}
     assert failed.get_transform() == ax.get_xaxis_transform()
     assert failed.get_marker() == "|"

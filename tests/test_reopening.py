@@ -9,6 +9,8 @@ import pytest
 import noregret as nr
 from noregret.posterior import PointPosterior, triangle
 
+from .waiting import LONG
+
 KERNEL = nr.Matern(2.5, 0.2)
 
 
@@ -105,7 +107,7 @@ def test_a_study_on_a_box_opens_again_as_it_was(hallucinates, tmp_path):
 
 
 def in_a_new_process(program, *arguments):
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True, timeout=LONG)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

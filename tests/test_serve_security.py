@@ -21,6 +21,7 @@ from noregret.serve.tokens import Tokens
 from noregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask, spoken
+from .waiting import LONG
 
 ROLES = ["reader", "decider", "admin"]
 METHODS = ["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE", "TRACE"]
@@ -40,7 +41,7 @@ async def fail(request):
 
 
 async def slow(request):
-    await asyncio.sleep(60)
+    await asyncio.sleep(LONG)
 
 
 async def stream(request):
@@ -435,7 +436,7 @@ def test_a_body_of_a_stranger_is_not_waited_for():
     assert (heard.status, heard.headers["connection"]) == (401, "close")
     heard = ask(app, "POST", "/v1/x", headers=[("Content-Length", "9")], chunks=itertools.repeat(b"x"), pause=0.1)
     assert (heard.status, heard.headers["connection"]) == (401, "close")
-    heard = ask(app, "POST", "/v1/x", body=b"small")
+    heard = ask(gate()[0], "POST", "/v1/x", body=b"small")
     assert (heard.status, "connection" in heard.headers) == (401, False)
 
 
@@ -526,12 +527,14 @@ def test_a_stream_ends_when_the_token_does(monkeypatch):
     app, tokens, secrets = gate()
 
     async def listening():
-        request = asyncio.create_task(spoken(app, path="/stream", headers=bearer(secrets["reader"])))
-        await asyncio.sleep(0.2)
+        sent = []
+        request = asyncio.create_task(spoken(app, path="/stream", headers=bearer(secrets["reader"]), sent=sent))
+        while len(sent) < 2:
+            await asyncio.sleep(0.01)
         assert not request.done()
         other = next(each.id for each in tokens.list() if each.role == "reader")
         tokens.revoke(other)
-        return await asyncio.wait_for(request, 10)
+        return await asyncio.wait_for(request, LONG)
 
     heard = asyncio.run(listening())
     assert heard.body.startswith(b"data: 0\n\n")
@@ -541,7 +544,7 @@ def test_who_does_not_take_an_answer_is_not_waited_for():
     app, _, secrets = gate(limits=Limits(send_seconds=0.05))
 
     async def deaf(message):
-        await asyncio.sleep(60)
+        await asyncio.sleep(2 * LONG)
 
     async def talk():
         scope = {
@@ -549,7 +552,7 @@ def test_who_does_not_take_an_answer_is_not_waited_for():
             "headers": [(b"host", b"localhost"), (b"authorization", f"Bearer {secrets['admin']}".encode())],
             "http_version": "1.1", "root_path": "", "scheme": "http",
         }  # fmt: skip
-        await asyncio.wait_for(app(scope, asyncio.Event().wait, deaf), 20)
+        await asyncio.wait_for(app(scope, asyncio.Event().wait, deaf), LONG)
 
     asyncio.run(talk())
 

@@ -120,8 +120,10 @@ def test_no_more_at_once_than_the_limit_says():
 def test_names(client):
     assert client.put("/v1/studies/a%2Fb", {"arms": [[0.0], [1.0]]})[0] == 404
     assert client.put("/v1/studies/%20", {"arms": [[0.0], [1.0]]})[0] == 422
-    status, said = client.put("/v1/studies/" + "x" * 200, {"arms": [[0.0], [1.0]]})
-    assert (status, "128 at most" in said["error"]["sentence"]) == (404, True)
+    assert client.put("/v1/studies/" + "x" * 200, {"arms": [[0.0], [1.0]]})[0] == 201
+    for name, why in (("x" * 201, "has 201 characters"), ("~~610a62", "one line")):
+        status, said = client.put(f"/v1/studies/{name}", {"arms": [[0.0], [1.0]]})
+        assert (status, said["error"]["field"], why in said["error"]["sentence"]) == (422, "name", True)
 
 
 # -- decisions and rewards ---------------------------------------------------------------------------------------------

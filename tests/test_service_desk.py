@@ -15,6 +15,7 @@ from noregret.storage import MemoryStorage, SqlStorage
 from noregret.study.several import Failed, NotYet, several
 
 from .service import AT, POLICY, Client, asked, plain, told
+from .waiting import LONG
 
 
 @pytest.fixture
@@ -236,7 +237,7 @@ def test_looks_that_take_long_leave_a_thread_for_other_tenants():
 
         def slow(study):
             begun.append(study)
-            return go.wait(60)
+            return go.wait(LONG)
 
         async def looks():
             desk = await desks.of("default", "shop")
@@ -244,8 +245,8 @@ def test_looks_that_take_long_leave_a_thread_for_other_tenants():
             while len(begun) < client.service.settings.readers - 1:
                 await asyncio.sleep(0.001)
             try:
-                other = await asyncio.wait_for(desks.of("other", "shop"), 20)  # which is opened in such a thread, too
-                seen = await asyncio.wait_for(other.look(lambda study: len(study.trials)), 20)
+                other = await asyncio.wait_for(desks.of("other", "shop"), LONG)  # which is opened in such a thread, too
+                seen = await asyncio.wait_for(other.look(lambda study: len(study.trials)), LONG)
             finally:
                 go.set()
             return seen, len(begun), await asyncio.gather(*tasks)
@@ -327,7 +328,7 @@ def test_an_explanation_that_several_ask_for_is_worked_out_once(client, monkeypa
 
     def slow(study, number, **more):
         begun.append(number)
-        assert go.wait(10)
+        assert go.wait(LONG)
         return explain(study, number, **more)
 
     monkeypatch.setattr(nr.Study, "explain", slow)

@@ -8,7 +8,6 @@ import pytest
 
 from noregret.serve.decisions import SECRET, Ids
 from noregret.serve.problems import Problem
-from noregret.serve.tenants import stored_name
 from noregret.storage import MemoryStorage
 from noregret.storage.notes import owner
 
@@ -121,7 +120,7 @@ def test_ids_of_earlier_servers_are_good_for_their_decision():
         asked(client)
         one = asked(client)
         secret = storage.note_once(SECRET, "00" * 32)
-        study = storage.find(stored_name("default", "shop"))
+        study = storage.find("shop")
         was = earlier_id(secret, study, 1)
         assert was != one["id"]
         assert client.put(f"{AT}/decisions/{was}/reward", {"reward": 2.0})[1]["id"] == one["id"]

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import noregret as nr
 
+from .waiting import LONG
+
 SHOP = Path(__file__).parents[1] / "examples" / "shop"
 
 
@@ -14,14 +16,14 @@ def test_a_shop_on_the_service(tmp_path):
     url = f"sqlite:///{tmp_path / 'shop.db'}"
     times = ["--pace", "0.01", "--expires", "90", "--thinks", "0.05"]  # no machine is too slow for these
     command = [sys.executable, SHOP, "--visitors", "40", *times, "--storage", url, "--leave"]
-    first = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    first = subprocess.run(command, capture_output=True, text=True, timeout=2 * LONG)
     assert first.returncode == 0, first.stderr
     assert "Traceback" not in first.stderr
     assert "A competitor opens" in first.stdout
     sold = int(re.search(r"All 40 visitors: .* (\d+) sold", first.stdout)[1])
     assert 5 <= sold < 40
 
-    again = subprocess.run(command, capture_output=True, text=True, timeout=180)
+    again = subprocess.run(command, capture_output=True, text=True, timeout=2 * LONG)
     assert again.returncode == 0, again.stderr
     trials = nr.Study.open(storage=url, name="offers").trials
     assert len(trials) == 80

@@ -26,6 +26,7 @@ import noregret as nr
 from noregret.storage import MemoryStorage, SqlStorage, files, server, tables
 
 from .postgres import Server
+from .waiting import LONG
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
 NEW_IN_5 = [name for name, came in tables.ADDED["trials"].items() if came == 5]
@@ -234,7 +235,7 @@ def test_a_study_goes_on_in_processes_that_are_forked(places, kind):
     workers = [context.Process(target=_fork_and_work, args=(study, number, queue)) for number in (4, 5, 6)]
     for worker in workers:
         worker.start()
-    done = [queue.get(timeout=60) for _ in workers]
+    done = [queue.get(timeout=LONG) for _ in workers]
     for worker in workers:
         worker.join()
         assert worker.exitcode == 0

@@ -91,17 +91,23 @@ def run(url, *, kills, servers=2, workers=4, every=0.5, seed=0):
             worker.start()
         for _ in range(kills):
             time.sleep(rng.expovariate(1.0 / every))
-            server = rng.choice(up)
+            server, tried = rng.choice(up), _retries(crowd)
             server.kill()
+            while _retries(crowd) == tried and all(worker.is_alive() for worker in crowd):
+                time.sleep(0.01)  # until somebody has come in vain
             server.begin()
         time.sleep(every)
     finally:
         stop.set()
         for worker in crowd:
-            worker.join(60)
+            worker.join(600)
         for server in up:
             server.kill()
     return judged(url, crowd)
+
+
+def _retries(crowd):
+    return sum(worker.retries for worker in crowd)
 
 
 def judged(url, crowd):
@@ -129,4 +135,4 @@ def judged(url, crowd):
         for number, value in told.items()
         if number >= len(trials) or trials[number].reward != value
     ]
-    return {"decisions": len(decisions), "rewards": len(told), "retries": sum(w.retries for w in crowd)}, wrong
+    return {"decisions": len(decisions), "rewards": len(told), "retries": _retries(crowd)}, wrong

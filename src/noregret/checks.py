@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
+import unicodedata
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
@@ -19,6 +20,7 @@ LARGEST_SEED = 2**128  # as many as a generator tells apart
 SHOWN = 80  # characters of an input that an error echoes
 LARGEST_VARIANCE = LARGEST_REWARD**2
 LEAST_DELTA = 1e-200  # 1 / delta, and what it is multiplied with, must not overflow
+LONGEST_NAME = 200  # characters of a study's name: in an address at most 2,400
 NESTED = 8  # lists within lists beyond which nothing is an array of points
 # What is no number although numpy turns it into one, by the kind of its dtype.
 NO_NUMBERS = {
@@ -31,6 +33,8 @@ NO_NUMBERS = {
     "m": "time differences",
     "V": "records",
 }
+
+UNWRITTEN = ("Cc", "Zl", "Zp")  # categories of Unicode: control characters, ends of lines and of paragraphs
 
 Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
@@ -45,6 +49,18 @@ def shown(value: object, *, length: int = SHOWN) -> str:
     return text if len(text) <= length else f"{text[: length - 3]}..."
 
 
+def counted(count: int, what: str) -> str:
+    """The word alone: trial of one, trials of others, studies of several."""
+    if count == 1:
+        return what
+    return f"{what[:-1]}ies" if what.endswith("y") and what[-2:-1] not in set("aeiou") else f"{what}s"
+
+
+def many(count: int, what: str) -> str:
+    """1 trial, 2 trials, 0 studies."""
+    return f"{count} {counted(count, what)}"
+
+
 def storable(text: str) -> bool:
     """Whether a text can be written as UTF-8: one with lone surrogates cannot."""
     try:
@@ -55,10 +71,26 @@ def storable(text: str) -> bool:
 
 
 def study_name(called: str, value: str) -> str:
-    """The name of a study: some text that every storage can keep."""
+    """The name of a study that may be there: some text that every storage can keep."""
     if not isinstance(value, str) or not value.strip() or "\0" in value or not storable(value):
         raise InvalidInput(
             f"`{called}` must be some text that can be written as UTF-8, not {shown(value)}. It is the name of a study."
+        )
+    return value
+
+
+def new_study_name(called: str, value: str) -> str:
+    """The name of a study to be made: it fits in a list, a line of a log and an address."""
+    study_name(called, value)
+    if len(value) > LONGEST_NAME:
+        raise InvalidInput(
+            f"`{called}` has {len(value)} characters, and the name of a study has at most {LONGEST_NAME}. Keep what is "
+            "longer in `about`."
+        )
+    if not value.isprintable() and any(unicodedata.category(each) in UNWRITTEN for each in value):
+        raise InvalidInput(
+            f"`{called}` is {shown(value)}: the name of a study is one line, without control characters. It often "
+            "comes from a file that was read with the end of its line."
         )
     return value
 
@@ -236,7 +268,7 @@ def points_array(name: str, value: npt.ArrayLike, *, dimension: int | None = Non
         raise InvalidInput(f"`{name}` has shape {result.shape}: points are rows, so the shape must be (n, d) or (n,).")
     if dimension is not None and result.shape[1] != dimension:
         raise InvalidInput(
-            f"`{name}` has {result.shape[1]} columns where the domain has {dimension} dimensions. "
+            f"`{name}` has {many(result.shape[1], 'column')} where the domain has {many(dimension, 'dimension')}. "
             "Points are rows, one column for each dimension."
         )
     return result

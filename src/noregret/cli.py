@@ -12,6 +12,7 @@ import click
 from . import __version__
 from .errors import InvalidInput, MissingExtra, NoRegretError
 from .operate.commands import COMMANDS
+from .operate.refusals import sentence_of
 from .operate.serving import serve, token
 from .operate.working import work
 
@@ -75,7 +76,7 @@ def tune(
                 raise InvalidInput("No trial gave a reward; the reasons are above.")
             _picture(job, study)
     except NoRegretError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(sentence_of(error)) from error
 
 
 @main.command(short_help="Make a paper's figure again, and judge what the paper says about it.")
@@ -133,7 +134,7 @@ def papers(
         click.echo("Stopped; nothing was written for the figure that was being made.", err=True)
         raise SystemExit(130) from None
     except NoRegretError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(sentence_of(error)) from error
 
 
 for _command in (*COMMANDS, work, serve, token):

@@ -20,7 +20,7 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, IndexArray, finite_array, frozen, integer, number, points_array, shown
+from .checks import Array, IndexArray, finite_array, frozen, integer, many, number, points_array, shown
 from .conditions import Conditional, Conditions, Mask
 from .coordinates import MOST_ARMS, SAME_POINT, as_rows, check_count, check_size, named_points
 from .errors import InvalidInput
@@ -177,15 +177,18 @@ class Space:
                 f"by name: {{{next(iter(self.parameters))!r}: ...}}."
             ) from error
 
-    def grid(self, per_dimension: int | Mapping[str, int], *, most: int = MOST_ARMS) -> Arms:
+    def grid(self, per_dimension: int | Mapping[str, int] | None = None, *, most: int = MOST_ARMS) -> Arms:
         """Arms at every combination of `per_dimension` values of each number and all options of each choice.
 
         Args:
-            per_dimension: one number for all, or one for each numeric parameter by name.
+            per_dimension: one number for all, or one for each numeric parameter by name; left out of choices alone.
             most: arms; a grid of more is refused before it is made.
         """
         names = [name for name, parameter in self.parameters.items() if not isinstance(parameter, Choice)]
-        counts = dict(per_dimension) if isinstance(per_dimension, Mapping) else dict.fromkeys(names, per_dimension)
+        if per_dimension is None and names:
+            raise InvalidInput(f"`per_dimension` is missing: of how many values of {', '.join(names)} is the grid?")
+        given = {} if per_dimension is None else per_dimension
+        counts = dict(given) if isinstance(given, Mapping) else dict.fromkeys(names, given)
         if set(counts) != set(names):
             raise InvalidInput(
                 f"`per_dimension` names {sorted(map(str, counts))}, but the numeric parameters are {names}."
@@ -283,8 +286,8 @@ class Box:
         listed = [per_dimension] * self.dimension if single else list(cast("Sequence[int]", per_dimension))
         if len(listed) != self.dimension:
             raise InvalidInput(
-                f"`per_dimension` has {len(listed)} entries where the box has {self.dimension} dimensions: "
-                "give one number for all, or one for each."
+                f"`per_dimension` has {many(len(listed), 'entry')} where the box has "
+                f"{many(self.dimension, 'dimension')}: give one number for all, or one for each."
             )
         counts = [integer("per_dimension", count, low=1) for count in listed]
         check_count(math.prod(counts))
@@ -354,7 +357,7 @@ class Arms:
         return hash((self.points.tobytes(), self.space))
 
     def __repr__(self) -> str:
-        space, arms = "" if self.space is None else f" in {self.space}", f"{len(self)} arm{'s' * (len(self) != 1)}"
+        space, arms = "" if self.space is None else f" in {self.space}", many(len(self), "arm")
         return f"Arms({arms} of dimension {self.dimension}{space})"
 
     @property

@@ -26,6 +26,7 @@ from .checks import (
     finite_array,
     flag,
     integer,
+    many,
     number,
     one_of,
     settle,
@@ -375,7 +376,7 @@ def _maximize(problem: _Problem, theta: Array, starts: int, rng: np.random.Gener
     evaluations = sum(climb.evaluations for climb in climbs)
     what = "Converged" if best.converged else f"Not converged ({best.message.strip().rstrip('.')})"
     of = f" on {MOST} of {distinct} points" if distinct > MOST else ""
-    message = f"{what}: best of {starts} starts, {evaluations} evaluations{of}."
+    message = f"{what}: best of {many(starts, 'start')}, {many(evaluations, 'evaluation')}{of}."
     return problem.result(best.theta, converged=best.converged, message=message)
 
 

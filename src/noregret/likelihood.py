@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import LARGEST_REWARD, Array, IndexArray, finite_array, number, points_array
+from .checks import LARGEST_REWARD, Array, IndexArray, finite_array, many, number, points_array
 from .errors import InvalidInput
 from .kernels import Kernel, check_kernel
 
@@ -85,7 +85,7 @@ def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
     points, rewards = points_array("X", X), finite_array("y", y)
     if rewards.shape != (len(points),):
         raise InvalidInput(
-            f"`y` has shape {rewards.shape} and there are {len(points)} points: it must be ({len(points)},), "
+            f"`y` has shape {rewards.shape} and X {many(len(points), 'row')}: it must be ({len(points)},), "
             "one reward for each row of X."
         )
     if np.abs(rewards).max(initial=0.0) > LARGEST_REWARD:

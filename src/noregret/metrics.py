@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array, finite_array, integer, listed, shown
+from .checks import Array, finite_array, integer, listed, many, shown
 from .errors import InvalidInput
 
 ROUNDS = "They are rounds, counted from 0."
@@ -186,5 +186,7 @@ def _changes(change_points: Sequence[int], rounds: int) -> list[int]:
     if changes != sorted(set(changes)):
         raise InvalidInput(f"`change_points` are {shown(changes)}: they must be in ascending order, each once.")
     if changes and changes[-1] >= rounds:
-        raise InvalidInput(f"`change_points` has {changes[-1]}, beyond the last of {rounds} rounds (counted from 0).")
+        raise InvalidInput(
+            f"`change_points` has {changes[-1]}, beyond the last of {many(rounds, 'round')} (counted from 0)."
+        )
     return changes

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .checks import Array
+from .checks import Array, many
 from .curves import Boxes, Curves, Panel
 from .domain import Domain
 from .errors import InvalidInput, MissingExtra
@@ -88,7 +88,7 @@ def progress(study: Study, path: str | Path | None = None) -> Figure:
     figure = _new_figure(6.4, 4.0)
     ax = figure.subplots()
     _history(ax, study, 1.0, "value")
-    ax.set(title=study.name, xlabel="trials")
+    ax.set(title=study.name, xlabel="trial")
     if path is not None:
         figure.savefig(path, dpi=150)
     return figure
@@ -114,18 +114,18 @@ def _short(value: Any) -> str:
 
 def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     answered = [trial for trial in study.trials if trial.reward is not None]
-    numbers = np.array([trial.number for trial in answered]) + 1
+    numbers = np.array([trial.number for trial in answered])
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
     by_round = not on_average(study.policy)  # where rounds make up for each other, no single one violates anything
     outside = np.array([by_round and trial.feasible is False for trial in answered])
     ax.plot(numbers[~outside], sign * rewards[~outside], "o", ms=4, color=OBSERVED, label="observed")
     if outside.any():
         ax.plot(numbers[outside], sign * rewards[outside], "x", ms=4, color=OBSERVED, label="not feasible")
-    better, end = np.fmax if study.goal == "maximize" else np.fmin, len(study.trials) + 0.5
+    better, end = np.fmax if study.goal == "maximize" else np.fmin, len(study.trials) - 0.5
     shown: Goal = "maximize" if (study.goal == "maximize") == (sign > 0.0) else "minimize"
     best = better.accumulate(np.where(outside, np.nan, rewards))  # drawn to the end: a single one is seen too
     ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label=best_told(shown))
-    failed = [trial.number + 1 for trial in study.trials if trial.state == "failed"]
+    failed = [trial.number for trial in study.trials if trial.state == "failed"]
     if failed:  # as ticks along the axis, however many there are
         ax.plot(
             failed, np.zeros(len(failed)), "|", ms=9, mew=1.5, color=FAILED, label="failed",
@@ -165,8 +165,7 @@ def changes(
             ax.axvline(round_, color=BEST, lw=1.5, ls="--", label="started anew" if named and not i else None)
         ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
         ax.margins(x=0.01)
-    many = "s" * (len(restarts) != 1)
-    played.set(ylabel=name, title=f"{study.name}: {len(restarts)} restart{many} in {len(trials)} {unit}s")
+    played.set(ylabel=name, title=f"{study.name}: {many(len(restarts), 'restart')} in {many(len(trials), unit)}")
     rewarded.set(xlabel=unit, ylabel=_label(study, label))
     figure.savefig(path, dpi=110)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import NamedTuple, overload
 
-from .checks import Array, shown
+from .checks import Array, many, shown
 from .errors import StorageError, TrialError
 from .trial import EventKind, Trial
 
@@ -55,7 +55,7 @@ class Record(Sequence[Trial]):
         counts = [f"{states.count('observed')} observed", f"{states.count('pending')} pending"]
         counts += [f"{states.count('failed')} failed"]
         counts += [f"{states.count('abandoned')} abandoned"] * ("abandoned" in states)
-        return f"Record({len(self)} trials: {', '.join(counts)})"
+        return f"Record({many(len(self), 'trial')}: {', '.join(counts)})"
 
     # -- taking in -----------------------------------------------------------------------------------------------
 

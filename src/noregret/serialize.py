@@ -191,7 +191,9 @@ def _decoded(data: Any, levels: int) -> Any:
 
 def _decoder(name: object) -> Callable[[dict[str, Any]], Any]:
     if not isinstance(name, str):
-        raise InvalidInput(f"The type in a description is {shown(name)}: it must be the name of a class.")
+        raise InvalidInput(
+            f"The type in a description is {'missing' if name is None else shown(name)}: it must name a class."
+        )
     if name not in _DECODERS:
         for module in ("algorithms", "baselines", "slots.safe"):  # parts are loaded when they are first used
             import_module(f"{__package__}.{module}")

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .blas import one_thread
-from .checks import LARGEST_SEED, Array, integer, listed, shown
+from .checks import LARGEST_SEED, Array, integer, listed, many, shown
 from .environments import Environment
 from .environments.delays import Delay
 from .errors import InvalidInput, NoRegretWarning
@@ -82,8 +82,8 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
         )
     if policy.constraint_count != env.constraint_count and policy.constraint_count:
         raise InvalidInput(
-            f"The policy has {policy.constraint_count} constraints and the environment {env.constraint_count}: without "
-            "their values nothing would be learned. Give the environment `constraints=`."
+            f"The policy has {many(policy.constraint_count, 'constraint')} and the environment {env.constraint_count}: "
+            "without their values nothing would be learned. Give the environment `constraints=`."
         )
     # One BLAS thread: these matrices are small, and sums then do not depend on how many processors there are.
     if isinstance(policy, Policy) and policy.switching is not None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, final
 
 import numpy as np
 
-from .checks import Array, frozen
+from .checks import Array, frozen, many
 
 TrialState = Literal["pending", "observed", "failed", "abandoned"]
 EventKind = Literal["asked", "told", "limited", "abandoned", "corrected"]
@@ -188,7 +188,7 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         facts |= {"reward": self.reward, "constraints": _listed(self.constraints), "reason": reason}
         words = [str(self.number), self.state] + ["explored"] * self.explored + ["late"] * self.late
         words += ["corrected"] * bool(self.corrected)
-        words += [f"{self.times} play{'s' * (self.times > 1)}"] * (self.repeats > 1)
+        words += [many(self.times, "play")] * (self.repeats > 1)
         return (
             f"Trial({', '.join(words + [f'{name}={value!r}' for name, value in facts.items() if value is not None])})"
         )

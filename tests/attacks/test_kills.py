@@ -24,7 +24,10 @@ WORKER = """
     sys.path.insert(0, sys.argv[1])
     from tests.attacks.test_kills import POLICY, work
     import noregret as nr
-    work(nr.Study(POLICY, seed=4, storage=sys.argv[2]), say=lambda number: print(number, flush=True))
+    def say(number):
+        print(number, flush=True)
+        sys.stdin.readline()
+    work(nr.Study(POLICY, seed=4, storage=sys.argv[2]), say=say)
 """
 
 
@@ -50,14 +53,17 @@ def test_a_study_killed_again_and_again_is_the_one_that_was_not(tmp_path):
     luck, url, kills = random.Random(9), f"sqlite:///{tmp_path}/a.db", 0
     command = [sys.executable, "-c", textwrap.dedent(WORKER), str(Path(__file__).parents[2]), url]
     while True:
-        worker = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        worker = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         last = luck.randint(2, 5)
         for told, _ in enumerate(worker.stdout):
+            worker.stdin.write("go on\n")  # to the next answer, and no further: it cannot be done before it is killed
+            worker.stdin.flush()
             if told == last:
                 time.sleep(luck.uniform(0.0, 0.01))  # anywhere between two writes, or in the middle of one
                 worker.send_signal(signal.SIGKILL)
                 break
         worker.stdout.close()
+        worker.stdin.close()
         if worker.wait() == 0:
             break
         assert worker.returncode == -signal.SIGKILL

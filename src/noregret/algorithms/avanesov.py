@@ -8,7 +8,7 @@ from typing import Unpack
 
 from ..change import PowerLaw, smoothness, ucb_regularization
 from ..change.schedules import BETA_CONSTANT
-from ..checks import integer, number, one_of, shown
+from ..checks import integer, many, number, one_of, shown
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -143,7 +143,7 @@ def _forgetting(
         memory = RestartAt(change_points)  # type: ignore[arg-type]  # it makes a tuple of any sequence
         if memory.rounds and memory.rounds[-1] >= horizon:
             raise InvalidInput(
-                f"`change_points` has {memory.rounds[-1]}, beyond the last of {horizon} rounds (counted from 0)."
+                f"`change_points` has {memory.rounds[-1]}, beyond the last of {many(horizon, 'round')}, counted from 0."
             )
         return memory
     if change_points is not None:

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import dposv
 
-from ..checks import LARGEST_REWARD, Array, finite_array
+from ..checks import LARGEST_REWARD, Array, finite_array, many
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -153,7 +153,7 @@ def mean_weights(matrix: Array, rewards: Array) -> Array:
 
 def _half(pairs: int, rewards: Array) -> int:
     if rewards.shape != (pairs,):
-        raise InvalidInput(f"There are {pairs} points, and `rewards` has shape {rewards.shape}: one for each point.")
+        raise InvalidInput(f"`rewards` has shape {rewards.shape} for {many(pairs, 'point')}: one for each.")
     if pairs < 2 or pairs % 2:
         raise InvalidInput(
             f"There are {pairs} pairs: two halves of one size need an even number of them, at least 2. Usually one "

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ..checks import integer, number, shown
+from ..checks import integer, many, number, shown
 from ..errors import InvalidInput
 from .schedules import detection_exponent, ucb_regularization
 
@@ -104,7 +104,7 @@ def gp_ucb_cpd_regret_bound(
     delay = needed * (2.0 / xi + 1.0 / xi**2)  # times sqrt(T_i + T_{i+1}): rounds until a change is seen, (A.10)
     if delay * math.sqrt(2.0 * max(lengths)) > min(lengths):
         raise InvalidInput(
-            f"The shortest of the periods has {min(lengths)} rounds, and (A.6) asks for "
+            f"The shortest of the periods has {many(min(lengths), 'round')}, and (A.6) asks for "
             f"{delay * math.sqrt(2.0 * max(lengths)):.0f}: a change needs about {needed:.3g} uniform pairs to be seen. "
             "Periods that are longer, changes that are larger, or a larger `exploration` make the theorem hold."
         )

@@ -16,7 +16,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, LARGEST_SEED, Array, frozen, integer, number
+from ..checks import LARGEST_REWARD, LARGEST_SEED, Array, frozen, integer, many, number
 from ..domain import Arms, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
@@ -101,8 +101,8 @@ def calibrate_threshold(
     k = math.ceil((1.0 - level) * (runs + 1) - 1e-9)
     if k > runs:
         raise InvalidInput(
-            f"{runs} runs cannot show a false-alarm rate of {level:g}: it takes at least {math.ceil(1 / level - 1)}, "
-            "and ten times as many for a reliable constant."
+            f"{many(runs, 'run')} cannot show a false-alarm rate of {level:g}: it takes at least "
+            f"{math.ceil(1 / level - 1)}, and ten times as many for a reliable constant."
         )
     if exponent is None:
         alpha = smoothness(kernel)

@@ -20,7 +20,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, IndexArray, finite_array, one_of
+from ..checks import Array, IndexArray, finite_array, many, one_of
 from ..domain import Arms, Box, Domain, Space, check_domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import ALL, Kernel, check_kernel
@@ -102,8 +102,8 @@ def _arm_weights(domain: Arms, weights: npt.ArrayLike | None, *, integral: bool)
     given = finite_array("weights", weights)
     if given.shape != (len(domain),) or (given < 0.0).any() or given.sum() <= 0.0:
         raise InvalidInput(
-            f"`weights` must be {len(domain)} numbers, one for each arm, none of them negative and not all 0: the "
-            "weights of a quadrature rule with the arms as nodes."
+            f"`weights` must be {many(len(domain), 'number')}, one for each arm, none of them negative and not all "
+            "0: the weights of a quadrature rule with the arms as nodes."
         )
     return given if integral else given / given.sum()
 

@@ -18,7 +18,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, finite_array, frozen
+from ..checks import LARGEST_REWARD, Array, finite_array, frozen, many
 from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -82,7 +82,7 @@ def cross_validate_ridge(
     places, y = geometry.place("points", points), finite_array("rewards", rewards)
     if y.shape != (len(places),) or len(y) < 2:
         raise InvalidInput(
-            f"There are {len(places)} points, and `rewards` has shape {y.shape}: it takes two pairs at least, and one "
+            f"`rewards` has shape {y.shape} for {many(len(places), 'point')}: it takes two pairs at least, and one "
             "reward for each point."
         )
     if np.abs(y).max() > LARGEST_REWARD:

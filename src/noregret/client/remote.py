@@ -10,8 +10,7 @@ from typing import Any, Literal, Self, final, overload
 import msgspec
 import numpy.typing as npt
 
-from ..checks import Array, integer, shown
-from ..errors import InvalidInput
+from ..checks import Array, integer, study_name
 from ..serve import messages as m
 from ..serve.addresses import segment
 from ..study.goal import AnyPolicy, Goal
@@ -110,9 +109,7 @@ class RemoteStudy:
     """
 
     def __init__(self, way: Way, name: str) -> None:
-        if not isinstance(name, str) or not name.strip() or "/" in name:
-            raise InvalidInput(f"A study's name must have a letter, and no slash: {shown(name)} cannot be one here.")
-        self.name, self._way = name, way
+        self.name, self._way = study_name("name", name), way
         self.path = f"/v1/studies/{segment(name)}"
 
     def __repr__(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..checks import integer
+from ..checks import integer, many
 from ..errors import InvalidInput
 from ..randomness import world_generator
 
@@ -48,7 +48,7 @@ def _fitting(rounds: int, periods: int, *, shortest: int) -> tuple[int, int]:
     shortest = integer("shortest", shortest, low=1, why="It is the length of a period in rounds.")
     if periods * shortest > rounds:
         raise InvalidInput(
-            f"{rounds} rounds cannot hold {periods} periods of at least {shortest} round{'s' * (shortest > 1)}: ask "
+            f"{many(rounds, 'round')} cannot hold {many(periods, 'period')} of at least {many(shortest, 'round')}: ask "
             "for fewer or shorter ones."
         )
     return rounds, periods

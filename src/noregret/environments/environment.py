@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, finite_array, listed, number
+from ..checks import LARGEST_REWARD, Array, finite_array, listed, many, number
 from ..domain import Arms, Box, Domain, Space, check_domain
 from ..errors import InvalidInput
 from ..record import Trial
@@ -154,8 +154,8 @@ class Environment:
         each = tuple(number("constraint_noise", std, **limits) for std in listed("constraint_noise", noise, why=why))
         if len(each) != self.constraint_count:
             raise InvalidInput(
-                f"`constraint_noise` has {len(each)} entries for {self.constraint_count} constraints: give one for "
-                "all, or one for each."
+                f"`constraint_noise` has {many(len(each), 'entry')} for {many(self.constraint_count, 'constraint')}: "
+                "give one for all, or one for each."
             )
         return each
 

@@ -19,7 +19,18 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, finite_array, frozen, integer, number, points_array, shown
+from ..checks import (
+    LARGEST_REWARD,
+    LARGEST_VARIANCE,
+    Array,
+    finite_array,
+    frozen,
+    integer,
+    many,
+    number,
+    points_array,
+    shown,
+)
 from ..coordinates import MOST_ARMS
 from ..domain import Arms, Domain, Space, check_domain
 from ..errors import InvalidInput
@@ -90,7 +101,7 @@ def rkhs_function(
     if isinstance(domain, Arms):
         points = domain.points
         if count is not None and count > len(points):
-            raise InvalidInput(f"`centers` is {count} and there are {len(points)} arms: a center is one of them.")
+            raise InvalidInput(f"`centers` is {count} for {many(len(points), 'arm')}: a center is one of them.")
         if count is not None:
             points = points[np.sort(rng.choice(len(points), count, replace=False))]
     else:

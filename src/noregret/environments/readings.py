@@ -15,7 +15,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, IndexArray, integer, number
+from ..checks import Array, IndexArray, integer, many, number
 from ..errors import InvalidInput
 
 
@@ -53,8 +53,8 @@ class Readings:
         )
         if not fits or not times:
             raise InvalidInput(
-                f"The table has {rows} rows and {sensors} sensors: names and positions must be one for each sensor, "
-                "and days and hours one for each row."
+                f"The table has {many(rows, 'row')} and {many(sensors, 'sensor')}: names and positions must be one "
+                "for each sensor, and days and hours one for each row."
             )
 
     def __len__(self) -> int:
@@ -62,7 +62,8 @@ class Readings:
 
     def __repr__(self) -> str:
         missing = float(np.isnan(self.values).mean())
-        return f"Readings({len(self)} rows of {len(self.sensors)} sensors in {self.unit}, {missing:.1%} missing)"
+        size = f"{many(len(self), 'row')} of {many(len(self.sensors), 'sensor')}"
+        return f"Readings({size} in {self.unit}, {missing:.1%} missing)"
 
     def select(self, *, days: Iterable[int] | None = None, hours: tuple[float, float] | None = None) -> Readings:
         """The rows of some days, and of the hours from the first to before the second: `hours=(6, 11)`."""
@@ -75,7 +76,7 @@ class Readings:
         """The first rows (two thirds of them unless given) and the others."""
         count = 2 * len(self) // 3 if first is None else integer("first", first, low=1)
         if not 1 <= count < len(self):
-            raise InvalidInput(f"{len(self)} rows cannot be split into {count} and at least one more.")
+            raise InvalidInput(f"{many(len(self), 'row')} cannot be split into {count} and at least one more.")
         index = np.arange(len(self))
         return self._rows(index < count), self._rows(index >= count)
 

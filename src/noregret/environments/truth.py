@@ -19,7 +19,7 @@ from typing import Any, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, finite_array, frozen, integer, listed, settle, shown
+from ..checks import Array, finite_array, frozen, integer, listed, many, settle, shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput
 
@@ -162,7 +162,7 @@ class Channel:
             self._count = values.shape[1]
         if values.shape[1] != self._count:
             raise InvalidInput(
-                f"One of the `constraints` functions returned {values.shape[1]} columns, and another one "
+                f"One of the `constraints` functions returned {many(values.shape[1], 'column')}, and another one "
                 f"{self._count}: each is for a stationary period, and has all m constraints of it as its columns."
             )
         return values
@@ -199,7 +199,7 @@ def checked_changes(change_points: Sequence[int] | None, *, rewards: int, limits
         # One function is for all periods, as long as there is another channel that changes.
         if len(rounds) + 1 != count and (count != 1 or max(rewards, limits) == 1):
             raise InvalidInput(
-                f"{count} {kind} function{'s' * (count > 1)} and {len(rounds)} change points do not go together: there "
+                f"{many(count, f'{kind} function')} and {many(len(rounds), 'change point')} do not go together: there "
                 "is one function more than there are changes."
             )
     return rounds

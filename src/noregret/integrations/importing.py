@@ -12,7 +12,7 @@ from optuna.study import StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from ..algorithms.auto import auto
-from ..checks import shown
+from ..checks import many, shown
 from ..conditions import Conditional, when
 from ..domain import Space
 from ..errors import InvalidInput, NoRegretWarning
@@ -81,8 +81,8 @@ def import_study(
     made = Study(policy, goal=goal, seed=seed, storage=storage, name=name or study.study_name)  # type: ignore[arg-type]
     if len(made.trials):
         raise InvalidInput(
-            f"There is a study {made.name!r} in {storage} already, with {len(made.trials)} trials: it would have these "
-            "twice. Choose another `name`."
+            f"There is a study {made.name!r} in {storage} already, with {many(len(made.trials), 'trial')}: it would "
+            "have these twice. Choose another `name`."
         )
     _add(made, policy.domain, trials, limits if len(limits) == policy.constraint_count else ())
     return made
@@ -101,7 +101,7 @@ def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tupl
         if isinstance(value, float):
             study.add(parameters, value, constraints=channels(trial, limits))
     if left:
-        sentence = f"{len(left)} of {len(trials)} trials do not fit the space and were left out: {shown(left)}."
+        sentence = f"{len(left)} of {many(len(trials), 'trial')} left out, which did not fit the space: {shown(left)}."
         warnings.warn(NoRegretWarning(sentence), stacklevel=3)
 
 

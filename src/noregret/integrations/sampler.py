@@ -18,7 +18,7 @@ from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from ..algorithms.auto import auto
-from ..checks import LARGEST_SEED, integer, one_of, shown
+from ..checks import LARGEST_SEED, integer, many, one_of, shown
 from ..domain import Arms, Space
 from ..errors import InvalidInput, NoRegretWarning
 from ..policy.policy import Policy
@@ -288,8 +288,8 @@ class NoRegretSampler(BaseSampler):
         count = policy.constraint_count
         if count and len(names) > count:
             raise InvalidInput(
-                f"The trials have {len(names)} constraints ({', '.join(names)}), and the policy has {count}: make it "
-                f"with `constraints={len(names)}`, such as nr.auto(space, constraints={len(names)})."
+                f"The trials have {many(len(names), 'constraint')} ({', '.join(names)}), and the policy has {count}: "
+                f"make it with `constraints={len(names)}`, such as nr.auto(space, constraints={len(names)})."
             )
         if names and not count and not self._warned:
             self._warned = True

@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, NamedTuple, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, number, points_array, shown
+from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, many, number, points_array, shown
 from ..errors import InvalidInput
 from . import differences
 from .derivatives import Derivatives, unknown
@@ -311,7 +311,7 @@ def points_pair(A: npt.ArrayLike, B: npt.ArrayLike) -> tuple[Array, Array]:
     second = first if B is A else points_array("B", B)
     if first.shape[1] != second.shape[1]:
         raise InvalidInput(
-            f"A has {first.shape[1]} columns and B has {second.shape[1]}: both are points of one domain."
+            f"A has {many(first.shape[1], 'column')} and B has {second.shape[1]}: both are points of one domain."
         )
     return first, second
 

@@ -23,7 +23,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, number, points_array
+from ..checks import Array, many, number, points_array
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (
@@ -78,8 +78,8 @@ class Overlap(PointKernel):
         """The norm of its choice, for every column, `(n, d)`."""
         if points.shape[1] != len(self.groups):
             raise InvalidInput(
-                f"The kernel says of {len(self.groups)} columns which choice they belong to, and the points have "
-                f"{points.shape[1]}. Have it see the choices alone.",
+                f"The kernel says of {many(len(self.groups), 'column')} which choice they belong to, and the points "
+                f"have {points.shape[1]}. Have it see the choices alone.",
                 advice="That is `kernel.on(*columns)`.",
             )
         return np.maximum(np.sqrt(points**2 @ self._members), SMALLEST) @ self._members.T

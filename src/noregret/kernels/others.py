@@ -9,7 +9,7 @@ from typing import Never, final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, points_array
+from ..checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, many, points_array
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (
@@ -147,7 +147,7 @@ class Empirical(Kernel):
         return hash(self.covariance.tobytes())
 
     def __repr__(self) -> str:
-        return f"Empirical({len(self.covariance)} arms)"
+        return f"Empirical({many(len(self.covariance), 'arm')})"
 
     def _arms(self, name: str, value: npt.ArrayLike) -> IndexArray:
         values = points_array(name, value, dimension=1)[:, 0]
@@ -218,8 +218,8 @@ class Empirical(Kernel):
     def _fits(self, points: Array) -> None:
         if len(points) != len(self.covariance):
             raise InvalidInput(
-                f"The Empirical kernel has {len(self.covariance)} rows and the domain has {len(points)} arms: "
-                "it needs exactly one row for each arm, in the same order."
+                f"The Empirical kernel has {many(len(self.covariance), 'row')} and the domain "
+                f"{many(len(points), 'arm')}: it needs exactly one row for each arm, in the same order."
             )
 
 

@@ -18,7 +18,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, points_array
+from ..checks import Array, many, points_array
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import (
@@ -78,7 +78,7 @@ class Periodic(Spectral):
         for name, value in (("periods", self.period), ("lengthscales", self.lengthscale)):
             if isinstance(value, tuple) and len(value) != points.shape[1]:
                 raise InvalidInput(
-                    f"The kernel has {len(value)} {name} and the points have {points.shape[1]} dimensions: give one "
+                    f"The kernel has {len(value)} {name} and the points {many(points.shape[1], 'dimension')}: give one "
                     "number for all dimensions, or one for each."
                 )
         period = np.asarray(self.period)

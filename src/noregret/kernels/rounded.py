@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, points_array, shown
+from ..checks import Array, many, points_array, shown
 from ..conditions import Mask
 from ..domain import Space
 from ..errors import InvalidInput
@@ -48,7 +48,8 @@ class Rounded(PointKernel):
         first = points.shape[1] - self.space.dimension
         if first < 0:
             raise InvalidInput(
-                f"The points have {points.shape[1]} columns and the space {self.space.dimension}: its own are the last."
+                f"The points have {many(points.shape[1], 'column')} and the space {self.space.dimension}: its own "
+                "are last."
             )
         return np.concatenate([points[:, :first], self.space.snap(points[:, first:])], axis=1)
 

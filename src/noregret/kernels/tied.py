@@ -20,7 +20,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, IndexArray, integer, shown
+from ..checks import Array, IndexArray, integer, many, shown
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import Hyperparameter, PointKernel, Pullback, parameter_values
@@ -105,7 +105,7 @@ class Tied(PointKernel):
         """A lengthscale for each group, of a kernel that sees as many dimensions as there are groups; the scale."""
         if len(columns) != len(self.groups):
             raise InvalidInput(
-                f"The kernel says of {len(self.groups)} columns which group they are in, and the points have "
+                f"The kernel says of {many(len(self.groups), 'column')} which group they are in, and the points have "
                 f"{len(columns)}. A choice of k options has k columns; `kernel_for` counts them."
             )
         count = max(self.groups) + 1

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import LARGEST_REWARD, Array, number, points_array
+from ..checks import LARGEST_REWARD, Array, many, number, points_array
 from ..errors import InvalidInput
 from ..serialize import described
 from .base import MAKE, Hyperparameter, Kernel, PointKernel, Pullback, check_kernel, checked_lengths, points_pair
@@ -122,7 +122,8 @@ class Stretched(PointKernel):
     def _inside(self, points: Array) -> Array:
         if points.shape[1] != len(self.factors):
             raise InvalidInput(
-                f"The kernel has {len(self.factors)} factors and the points have {points.shape[1]} columns: one each."
+                f"The kernel has {many(len(self.factors), 'factor')} and points {many(points.shape[1], 'column')}: "
+                "one each."
             )
         return np.asarray(points / np.asarray(self.factors))
 

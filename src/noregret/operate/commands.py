@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from .driving import abandon, ask, fail, tell
+from .driving import abandon, add, ask, fail, tell
 from .keeping import create, delete, export, import_, rename
 from .looking import explain, show, studies, trials
 
@@ -16,6 +16,7 @@ COMMANDS: list[click.Command] = [
     create,
     ask,
     tell,
+    add,
     fail,
     abandon,
     export,

@@ -22,7 +22,21 @@ from .common import (
 from .refusals import in_sentences
 
 if TYPE_CHECKING:
-    pass
+    from ..study.rewards import Rewards
+
+
+TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
+
+
+def _told(reward: float, plays: int | None, scatter: float | None) -> float | Rewards:
+    """A reward, or those of several plays by their average."""
+    from ..study.rewards import Rewards
+
+    if plays is None and scatter is None:
+        return reward
+    if plays is None or scatter is None:
+        raise click.UsageError(TOGETHER)
+    return Rewards(count=plays, sum=0.0, squares=scatter, about=reward)
 
 
 @click.command(short_help="Ask for the next trial.")
@@ -66,8 +80,10 @@ def ask(
 @click.argument("number", type=int)
 @click.argument("reward", type=float, required=False)
 @click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
-@click.option("--plays", type=int, metavar="N", help="How many plays REWARD is the average of.")
-@click.option("--scatter", type=float, metavar="S", help="Sum of squared deviations of their rewards from it.")
+@click.option("--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of.")
+@click.option(
+    "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
+)
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
 @in_sentences
@@ -83,15 +99,38 @@ def tell(
     """
     if reward is None and not constraints:
         raise click.UsageError("Tell a REWARD, or --constraint values, or both.")
-    if (plays is None) != (scatter is None) or (plays is not None and reward is None):
-        raise click.UsageError("Tell --plays and --scatter together, with the average REWARD.")
-    from ..study.rewards import Rewards
+    if reward is None and (plays, scatter) != (None, None):
+        raise click.UsageError(TOGETHER)
+    told = None if reward is None else _told(reward, plays, scatter)
+    trial = opened_study(storage, study).tell(number, told, constraints=list(constraints) or None, revise=revise)
+    say_of(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
-    told: float | Rewards | None = reward
+
+@click.command(short_help="Tell the reward of a point that was not asked for.", context_settings=SEVERAL)
+@storage_argument
+@named_argument
+@click.argument("where", metavar="JSON")
+@click.argument("reward", type=float)
+@click.option("--context", metavar="JSON", help="What was known before, such as '[0.5]' or '{\"day\": 3}'.")
+@click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
+@click.option("--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of.")
+@click.option(
+    "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
+)
+@json_option
+@in_sentences
+def add(
+    storage: str, study: str, where: str, reward: float, context: str | None, constraints: Sequence[float],
+    plays: int | None, scatter: float | None, *, as_json: bool,
+) -> None:  # fmt: skip
+    """Add the REWARD of a point to STUDY that was not asked for; JSON says which: '{"day": 3}' or '[0.5, 2]'.
+
+    Many at once are in a file that `noregret import` takes.
+    """
+    told = _told(reward, plays, scatter)
     found = opened_study(storage, study)
-    if plays is not None and scatter is not None and reward is not None:
-        told = Rewards(count=plays, sum=0.0, squares=scatter, about=reward)
-    trial = found.tell(number, told, constraints=list(constraints) or None, revise=revise)
+    known = {"context": from_json("--context", context)} if context is not None else {}
+    trial = found.add(from_json("JSON", where), told, constraints=list(constraints) or None, **known)
     say_of(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from ..checks import many
 from ..errors import InvalidInput
 from .common import (
     json_option,
@@ -46,7 +47,7 @@ def export(storage: str, study: str, file: Path | None) -> None:
         found.export(file)
     except OSError as error:
         raise InvalidInput(f"{file} could not be written: {error.strerror}.") from error
-    say(f"{len(found.trials)} trials are in {file}.")
+    say(f"Wrote {many(len(found.trials), 'trial')} to {file}.")
 
 
 @click.command("import", short_help="Add the trials of a file, or of a study of Optuna.")
@@ -77,7 +78,7 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
     if as_json:
         print_json({"name": study, "added": count, "trials": total})
     else:
-        say(f"{count} trials were added; study {study!r} has {total}.")
+        say(f"Added {many(count, 'trial')}; study {study!r} has {total}.")
 
 
 def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
@@ -158,4 +159,5 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
     if as_json:
         print_json(said)
     else:
-        say(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {said['trials']} trials.")
+        trials = many(len(made.trials), "trial")
+        say(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {trials}.")

@@ -115,7 +115,7 @@ def in_words(said: dict[str, Any], pending: Sequence[Trial]) -> str:
             ("last answer", moment(said["last_told_at"])), *_of_best(said),
             (best_told(said["goal"]), _milestones(said["progress"])),
             ("answers", _waited(said["delays"])),
-            ("restarts", "; ".join(f"round {each['round']}: {each['reason']}" for each in said["restarts"])),
+            ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in said["restarts"])),
             ("multipliers", said["multipliers"]),
             ("norm bound", said["norm_bounds"][-1][1] if said["norm_bounds"] else None),
         ])

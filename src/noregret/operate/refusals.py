@@ -18,11 +18,42 @@ R = TypeVar("R")
 REFUSED, OF_TRIAL, OF_STORAGE = 1, 3, 4  # 2 is click's, for options and arguments that it does not know
 
 
+# What to try, by the topic of an error, in words of the command line: Python's advice is no help there.
+ADVICE = {
+    "answered": "`--revise` of `noregret tell` and `noregret fail` corrects what was told, and keeps the first answer. "
+    "Another reward of the same point is told by `noregret add`.",
+    "failed": "`noregret tell --constraint` comes before `noregret fail`; `--revise` corrects what was told.",
+    "together": "A study of a file with `constraints`, and without [policy], takes them in any order.",
+    "unusable": "A trial without a usable reward is told by `noregret fail`: it stays on record and does not reach the "
+    "model.",
+    "plays": "Give their average, with --plays and --scatter.",
+    "more_plays": "More plays of it are told by `noregret add`.",
+    "context": "Give it with --context.",
+    "no_context": "Leave out --context.",
+    "among": "--among takes a list of points, or of objects of parameters.",
+    "all_failed": "`noregret trials --state failed` has the reasons.",
+    "added": "That was `noregret add` or `noregret import`. Ask about another trial.",
+    "channels": "A file of a study with `constraints` makes one that has.",
+    "minimum": "`noregret import` takes over to another study what was told to this one.",
+    "bounded": 'They are reward = {type = "bounded", low = ..., high = ...} in [policy].',
+    "kernel": 'Such as kernel = {type = "matern", nu = 2.5, lengthscale = 0.2}.',
+    "policy": 'Such as algorithm = "gp_ucb" in [policy].',
+    "no_trial": "`noregret trials` lists those there are. A point that was never asked for is told by `noregret add`.",
+    "made": "`noregret show` says what it is.",
+    "by_yourself": "That is `noregret ask` and `noregret tell`.",
+}
+
+
+def sentence_of(error: NoRegretError) -> str:
+    """What happened, why, and what to try; nothing in it that a terminal would obey."""
+    return printable(str(error.advised(ADVICE.get(error.topic, ""), topic=error.topic)))
+
+
 class Refused(click.ClickException):
     """An error of the library, by what a script may do about it."""
 
     def __init__(self, error: NoRegretError) -> None:
-        super().__init__(printable(str(error)))
+        super().__init__(sentence_of(error))
         kinds = ((TrialError, OF_TRIAL), (StorageError, OF_STORAGE))
         self._code = next((code for kind, code in kinds if isinstance(error, kind)), REFUSED)
 

@@ -166,13 +166,33 @@ def new(storage: str, role: str, tenant: str, about: str, expires: str, *, as_js
     from .words import as_json as document
     from .words import moment
 
-    secret, made = _tokens(storage, make=True).made(role, tenant, about=about, expires=_lifetime(expires))
+    tokens = _tokens(storage, make=True)
+    known = {each.tenant for each in tokens.list()}
+    secret, made = tokens.made(role, tenant, about=about, expires=_lifetime(expires))
     if as_json:
         click.echo(document({"token": secret} | _described(made)))
         return
     click.echo(secret)
     until = "never expires" if made.expires_at is None else f"expires {moment(made.expires_at)} UTC"
     click.echo(f"Token {made.id}: {made.role} of {made.tenant!r}, {until}. It is not shown again.", err=True)
+    if made.tenant not in known:
+        _say_whose(storage, made.tenant)
+
+
+def _say_whose(storage: str, tenant: str) -> None:
+    """Studies whose names begin as those of a new tenant were the operator's so far."""
+    from ..serve.caller import OPERATOR
+    from ..serve.tenants import own_names
+    from .words import printable
+
+    taken = [] if tenant == OPERATOR else list(own_names(storage_at(storage), tenant).values())
+    if taken:
+        listed = printable(", ".join(map(repr, taken)))
+        click.echo(
+            f"The service takes these for studies of {tenant!r} from now on: {listed}. `noregret rename` gives a study "
+            "another name.",
+            err=True,
+        )
 
 
 @token.command("list", short_help="List the tokens, without what opens.")

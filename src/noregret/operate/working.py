@@ -7,6 +7,7 @@ from contextlib import ExitStack, closing
 
 import click
 
+from ..checks import many
 from .common import SEVERAL, opened_study, say
 from .refusals import in_sentences
 
@@ -54,4 +55,4 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
             during.enter_context(closing(task))
             task.start()
         done = joined(found, task, trials=trials, lease=lease, say=say)
-    say(f"Study {found.name!r} has {len(found.trials)} trials, {done} of them evaluated here.")
+    say(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {done} of them evaluated here.")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, final
 
-from ..checks import integer, shown
+from ..checks import integer, many, shown
 from ..errors import InvalidInput
 from .answers import Outcome, Unusable, one_number, usable
 
@@ -151,7 +151,9 @@ def _listed(values: Any, count: int) -> tuple[float, ...]:
     except TypeError:  # a number, or an array of no dimension
         each = [values]
     if isinstance(values, str | Mapping) or len(each) != count:
-        raise Unusable(f"its answer has {len(each)} constraint values, and there are {count} constraints")
+        raise Unusable(
+            f"its answer has {many(len(each), 'constraint value')}, and the study {many(count, 'constraint')}"
+        )
     return tuple(one_number(value, "a constraint value of its answer") for value in each)
 
 

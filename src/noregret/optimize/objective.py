@@ -71,7 +71,9 @@ def check_objective(objective: object, domain: Domain, *, what: str = "`objectiv
         else:
             called.bind(None)
     except TypeError as error:
-        raise InvalidInput(f"{what} cannot be called with {_given(space)[0]}: {error}.{_given(space)[1]}") from error
+        given, hint = _given(space)
+        declare = "" if isinstance(space, Space) else "To have the coordinates by name, declare an nr.Space."
+        raise InvalidInput(f"{what} cannot be called with {given}: {error}.{hint}", advice=declare) from error
 
 
 def _always(space: Space) -> list[str]:
@@ -82,7 +84,7 @@ def _always(space: Space) -> list[str]:
 def _given(space: object) -> tuple[str, str]:
     """What an objective is called with, and a hint."""
     if not isinstance(space, Space):
-        return "a point, an array (d,)", " To have the coordinates by name, declare an nr.Space."
+        return "a point, an array (d,)", ""
     hint = "" if all(map(str.isidentifier, space.parameters)) else " Names with spaces go to a **dict."
     if len(_always(space)) < len(space.parameters):
         hint += " Parameters with conditions are left out where they do not count: give them defaults, or take **dict."

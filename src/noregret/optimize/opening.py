@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from ..algorithms.auto import auto
-from ..checks import shown
+from ..checks import many, shown
 from ..domain import Domain, Space
 from ..errors import InvalidInput
 from ..serialize import loads
@@ -58,13 +58,13 @@ def check_count(policy: AnyPolicy, limits: Limits) -> None:
         return
     if not limits.count:
         raise InvalidInput(
-            f"`policy` needs {policy.constraint_count} constraint values with each answer, and the objective gives one "
-            "number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
+            f"`policy` needs {many(policy.constraint_count, 'constraint value')} with each answer, and the objective "
+            "gives one number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
         )
     raise InvalidInput(
-        f"There are {limits.count} constraints, and `policy` takes {policy.constraint_count}: make it with "
-        f"constraints=nr.EveryRound(count={limits.count}), or leave `policy` out. (A study on record has the policy "
-        "with which it began: another `name` begins a new one.)"
+        f"The objective has {many(limits.count, 'constraint')}, and `policy` takes {policy.constraint_count}: make "
+        f"it with constraints=nr.EveryRound(count={limits.count}), or leave `policy` out. (A study on record has the "
+        "policy with which it began: another `name` begins a new one.)"
     )
 
 

@@ -8,7 +8,7 @@ from operator import gt, lt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, final
 
-from ..checks import Array
+from ..checks import Array, many
 from ..errors import MissingExtra, TrialError
 from ..record import Trial
 from ..slots.objective import satisfying
@@ -53,7 +53,7 @@ class Result:
             satisfying(self.trials)  # which says what came closest
         if best is None:
             raise TrialError(
-                f"No trial has a value yet, so there is no best one; there are {len(self.trials)} trials. "
+                f"No trial has a value yet, so there is no best one; it has {many(len(self.trials), 'trial')}. "
                 "`result.history` says what became of each."
             )
         return best
@@ -143,7 +143,7 @@ class Result:
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self.trials]
-        counts = [f"{len(states)} trials"] + [f"{states.count(s)} {s}" for s in STATES if s in states]
+        counts = [many(len(states), "trial")] + [f"{states.count(s)} {s}" for s in STATES if s in states]
         lines = [f"Result of {self.study.name!r} ({self.study.goal}): {', '.join(counts)}"]
         best = self._best()
         if best is not None:
@@ -183,7 +183,8 @@ def _feasibility(trials: Sequence[Trial]) -> str:
     """How many trials were feasible, and which came closest where none was."""
     told = [trial.feasible for trial in trials if trial.feasible is not None]
     closest = closest_of(trials)
-    return f"feasible: {sum(told)} of {len(told)} trials" + (f"; closest: trial {closest.number}" if closest else "")
+    nearest = f"; closest: trial {closest.number}" if closest else ""
+    return f"feasible: {sum(told)} of {many(len(told), 'trial')}{nearest}"
 
 
 def best_of(trials: Sequence[Trial], goal: str) -> Trial | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, final
 
-from ..checks import flag, integer, listed, number, shown
+from ..checks import flag, integer, listed, many, number, shown
 from ..domain import Domain
 from ..errors import InvalidInput, NoRegretError
 from ..pools import check_executor
@@ -109,7 +109,7 @@ class Session:
                 return None
             done = sum(trial.state != "pending" for trial in study.trials)
             further = "the same call goes on" if storage else "with a `storage` the same call would go on"
-            reason = f"{stopped} after {done} of {self.trials} trials; {further}"
+            reason = f"{stopped} after {done} of {many(self.trials, 'trial')}; {further}"
             bar.say(f"Stopped: {reason}.")
         return reason
 
@@ -118,6 +118,7 @@ def check_no_context(policy: AnyPolicy) -> None:
     """Refuse a policy that must be told something before each decision."""
     if policy.context is not None:
         raise InvalidInput(
-            "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself: "
-            "trial = study.ask(...), study.tell(trial, ...)."
+            "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself.",
+            advice="That is `trial = study.ask(...)` and `study.tell(trial, ...)`.",
+            topic="by_yourself",
         )

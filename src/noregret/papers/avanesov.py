@@ -19,7 +19,7 @@ import numpy as np
 
 from ..algorithms import gp_ucb_cpd
 from ..blas import one_thread
-from ..checks import Array
+from ..checks import Array, many
 from ..curves import Curves, Interval, interval
 from ..domain import Arms
 from ..environments import Environment, even_changes, gp_sample
@@ -213,8 +213,8 @@ def found_in_words(measured: dict[str, Array]) -> str:
     found = np.isfinite(delays)
     delay = f", after {np.median(delays[found]):.0f} rounds (median)" if found.any() else ""
     return (
-        f"{CPD} noticed {found.sum()} of {len(found)} changes{delay}, and restarted "
-        f"{measured['false alarms'].sum():.0f} more times in {len(measured['alarm'])} runs."
+        f"{CPD} noticed {found.sum()} of {many(len(found), 'change')}{delay}, and restarted "
+        f"{measured['false alarms'].sum():.0f} more times in {many(len(measured['alarm']), 'run')}."
     )
 
 
@@ -236,7 +236,7 @@ def before_the_change(curves: Curves, alarm: Array, change: int) -> tuple[Statem
         ),
         Statement(
             f'"Low probability of false positive decision": in at most {100 * ALARMS:g}% of the runs.',
-            f"{alarm.sum():.0f} of {len(alarm)} runs", float(alarm.mean()) <= ALARMS,
+            f"{alarm.sum():.0f} of {many(len(alarm), 'run')}", float(alarm.mean()) <= ALARMS,
         ),
     )  # fmt: skip
 

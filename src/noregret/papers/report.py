@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
+from ..checks import many
 from ..curves import write_csv
 from ..errors import InvalidInput, MissingExtra
 from .figure import Figure, Job, Result
@@ -42,7 +43,8 @@ def _count(result: Result) -> str:
     given = [statement.verdict for statement in result.statements]
     holding, failing, unclear = (given.count(verdict) for verdict in ("holds", "does not hold", "open"))
     too_few = " (too few trials to tell)" if unclear else ""
-    return f"{len(given)} statements: {holding} hold, {failing} do not hold, {unclear} open{too_few}."
+    verbs = f"{holding} {'holds' if holding == 1 else 'hold'}, {failing} {'does' if failing == 1 else 'do'} not hold"
+    return f"{many(len(given), 'statement')}: {verbs}, {unclear} open{too_few}."
 
 
 def size(figure: Figure, job: Job) -> str:
@@ -51,7 +53,7 @@ def size(figure: Figure, job: Job) -> str:
         made, full = f"T up to {job.rounds}; nothing is random", f"T up to {figure.rounds}"
     else:
         made, full = (
-            f"{job.trials} trials of {job.rounds} rounds, seed {job.seed}",
+            f"{many(job.trials, 'trial')} of {many(job.rounds, 'round')}, seed {job.seed}",
             f"{figure.trials} of {figure.rounds}",
         )
     return made if figure.is_full(job) else f"{made}; full size is {full}"

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from ..algorithms import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
-from ..checks import Array
+from ..checks import Array, many
 from ..curves import Curves
 from ..domain import Arms, Box
 from ..environments import METR_LA_WORKING_DAYS, Environment, Readings, gp_sample, metr_la, sensor_network
@@ -77,7 +77,7 @@ def _table_of_bounds(T: Array, d: int) -> Curves:
     lines = {name: np.array([[regret_bound(kernel, d, t) / t for t in T]]) for name, kernel in KERNELS.items()}
     return Curves(
         x=T, lines=lines, x_label="T", y_label="bound of R_T / T up to a constant", band="none", log="xy",
-        title=f"bound of the average regret, {d} dimension{'s' * (d > 1)}",
+        title=f"bound of the average regret, {many(d, 'dimension')}",
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..checks import Array, IndexArray, frozen
+from ..checks import Array, IndexArray, frozen, many
 from ..domain import Arms, Domain
 from ..errors import InvalidInput
 
@@ -77,8 +77,9 @@ def available(domain: Domain, among: Some | None, exclude: Some | None) -> Avail
             f"`{name}`" for name, value in (("among", among), ("exclude", exclude)) if value is not None
         )
         raise InvalidInput(
-            f"Nothing is left to play: {given} rule out all {len(domain)} arms. Usually a filter upstream came back "
-            "empty, or the two were mixed up. Ask again when an arm is available; nothing was recorded."
+            f"Nothing is left to play: {given} rule out all that there is ({many(len(domain), 'arm')}). "
+            "Usually a filter upstream came back empty, or the two were mixed up. Ask again when an arm is available; "
+            "nothing was recorded."
         )
     arms = np.flatnonzero(left)
     return Available(frozen(domain.points[arms]), arms)
@@ -123,7 +124,9 @@ def _named(arms: Arms, name: str, some: Some) -> npt.NDArray[np.bool_]:
             return meant
         if given.dtype == np.bool_:
             if given.shape != meant.shape:
-                raise InvalidInput(f"`{name}` has {given.size} truth values for {len(arms)} arms. {_HOW}")
+                raise InvalidInput(
+                    f"`{name}` has {many(given.size, 'truth value')} for {many(len(arms), 'arm')}. {_HOW}"
+                )
             return given.copy()
         if given.dtype.kind in "iu" and given.ndim <= 1:
             numbers = np.atleast_1d(given)

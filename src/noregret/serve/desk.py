@@ -26,7 +26,7 @@ from .caller import OPERATOR
 from .problems import Problem
 from .settings import Settings
 from .tally import Tally
-from .tenants import missing, stored_name
+from .tenants import BETWEEN, missing, stored_name
 from .threads import Threads, deliver
 from .waiting import Rule, Waiting
 
@@ -198,10 +198,14 @@ class Desks:
         Raises:
             Problem: 404, there is none for this tenant.
         """
-        stored_as = stored_name(tenant, name)
-        desk = self._known(stored_as)
+        stored_as = (
+            await self.quickly(stored_name, self.storage, tenant, name, tenant=tenant)
+            if BETWEEN in name and tenant == OPERATOR  # it is looked up whether that is a tenant's
+            else stored_name(self.storage, tenant, name)
+        )
+        desk = self._known(stored_as, tenant)
         if desk is None and stored_as in self._desks:
-            desk = await self.quickly(self._still, stored_as, tenant=tenant)
+            desk = await self.quickly(self._still, stored_as, tenant, tenant=tenant)
         if desk is not None:
             return desk
         with self._lock:  # one thread opens it, however many ask meanwhile
@@ -234,20 +238,26 @@ class Desks:
         self._clerks.close(drop=True)
         self.storage.close()
 
-    def _known(self, stored: str) -> Desk | None:
+    def _known(self, stored: str, tenant: str) -> Desk | None:
         with self._lock:
             desk = self._desks.get(stored)
-            if desk is None or time.monotonic() - desk.checked_at > self._settings.recheck_seconds:
+            if (
+                desk is None
+                or desk.tenant != tenant
+                or time.monotonic() - desk.checked_at > self._settings.recheck_seconds
+            ):
                 return None
             self._desks.move_to_end(stored)
             return desk
 
-    def _still(self, stored_as: str) -> Desk | None:
+    def _still(self, stored_as: str, tenant: str) -> Desk | None:
         """The one that is open, where its name still stands for it."""
         stored = self.storage.find(stored_as)
         with self._lock:
             desk = self._desks.get(stored_as)
-            if desk is not None and stored is not None and desk.stored.identity == stored.identity:
+            # A tenant may be new, and the study was the operator's until then.
+            now = None if stored is None else (tenant, stored.identity)
+            if desk is not None and (desk.tenant, desk.stored.identity) == now:
                 desk.checked_at = time.monotonic()
                 return desk
             self._desks.pop(stored_as, None)

@@ -29,7 +29,7 @@ from .operations import Answered, Heard, Operation, json_of
 from .problems import Problem, about
 from .replies import decision, earlier, listed, plays_of, study_in_full, study_said
 from .service import Service
-from .tenants import own_name
+from .tenants import own_names
 from .waiting import DEFAULTED
 
 R = TypeVar("R")
@@ -50,11 +50,9 @@ async def studies(service: Service, heard: Heard) -> ASGIApp:
 
     def found() -> list[m.StudySaid]:
         said = []
-        for stored_as in service.storage.names():
-            name, stored = own_name(heard.caller.tenant, stored_as), None
-            if name is not None:
-                stored = service.storage.find(stored_as)
-            if name is not None and stored is not None:
+        for name, stored_as in own_names(service.storage, heard.caller.tenant).items():
+            stored = service.storage.find(stored_as)
+            if stored is not None:
                 said.append(m.StudySaid(**study_said(name, str(plain_loads(stored.policy)["algorithm"]), stored)))
         return said
 

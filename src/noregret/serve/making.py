@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..checks import points_array, shown
+from ..checks import new_study_name, points_array, shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, NoRegretError
 from ..parameters import Choice
@@ -16,13 +16,13 @@ from ..study.integrity import differences
 from ..study.study import Study, check_policy
 from ..tuning.sections import within
 from . import messages, sizes
-from .caller import Caller
+from .caller import OPERATOR, Caller
 from .desk import Place
 from .holding import check_posterior
 from .limits import Limits
 from .problems import Problem, about
 from .replies import study_said
-from .tenants import BETWEEN, stored_name
+from .tenants import of_others, stored_name
 from .waiting import FACT, Rule
 
 RECIPE = ("space", "arms", "grid", "context")
@@ -36,9 +36,14 @@ def put(
     Raises:
         Problem: 409, there is another one of this name.
     """
-    if not name.strip() or BETWEEN in name:
-        raise Problem(422, "invalid", "A study's name must have a letter, and no slash.", field="name")
-    stored_as = stored_name(caller.tenant, name)
+    if not name.strip():
+        raise Problem(422, "invalid", "A study's name must have a letter.", field="name")
+    if caller.tenant == OPERATOR and of_others(storage, [name]):
+        whose = shown(name.partition("/")[0])
+        raise Problem(
+            422, "invalid", f"{whose} is a tenant, whose studies alone begin so: choose another.", field="name"
+        )
+    stored_as = stored_name(storage, caller.tenant, name)
     rule = Rule(body.deadline, body.on_deadline, body.default_reward, body.late)
     policy = about("default_reward", rule.policy, _policy(body, limits), body.goal)
     known = storage.find(stored_as)
@@ -50,6 +55,7 @@ def put(
     made = known is None
     facts |= rule.fact
     if known is None:
+        about("name", new_study_name, "name", stored_as)
         Study(policy, goal=body.goal, seed=body.seed, about=facts)  # refuses what cannot be, before a row is written
         text = json.dumps(facts, sort_keys=True)
         known = storage.find_or_make(stored_as, policy=policy.to_json(), goal=body.goal, seed=body.seed, about=text)

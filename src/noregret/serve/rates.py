@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import final
 
+from ..checks import many
 from .problems import Problem
 
 MOST_CALLERS = 10_000  # remembered at a time: who has long been silent begins anew with a full bucket
@@ -64,7 +65,7 @@ class Crowd:
         count = self._now.get(caller, 0)
         if count >= self._most:
             raise Problem(
-                429, "at_once", f"{count} requests of this caller are being answered already; try again soon.",
+                429, "at_once", f"{many(count, 'request')} of this caller at once is the most; try again soon.",
                 headers={"Retry-After": "1"},
             )  # fmt: skip
         self._now[caller] = count + 1

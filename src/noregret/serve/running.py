@@ -33,6 +33,9 @@ from .tokens import Tokens
 LOG = logging.getLogger("noregret.serve")
 AWAY = 4  # what a process ends with when there is no storage, as commands do
 BACKLOG = 512  # connections that wait to be taken
+HUNG_SECONDS = (
+    30  # without a sign of life, after which one of several processes is killed: a busy machine starts slowly
+)
 LEAVING_SECONDS = 5  # for requests that are being answered when the server is told to stop
 
 
@@ -119,7 +122,7 @@ def run(
     config = uvicorn.Config(
         service, factory=True, http=http, ws="none", workers=workers, h11_max_incomplete_event_size=limits.header_bytes,  # type: ignore[arg-type]  # any callable that makes a protocol will do
         limit_concurrency=2 * limits.connections,  # of which some may be closing
-        timeout_graceful_shutdown=LEAVING_SECONDS, server_header=False,
+        timeout_graceful_shutdown=LEAVING_SECONDS, timeout_worker_healthcheck=HUNG_SECONDS, server_header=False,
         proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,
         log_level="info" if log else "error", use_colors=False,
     )  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple, final, get_args
 
+from ..checks import many
 from ..study.several import Turn
 from ..study.study import Study
 from ..trial import TrialState
@@ -82,6 +83,6 @@ class Tally:
             self._checked = len(trials)
         if self._pending + len(trials) - self._checked + wanted > most:
             raise Problem(
-                429, "pending", f"{self._pending} decisions of this study wait for an answer, and no more than {most} "
-                "may. Tell what came of them; with a `deadline` they are given up by themselves.",
+                429, "pending", f"{many(self._pending, 'decision')} of this study without an answer: no more than "
+                f"{most} may wait. Tell what came of them; with a `deadline` they are given up by themselves.",
             )  # fmt: skip

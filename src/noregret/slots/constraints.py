@@ -26,6 +26,7 @@ from ..checks import (
     Array,
     frozen,
     integer,
+    many,
     number,
     one_of,
     settle,
@@ -138,7 +139,8 @@ class Constraints(Part):
             return [value]
         if len(value) != self.count:
             raise InvalidInput(
-                f"`{name}` has {len(value)} entries for {self.count} constraints: give one for all, or one for each."
+                f"`{name}` has {many(len(value), 'entry')} for {many(self.count, 'constraint')}: give one for all, or "
+                "one for each."
             )
         return list(value)
 

@@ -10,7 +10,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, Array, integer, number, shown
+from ..checks import LARGEST_REWARD, Array, integer, many, number, shown
 from ..domain import Arms, Domain
 from ..errors import InvalidInput
 from ..randomness import Randomness
@@ -51,8 +51,8 @@ def _beyond(policy: Combination, rounds: int, what: str) -> None:
     """An error where a memory never gets beyond so many forced rounds at its beginning."""
     if (held := most_held(policy.memory)) <= rounds:
         raise InvalidInput(
-            f"A window or period of {held} rounds never gets beyond {rounds} initial ones, so that every round would "
-            f"be {what}: take a longer window or period, or fewer of them."
+            f"A window or period of {many(held, 'round')} never gets beyond {rounds} initial ones, so that every "
+            f"round would be {what}: take a longer window or period, or fewer of them."
         )
 
 
@@ -258,7 +258,7 @@ class CoordinateSearch(Explore):
         """A memory that ever holds so many rounds."""
         if (held := most_held(policy.memory)) < self.after:
             raise InvalidInput(
-                f"The memory never holds more than {held} rounds, and the search of single parameters begins "
+                f"The memory never holds more than {many(held, 'round')}, and the search of single parameters begins "
                 f"after {self.after}, so it never would: take a longer window or period, or a smaller `after`."
             )
 

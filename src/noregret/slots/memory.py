@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from ..change import ChangeDetector, PowerLaw, checked_schedule
-from ..checks import Array, IndexArray, flag, integer, listed, number, one_of, settle, shown
+from ..checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
 from ..domain import Arms, Domain, enclosing_box
 from ..errors import InvalidInput
 from ..kernels import Kernel
@@ -250,7 +250,7 @@ class RestartEvery(Memory):
     def cut(self, since: int, round_: int) -> Restart | None:
         """The last multiple."""
         last = round_ - round_ % self.rounds
-        return Restart(last, f"every {self.rounds} rounds") if last > since else None
+        return Restart(last, f"every {many(self.rounds, 'round')}") if last > since else None
 
 
 @final

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, Array, flag, frozen, integer, number, one_of, settle, shown
+from ..checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
 from ..errors import InvalidInput, TrialError
 from ..kernels import Kernel
 from ..record import Trial
@@ -380,8 +380,8 @@ def _checked_kernels(kernels: Sequence[Kernel], epochs: int) -> tuple[Kernel, ..
     each = tuple(kernels)
     if each and (len(each) != epochs or not all(isinstance(kernel, Kernel) for kernel in each)):
         raise InvalidInput(
-            f"There are {epochs} epochs and {len(each)} kernels: give one kernel for all epochs, or a list of one "
-            "kernel for each."
+            f"There are {len(each)} kernels for {many(epochs, 'epoch')}: give one kernel for all epochs, or a list "
+            "of one kernel for each."
         )
     return each
 

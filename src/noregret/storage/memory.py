@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import final
 
-from ..checks import shown, study_name
+from ..checks import new_study_name, shown
 from ..errors import InvalidInput, StorageError
 from ..trial import Trial
 from .base import Change, KeepsNotes, News, Notes, Storage, StoredStudy, Writer
@@ -59,7 +59,7 @@ class MemoryStorage(Storage, KeepsNotes):
 
     def rename(self, name: str, new: str) -> None:
         """See `Storage`."""
-        study_name("new", new)
+        new_study_name("new", new)
         with self._lock:
             if name not in self._studies or new in self._studies:
                 there = name in self._studies

@@ -201,6 +201,6 @@ def _remedy(cause: str, *, lost: bool) -> str:
     if lost:
         return (
             "The server cannot be reached, or ended the connection. Check that it runs and the URL is right, and try "
-            "again; whether the call on which the connection broke was recorded, `study.trials` says."
+            "again; whether the call on which the connection broke was recorded, the list of trials says."
         )
     return "What was recorded before is still there."

@@ -17,7 +17,7 @@ from typing import Any, final
 import sqlalchemy as sql
 from sqlalchemy import exc
 
-from ..checks import shown, storable, study_name
+from ..checks import new_study_name, shown, storable
 from ..errors import InvalidInput, StorageError
 from ..trial import Trial
 from .base import Change, KeepsNotes, News, Notes, Storage, StoredStudy, Summary, Writer
@@ -161,7 +161,7 @@ class SqlStorage(Storage, KeepsNotes):
 
     def rename(self, name: str, new: str) -> None:
         """See `Storage`."""
-        study_name("new", new)
+        new_study_name("new", new)
         studies = self._database.tables.studies
         with self._database.transaction(write=True) as connection:
             study = self._find(connection, name)

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, final
 
+from ..checks import counted, many
 from ..kernels import Kernel
 from ..policy.reasons import Propensity
 from ..record import Trial
@@ -214,7 +215,7 @@ class Explanation:
     @property
     def why(self) -> str:
         """What the round went by, in a sentence or two."""
-        by = f"forced by {self.forced_by}" if self.forced_by else f"chosen by {self.algorithm}"
+        by = f"Forced by {self.forced_by}" if self.forced_by else f"Chosen by {self.algorithm}"
         if self.rule is None:
             what = "a uniform draw" if self.forced_by else "the next point that its script names"
         elif self.compared is None:
@@ -225,7 +226,7 @@ class Explanation:
             what = f"the highest {self.rule} of {self.compared} points"
             if self.tied is not None and self.tied > 1:
                 what += f", one of {self.tied} that tie, drawn among them"
-        said = f"Round {self.round}, {by}: {what}."
+        said = f"{by}: {what}."
         if self.repeated and self._beaten():
             said += " What scores higher was not played: the point found was moved, by constraints, a grid or `apart`."
         if not self.repeated:
@@ -246,16 +247,16 @@ class Explanation:
         seen = "" if context is None else str(self.trial.context_parameters or context.tolist())
         width = "" if self._width is None else f"mean +- {_figure(self._width)} std, "
         drawn = f"mean + {_figure(self.drawn)} std" + " in the units that are learned" * (self._width is None)
-        waiting = f"; waiting for trial{'s' * (len(self.pending) > 1)} {_listed(self.pending)}" if self.pending else ""
+        waiting = f"; waiting for {counted(len(self.pending), 'trial')} {_listed(self.pending)}" if self.pending else ""
         proved = "nothing is proved for them" if self.valid_for == "none" else f"proved for {self.valid_for}"
         return [
             ("context", seen),
             ("plays", f"{self.trial.repeats} before the next decision" if self.trial.repeats > 1 else ""),
             ("bounds", "" if self.mean is None else width + proved),
             ("score", "" if self.drawn is None else f"{drawn}, a width drawn for this round"),
-            ("known", f"{self.answered} answer{'s' * (self.answered != 1)}{waiting}"),
+            ("known", f"{many(self.answered, 'answer')}{waiting}"),
             ("forgotten", f"trials before {self.first_counted}" if self.first_counted else ""),
-            ("restarts", "; ".join(f"round {restart.round}: {restart.reason}" for restart in self.restarts)),
+            ("restarts", "; ".join(f"trial {restart.round}: {restart.reason}" for restart in self.restarts)),
             ("multipliers", ", ".join(_figure(each) for each in self.multipliers if not math.isnan(each))),
             ("constraints", "; ".join(map(str, self.constraints))),
             ("feasible", "" if self.feasible is None else _figure(self.feasible)),
@@ -275,7 +276,7 @@ def _probable(propensity: Propensity | None) -> str:
     value = _figure(propensity.value) + " per unit of volume" * propensity.density
     if not propensity.draws:
         return value
-    return f"{value} +- {propensity.standard_error:.2g} ({propensity.draws} draws)"
+    return f"{value} +- {propensity.standard_error:.2g} ({many(propensity.draws, 'draw')})"
 
 
 def _plain(candidate: Candidate) -> dict[str, Any]:

@@ -201,11 +201,16 @@ def _write_columns(table: list[Row], path: Path) -> None:
 
 def _read_columns(path: Path) -> list[Row]:
     arrow, parquet = _arrow()
-    if path.suffix.lower() == ".parquet":
-        found: list[Row] = parquet.read_table(path).to_pylist()
-        return found
-    with arrow.OSFile(str(path), "rb") as file, arrow.ipc.open_file(file) as reader:
-        rows: list[Row] = reader.read_all().to_pylist()
+    rows: list[Row]
+    try:
+        if path.suffix.lower() == ".parquet":
+            rows = parquet.read_table(path).to_pylist()
+        else:
+            with arrow.OSFile(str(path), "rb") as file, arrow.ipc.open_file(file) as reader:
+                rows = reader.read_all().to_pylist()
+    except arrow.ArrowInvalid as error:
+        kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+        raise InvalidInput(f"{path} is no {kind} file, or has been cut off: {error}.") from error
     return rows
 
 
@@ -360,6 +365,8 @@ def add_from(add: Callable[..., Trial], given: Given, policy: AnyPolicy, path: s
                 given.constraints(told.constraints)
         except InvalidInput as error:
             raise InvalidInput(
-                f"Of those with a reward, trial {number} of {path}: {error} Nothing was added."
+                f"Reward {number} of those in {path}: {error.what} Nothing was added.",
+                advice=error.advice,
+                topic=error.topic,
             ) from None
     return [add(told.where, told.reward, context=told.context, constraints=told.constraints) for told in found]

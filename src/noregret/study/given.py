@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, Array, finite_array, frozen, number, outcome, shown
+from ..checks import LARGEST_REWARD, Array, finite_array, frozen, many, number, outcome, shown
 from ..coordinates import one_row
 from ..domain import Arms
 from ..errors import InvalidInput
@@ -56,7 +56,7 @@ class Given:
         g = np.atleast_1d(finite_array("constraints", values))
         wanted = self._policy.constraint_count
         if g.ndim != 1 or (wanted and len(g) != wanted):
-            count = f"{wanted} numbers, one for each constraint" if wanted else "a vector of numbers"
+            count = f"{many(wanted, 'number')}, one for each constraint" if wanted else "a vector of numbers"
             raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")
         number("constraints", float(np.abs(g).max(initial=0.0)), high=LARGEST_REWARD)
         return frozen(g.copy())
@@ -67,11 +67,13 @@ class Given:
         if domain is None:
             if context is not None:
                 meant = f"Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
-                raise InvalidInput("This policy has no context domain, so it takes no context.", advice=meant)
+                raise InvalidInput(
+                    "This policy has no context domain, so it takes no context.", advice=meant, topic="no_context"
+                )
             return None
         if context is None:
             raise InvalidInput(
-                f"This policy decides for a context of {domain.dimension} number{'s' * (domain.dimension > 1)}, what "
+                f"This policy decides for a context of {many(domain.dimension, 'number')}, what "
                 "is known before the decision, and none is given.",
                 advice="Pass `context=`.",
                 topic="context",

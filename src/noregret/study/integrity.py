@@ -13,7 +13,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from ..checks import LARGEST_REWARD, Array, shown
+from ..checks import LARGEST_REWARD, Array, many, shown
 from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, StorageError
 from ..kernels import Kernel
@@ -185,7 +185,7 @@ class Auditor:
         fits = trial.repeats == 1 or (runs and 1 < trial.repeats <= MOST_REPEATS)
         fits = fits and all(finite_scatter(plays) and plays.times <= trial.repeats for plays in told)
         if not fits or (trial.plays is not None and trial.reward is None):
-            self._refuse(trial, f"it is to be played {trial.repeats} times, and was told as {shown(told)}")
+            self._refuse(trial, f"it is to be played {many(trial.repeats, 'time')}, and was told as {shown(told)}")
 
     def _check_given_up(self, trial: Trial) -> None:
         """That nobody worked on it any more was found out after it was asked for, and before it was answered."""
@@ -231,7 +231,7 @@ class Auditor:
             told = trial.asked_order < by_themselves != trial.told_order
             told = told and (withdrawn or trial.state != "failed" or by_themselves < (trial.told_order or 0))
         if not told or (wanted and len(g) != wanted) or np.abs(g).max(initial=0.0) > LARGEST_REWARD:
-            self._refuse(trial, f"it is {trial.state} with {len(g)} constraint values; the policy has {wanted}")
+            self._refuse(trial, f"it is {trial.state} with {many(len(g), 'constraint value')}; the policy has {wanted}")
 
     # -- together ------------------------------------------------------------------------------------------------
 
@@ -366,8 +366,9 @@ def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, 
         raise InvalidInput(
             f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
             "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
-            "program was changed; where noregret was upgraded, its changelog says which default was another one. (From "
-            f"Python, `Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.)"
+            "program was changed; where noregret was upgraded, its changelog says which default was another one.",
+            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.",
+            topic="made",
         )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
-from ..checks import LARGEST_REWARD, finite_array, integer, number, shown
+from ..checks import LARGEST_REWARD, finite_array, integer, many, number, shown
 from ..errors import InvalidInput, TrialError
 from ..slots.switching import MOST_REPEATS
 from ..trial import Plays, Trial
@@ -120,10 +120,10 @@ def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
 def check_plays(trial: Trial, plays: Plays | None) -> None:
     """Refuse more rewards than plays were asked for."""
     if plays is not None and plays.times > trial.repeats:
-        asked = "once" if trial.repeats == 1 else f"{trial.repeats} times"
         raise TrialError(
-            f"Trial {trial.number} is to be played {asked}, and {plays.times} rewards are told of it; nothing was "
-            "recorded. Usually they are of several trials. Only policies with `switching` ask for a point several "
+            f"Trial {trial.number} is to be played {many(trial.repeats, 'time')}, and {many(plays.times, 'reward')} "
+            "came; nothing "
+            "was recorded. Usually they are of several trials. Only policies with `switching` ask for a point several "
             "times at once.",
             advice="More plays of it are told by `add`.",
             topic="more_plays",
@@ -132,8 +132,9 @@ def check_plays(trial: Trial, plays: Plays | None) -> None:
 
 def refuse_several(reward: object) -> None:
     """For policies that ask for each play by itself."""
+    given = f"those of {many(reward.count, 'play')}" if isinstance(reward, Rewards) else shown(reward)
     raise InvalidInput(
-        f"`reward` must be a number, not {shown(reward)}: this policy decides in every round, so a trial has one "
+        f"`reward` must be a number, not {given}: this policy decides in every round, so a trial has one "
         "reward. A policy made with `switching` 'lazy' plays a choice several times and takes the rewards of them all."
     )
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from .. import baselines  # noqa: F401 - a stored study may be of one
 from ..baselines.scripted import ScriptedPolicy
-from ..checks import LARGEST_SEED, Array, integer, number, shown, study_name
+from ..checks import LARGEST_SEED, Array, integer, new_study_name, number, shown, study_name
 from ..errors import InvalidInput, NoRegretError, NoRegretWarning
 from ..policy.availability import Available, Some, available
 from ..policy.engines import Decision
@@ -91,7 +91,7 @@ class Study(Looking):
         self.goal: Goal = check_goal(goal)
         self._given = Given(policy, self.goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
-        self.name = study_name("name", name)
+        self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
         self._clock, self._on_change = clock, on_change
         if on_change is not None and not callable(on_change):
@@ -131,6 +131,11 @@ class Study(Looking):
         from ..storage import opened
 
         storage, where = opened(given), _words(given)
+        try:
+            new_study_name("name", self.name)
+        except InvalidInput:
+            if storage.find(self.name) is None:  # one that is there already goes on
+                raise
         policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
         stored = storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
         check_same(stored, policy, self.goal, self.seed, about, where)

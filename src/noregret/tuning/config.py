@@ -124,7 +124,7 @@ def load(path: Path) -> TuningFile:
     try:
         return _job(convert(data, _File, ""), path)
     except NoRegretError as error:
-        raise InvalidInput(f"{path}: {error}") from error
+        raise error.after(f"{path}: ") from error
 
 
 def read_toml(path: Path, wanted: str) -> dict[str, Any]:
@@ -211,7 +211,8 @@ def parameter(table: Mapping[str, Any]) -> Parameter | Conditional:
     """What the table of a parameter describes."""
     kind = table.get("type")
     if kind not in ("float", "int", "choice"):
-        raise InvalidInput(f"`type` is {kind!r}: it must be 'float', 'int' or 'choice'.")
+        found = "missing" if kind is None else shown(kind)
+        raise InvalidInput(f"`type` is {found}: it must be 'float', 'int' or 'choice'.")
     described: _Float | _Int | _Choice = convert(table, _Float | _Int | _Choice, "")
     result: Parameter | Conditional
     if isinstance(described, _Choice):

@@ -10,6 +10,7 @@ import numpy as np
 from tabulate import tabulate
 from tqdm import tqdm
 
+from ..checks import many
 from ..domain import Arms
 from ..record import Trial
 from ..study.study import Study
@@ -58,13 +59,14 @@ class Live:
             self._keep_best(trial)
         if done:
             self._say(
-                f"Continuing {self._job.name!r}: {len(done)} trials are on record, {self._job.trials} are wanted."
+                f"Continuing {self._job.name!r}: {many(len(done), 'trial')} on record, {self._job.trials} wanted."
             )
         else:
             domain = self._job.domain
-            where = f"{len(domain)} combinations of" if isinstance(domain, Arms) else "a continuous space of"
+            where = f"{many(len(domain), 'combination')} of" if isinstance(domain, Arms) else "a continuous space of"
             count = len(self._job.space.parameters)
-            self._say(f"{self._job.name!r}: {self._job.trials} trials on {where} {count} parameters.")
+            trials, parameters = many(self._job.trials, "trial"), many(count, "parameter")
+            self._say(f"{self._job.name!r}: {trials} on {where} {parameters}.")
         self._show(len(done))
 
     def ended(self, study: Study, trial: Trial) -> None:
@@ -74,13 +76,13 @@ class Live:
         if trial.state == "abandoned" and trial.abandoned is not None:
             result = f"abandoned: {trial.abandoned.reason}"
         result += ", not feasible" if trial.feasible is False else ""
-        self._say(f"trial {trial.number + 1}: {_parameters(trial)} -> {result}  ({self._best_text()})")
+        self._say(f"trial {trial.number}: {_parameters(trial)} -> {result}  ({self._best_text()})")
         self._show(sum(trial.state != "pending" for trial in study.trials))
 
     def interrupted(self, study: Study) -> None:
         """Say that nothing is lost."""
         done = sum(trial.state != "pending" for trial in study.trials)
-        self._say(f"Stopped after {done} of {self._job.trials} trials; run the same command again to go on.")
+        self._say(f"Stopped after {done} of {many(self._job.trials, 'trial')}; run the same command again to go on.")
 
     def _keep_best(self, trial: Trial) -> None:
         self._unmet = self._unmet or trial.feasible is False
@@ -110,7 +112,8 @@ def summary(job: TuningFile, study: Study) -> str:
     failed = sum(trial.state == "failed" for trial in study.trials)
     feasible = [trials for trials in answered.values() if _feasible(trials)]
     end = (
-        f"{len(study.trials)} trials, {failed} failed, {len(answered)} combinations tried; study {study.name!r} in "
+        f"{many(len(study.trials), 'trial')}, {failed} failed, {many(len(answered), 'combination')} tried; "
+        f"study {study.name!r} in "
         f"{job.storage}"
     )
     if answered and not feasible:

@@ -55,7 +55,7 @@ def load(path: Path) -> Described:
     try:
         return _described(convert(data, _File, ""), path.resolve().parent)
     except NoRegretError as error:
-        raise InvalidInput(f"{path}: {error}") from error
+        raise error.after(f"{path}: ") from error
 
 
 def _from_json(path: Path) -> Described:
@@ -67,7 +67,8 @@ def _from_json(path: Path) -> Described:
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidInput(f"{path} cannot be read: {error}.") from error
     except NoRegretError as error:
-        raise InvalidInput(f"{path}: {error} It must hold what `policy.to_json()` gives.") from error
+        wanted = "It must hold a policy as the library writes it."
+        raise InvalidInput(f"{path}: {error.what} {wanted}", advice="`policy.to_json()` gives it.") from error
     return Described(made, "maximize", 0)
 
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, final
 import numpy as np
 import numpy.typing as npt
 
-from ...checks import Array, IndexArray, frozen
+from ...checks import Array, IndexArray, frozen, many
 from ...domain import Arms, Domain
 from ...errors import InvalidInput, NoRegretError
 from ...kernels import Kernel
@@ -331,8 +331,8 @@ class Engine(ABC, Generic[B]):
         failed = self.failed_among(available)
         if failed.all():
             raise NoRegretError(
-                f"All of the {len(failed)} points that may be played now have failed, and a point that has only failed "
-                "is not asked for again. Ask when others are available, or look at the reasons.",
+                f"Everything that may be played now ({many(len(failed), 'point')}) has failed, and a point that has "
+                "only failed is not asked for again. Ask when others are available, or look at the reasons.",
                 advice="They are in `study.trials`.",
                 topic="all_failed",
             )

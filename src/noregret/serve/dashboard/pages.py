@@ -18,7 +18,7 @@ from ...study.study import Study
 from ..addresses import name_in
 from ..desk import Desk
 from ..problems import Problem, problem_of
-from ..tenants import own_name
+from ..tenants import own_names
 from . import files
 from .rendering import caller_of, page
 from .views.beliefs import beliefs
@@ -90,8 +90,7 @@ async def studies_list(request: Request) -> Response:
 
 async def _names(request: Request) -> list[str]:
     desks, tenant = request.app.state.desks, caller_of(request).tenant
-    stored = await desks.quickly(desks.storage.names, tenant=tenant)
-    return [name for name in (own_name(tenant, each) for each in stored) if name is not None]
+    return list(await desks.quickly(own_names, desks.storage, tenant, tenant=tenant))
 
 
 def _stamp(names: list[str]) -> str:

@@ -12,12 +12,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from ...checks import counted
 from ..addresses import segment
 from ..caller import Caller
 from ..caller import caller_of as of_scope
 from ..tenants import reachable
 from . import files
-from .views.pictures import counted, in_words, many, short
+from .views.pictures import in_words, many, short
 
 
 @cache

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ....checks import Array, IndexArray
+from ....checks import Array, IndexArray, counted
 from ....trial import Answer, Trial
 
 Picture = dict[str, Any]
@@ -74,15 +74,8 @@ def signed(value: float) -> str:
 
 
 def many(count: int, what: str) -> str:
-    """1 trial, 2 trials, 2 studies."""
+    """1 trial, 2 trials, 12,000 studies."""
     return f"{short(count)} {counted(count, what)}"
-
-
-def counted(count: int, what: str) -> str:
-    """The word alone: trial of one, trials of others."""
-    if count == 1:
-        return what
-    return f"{what[:-1]}ies" if what.endswith("y") and what[-2:-1] not in set("aeiou") else f"{what}s"
 
 
 def in_words(seconds: float) -> str:
