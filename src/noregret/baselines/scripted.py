@@ -99,7 +99,7 @@ class ScriptedState:
 
     saturated = False
     proved = "none"
-    remarks: Mapping[str, str] = {}  # noqa: RUF012 - never changed
+    remarks: Mapping[str, str] = {}
     minimum: float | None = None  # nothing is censored
 
     def __init__(self, policy: ScriptedPolicy, *, seed: int) -> None:

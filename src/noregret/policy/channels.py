@@ -19,8 +19,8 @@ from ..fitting import Standardization
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
 from ..record import Event, Trial
-from ..slots.borders import hopeless
 from ..slots.books import Expected
+from ..slots.borders import hopeless
 from ..slots.constraints import LEAST_RIDGE, Constraints
 from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.lengthscales import with_factor
@@ -118,7 +118,7 @@ class Channel:
             trial = ledger.entries[number].trial
             if trial.reward is not None:
                 row = row_of(trial)
-                told.setdefault(row.tobytes(), (row, []))[1].append(trial.reward - policy.prior_mean)
+                told.setdefault(row.tobytes(), (row, []))[1].append(trial.reward)
         if not told:
             return False
         rows = np.array([row for row, _ in told.values()])
@@ -236,7 +236,8 @@ class Channels:
             channel.check(rounds)
             if channel.fits is not None:
                 channel.fits.settle(channel.ledger)
-        return any([channel.learn() for channel in self.each])
+        learned = [channel.learn() for channel in self.each]
+        return any(learned)
 
     def scales(self) -> tuple[Callable[[float], float], ...]:
         """What brings a value of each into the units of its belief as it is now."""

@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -106,6 +106,11 @@ class Safe(Constraints):
         if self.scale is not None:
             sizes = [_checked_scale(scale) for scale in self._listed("scale", self.scale)]
             object.__setattr__(self, "scale", tuple(sizes) if isinstance(self.scale, tuple | list) else sizes[0])
+        if any(self.learns(j) and one_for(self.prior_mean, j) for j in range(self.count)):
+            raise InvalidInput(
+                "`scale` 'learned' is learned from how far the values told lie from the border, and a `prior_mean` says "
+                "that the constraint is elsewhere, where nobody has looked: leave it out, or give `scale`."
+            )
         settle(
             self,
             certificate=one_of("certificate", self.certificate, ["posterior", "bounds"]),
@@ -114,7 +119,7 @@ class Safe(Constraints):
 
     def within(self, domain: Domain) -> Safe:
         """The points of `start` as the domain has them: encoded, and to the last digit."""
-        return replace(self, start=tuple(map(tuple, domain.inside("start", self.start).tolist())))  # type: ignore[arg-type]
+        return replace(self, start=tuple(map(tuple, domain.inside("start", self.start).tolist())))
 
     def kernel_of(self, policy: Combination, j: int) -> Kernel:
         """Of constraint j, counted from 0: brought to the scale that was told."""

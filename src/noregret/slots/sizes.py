@@ -2,7 +2,7 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| y | `means` | averages of what was told at distinct points, less the prior mean | (u,) |
+| y | `means` | averages of what was told at distinct points | (u,) |
 | r | | root mean square of y, or the noise if that is larger, up to a power of sqrt 2 | scalar |
 | s | | standard deviation of g over the domain: r times one of `SIZES` | (S,) |
 | theta | | lengthscales: those of the kernel times one of `FACTORS` | (L,) |
@@ -18,6 +18,7 @@ import math
 
 import numpy as np
 
+from ..blas import with_one_thread
 from ..checks import Array
 from ..kernels import Kernel
 from .lengthscales import with_factor
@@ -29,6 +30,7 @@ SHORT, LARGE = 0.1, 0.9  # quantiles of theta and of s
 LEAST_SHARE = 1e-3  # of r: the noise of values that have none
 
 
+@with_one_thread
 def cautious_size(kernel: Kernel, rows: Array, means: Array, counts: Array, *, noise: float) -> tuple[float, float]:
     """A short lengthscale, as a factor of the kernel's, and a large standard deviation of g.
 
