@@ -1,6 +1,7 @@
 """Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
 
-    python benchmarks/constrained.py [every-round] [average] [safe] [certificates] [degrees] [--runs N] [--first-seed N] [--rounds T] [--side N]
+    python benchmarks/constrained.py [every-round] [average] [safe] [certificates] [degrees] [--runs N]
+        [--first-seed N] [--rounds T] [--side N]
 
 `every-round` is Shi & Eryilmaz's problem of section E.1 on 121 x 121 arms: sum of the positive parts of g a round, the
 share of the last 100 rounds with g > .02, and the regret of the last 100, noiseless and noisy, by rule. `average` is a
@@ -218,12 +219,11 @@ def certificates(seeds: range, rounds: int) -> None:
                     while g.min() >= -0.8:
                         g = _of_norm(K, rng) if by_norm else root @ rng.standard_normal(len(K))
                     start = int(rng.choice(np.flatnonzero(g < -0.5)))
-                    noise = None if own is None else UNIT * own
-                    part = nr.Safe(start=arms.points[[start]], kernel=kernel, noise=noise, certificate=certificate)
+                    told = None if own is None else UNIT * own
+                    part = nr.Safe(start=arms.points[[start]], kernel=kernel, noise=told, certificate=certificate)
                     policy = _policy(algorithm, certificate, arms, kernel, part)
-                    played = _safe_run(
-                        policy, UNIT * f, UNIT * g, UNIT * NOISE, noise or UNIT * NOISE, rng, rounds, seed
-                    )
+                    noises = UNIT * NOISE, UNIT * (own or NOISE)
+                    played = _safe_run(policy, UNIT * f, UNIT * g, noises, rng, rounds, seed)
                     violated += bool((g[played] > 0).any())
                     regrets.append(float(np.maximum(f[g <= 0].max() - f[played], 0).sum()))
                     places.append(len(set(played)))
@@ -251,13 +251,13 @@ def _policy(algorithm: str, certificate: str, arms: nr.Arms, kernel: nr.Kernel, 
     return getattr(nr, algorithm)(arms, kernel, norm_bound=NORM, width=width, **common)
 
 
-def _safe_run(policy, f, g, noise, own, rng, rounds, seed) -> list[int]:
+def _safe_run(policy, f, g, noises, rng, rounds, seed) -> list[int]:
     study, played = nr.Study(policy, seed=seed), []
     for _ in range(rounds):
         trial = study.ask()
         played.append(trial.arm)
-        told = f[trial.arm] + noise * rng.standard_normal(), g[trial.arm] + own * rng.standard_normal()
-        study.tell(trial, told[0], constraints=[told[1]])
+        noise = noises * rng.standard_normal(2)
+        study.tell(trial, f[trial.arm] + noise[0], constraints=[g[trial.arm] + noise[1]])
     return played
 
 
@@ -275,7 +275,7 @@ def degrees(seeds: range) -> None:
             policy = nr.gp_ucb(arms, nr.kernel_for(arms), noise=NOISE, constraints=part)
             hot, again, regrets = [], [], []
             for seed in seeds:
-                played = _safe_run(policy, f, g, NOISE, 0.5, np.random.default_rng([seed, 14]), rounds, seed)
+                played = _safe_run(policy, f, g, (NOISE, 0.5), np.random.default_rng([seed, 14]), rounds, seed)
                 too = [arm for arm in played if g[arm] > 0]
                 hot.append(len(too))
                 again.append(len(too) - len(set(too)))

@@ -108,8 +108,8 @@ class Safe(Constraints):
             object.__setattr__(self, "scale", tuple(sizes) if isinstance(self.scale, tuple | list) else sizes[0])
         if any(self.learns(j) and one_for(self.prior_mean, j) for j in range(self.count)):
             raise InvalidInput(
-                "`scale` 'learned' is learned from how far the values told lie from the border, and a `prior_mean` says "
-                "that the constraint is elsewhere, where nobody has looked: leave it out, or give `scale`."
+                "`scale` 'learned' is learned from how far the values told lie from the border, and a `prior_mean` "
+                "says where the constraint lies although nobody has looked: leave it out, or give `scale`."
             )
         settle(
             self,
