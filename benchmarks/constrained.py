@@ -1,13 +1,16 @@
 """Constraints with posteriors of their own, in the three worlds: how much is violated, and what it costs.
 
-    python benchmarks/constrained.py [every-round] [average] [safe] [--runs N] [--first-seed N] [--rounds T] [--side N]
+    python benchmarks/constrained.py [every-round] [average] [safe] [certificates] [degrees] [--runs N]
+        [--first-seed N] [--rounds T] [--side N]
 
 `every-round` is Shi & Eryilmaz's problem of section E.1 on 121 x 121 arms: sum of the positive parts of g a round, the
 share of the last 100 rounds with g > .02, and the regret of the last 100, noiseless and noisy, by rule. `average` is a
 world in which the average binds: contexts, late answers, and changes that the policies are told. `safe` are random
 problems with one point known to be safe: runs with a violation, and the regret; also that of the pessimistic rule, and
 of who knows everything and plays from the first round the best arm that steps over feasible neighbours lead to from the
-safe one: a feasible arm beyond that costs everybody who must not violate anything.
+safe one: a feasible arm beyond that costs everybody who must not violate anything. `certificates` counts the runs with
+a violation by algorithm, certificate and noise of the constraint, where everything is as it was told; `degrees` is a
+constraint of which nobody has said how large it is.
 """
 
 from __future__ import annotations
@@ -170,7 +173,7 @@ def safely(seeds: range, rounds: int) -> None:
             while g.min() >= -0.8:
                 g = root @ rng.standard_normal(len(root))
             start = int(rng.choice(np.flatnonzero(g < -0.5)))
-            part = nr.Safe(start=arms.points[[start]], delta=0.05)
+            part = nr.Safe(start=arms.points[[start]], kernel=kernel, delta=0.05)
             policy = nr.gp_ucb(arms, kernel, noise=NOISE, constraints=part).using(confidence=ConstantWidth(value=2.0))
             study, best = nr.Study(policy, seed=seed), f[g <= 0].max()
             played = []
@@ -189,6 +192,95 @@ def safely(seeds: range, rounds: int) -> None:
             f"  {np.mean(pessimists):7.1f} +- {_error(pessimists):<14.1f}  {np.mean(within):7.1f}",
             flush=True,
         )
+
+
+ALGORITHMS = ("gp_ucb", "igp_ucb", "gp_ts")
+UNIT = 30.0  # standard deviation of f and g: real units are no standardised ones
+OWN = 0.4  # noise of the constraint in the cells where it has its own, in these
+NORM = 2.0  # of f and g, under their kernel, where the bounds of igp_ucb and gp_ts certify
+
+
+def certificates(seeds: range, rounds: int) -> None:
+    """Runs with a violation where all is as told, by algorithm, certificate and noise."""
+    arms = nr.Arms.grid(0, 1, 40)
+    kernel = UNIT**2 * nr.SquaredExponential(0.15)
+    K = kernel(arms.points, arms.points) / UNIT**2
+    root = np.linalg.cholesky(K + 1e-9 * np.eye(len(K)))
+    print(f"certificates: 40 arms on a line, delta = .05, T = {rounds}, {len(seeds)} runs, seeds from {seeds[0]}")
+    print("algorithm  certificate  noise of g   runs with a violation   regret            arms played")
+    for algorithm in ALGORITHMS:
+        for certificate in ("posterior", "bounds"):
+            for own in (None, OWN):
+                by_norm = certificate == "bounds" and algorithm != "gp_ucb"
+                violated, regrets, places = 0, [], []
+                for seed in seeds:
+                    rng = np.random.default_rng([seed, 13])
+                    f, g = (_of_norm(K, rng) if by_norm else root @ rng.standard_normal(len(K)) for _ in range(2))
+                    while g.min() >= -0.8:
+                        g = _of_norm(K, rng) if by_norm else root @ rng.standard_normal(len(K))
+                    start = int(rng.choice(np.flatnonzero(g < -0.5)))
+                    told = None if own is None else UNIT * own
+                    part = nr.Safe(start=arms.points[[start]], kernel=kernel, noise=told, certificate=certificate)
+                    policy = _policy(algorithm, certificate, arms, kernel, part)
+                    noises = UNIT * NOISE, UNIT * (own or NOISE)
+                    played = _safe_run(policy, UNIT * f, UNIT * g, noises, rng, rounds, seed)
+                    violated += bool((g[played] > 0).any())
+                    regrets.append(float(np.maximum(f[g <= 0].max() - f[played], 0).sum()))
+                    places.append(len(set(played)))
+                print(
+                    f"{algorithm:10s} {certificate:12s} {own or NOISE:<10g} {violated:10d} of {len(seeds):<10d}"
+                    f" {np.mean(regrets):7.1f} +- {_error(regrets):<7.1f} {np.mean(places):7.1f}",
+                    flush=True,
+                )
+
+
+def _of_norm(K: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """A function of norm `NORM` in the kernel's RKHS."""
+    weights = np.zeros(len(K))
+    weights[rng.choice(len(K), size=8, replace=False)] = rng.standard_normal(8)
+    return NORM * (K @ weights) / np.sqrt(weights @ K @ weights)
+
+
+def _policy(algorithm: str, certificate: str, arms: nr.Arms, kernel: nr.Kernel, part: nr.Safe) -> nr.Policy:
+    common = {"noise": UNIT * NOISE, "delta": 0.05, "constraints": part}
+    if algorithm == "gp_ucb":
+        return nr.gp_ucb(arms, kernel, width="theorem", **common)
+    if certificate == "posterior":
+        return getattr(nr, algorithm)(arms, kernel, norm_bound=NORM, **common)
+    width = "dmm" if algorithm == "igp_ucb" else "amm"
+    return getattr(nr, algorithm)(arms, kernel, norm_bound=NORM, width=width, **common)
+
+
+def _safe_run(policy, f, g, noises, rng, rounds, seed) -> list[int]:
+    study, played = nr.Study(policy, seed=seed), []
+    for _ in range(rounds):
+        trial = study.ask()
+        played.append(trial.arm)
+        noise = noises * rng.standard_normal(2)
+        study.tell(trial, f[trial.arm] + noise[0], constraints=[g[trial.arm] + noise[1]])
+    return played
+
+
+def degrees(seeds: range) -> None:
+    """A constraint in degrees, 9 p - 50, of which nobody has said how large it is."""
+    arms, rounds = nr.Arms.grid(0, 10, 101), 60
+    p = arms.points[:, 0]
+    g = 9 * p - 50
+    rewards = {"sin p": np.sin(p), "p / 10": p / 10, "unrelated": np.cos(3 * p)}
+    print(f"degrees: g = 9 p - 50, T = {rounds}, {len(seeds)} runs, seeds from {seeds[0]}")
+    print("scale       reward      too hot, the worst run   hot points played twice   regret")
+    for scale in ("learned", 30.0):
+        for name, f in rewards.items():
+            part = nr.Safe(start=[2.0], scale=scale, noise=0.5)
+            policy = nr.gp_ucb(arms, nr.kernel_for(arms), noise=NOISE, constraints=part)
+            hot, again, regrets = [], [], []
+            for seed in seeds:
+                played = _safe_run(policy, f, g, (NOISE, 0.5), np.random.default_rng([seed, 14]), rounds, seed)
+                too = [arm for arm in played if g[arm] > 0]
+                hot.append(len(too))
+                again.append(len(too) - len(set(too)))
+                regrets.append(float((f[g <= 0].max() - f[played]).sum()))
+            print(f"{scale!s:11s} {name:11s} {max(hot):10d} of {rounds:<12d} {sum(again):10d} {np.mean(regrets):22.1f}")
 
 
 def _pessimist(f, g, K, start, rounds, seed) -> float:
@@ -211,7 +303,7 @@ def _pessimist(f, g, K, start, rounds, seed) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    worlds = ("every-round", "average", "safe")
+    worlds = ("every-round", "average", "safe", "certificates", "degrees")
     parser.add_argument("worlds", nargs="*", metavar="world", help=", ".join(worlds))
     parser.add_argument("--runs", type=int, default=4)
     parser.add_argument("--first-seed", type=int, default=0, help="of the safe problems")
@@ -226,6 +318,10 @@ def main() -> None:
         on_average(given.runs, given.rounds or 1200)
     if "safe" in chosen:
         safely(range(given.first_seed, given.first_seed + given.runs), given.rounds or 300)
+    if "certificates" in chosen:
+        certificates(range(given.first_seed, given.first_seed + given.runs), given.rounds or 40)
+    if "degrees" in chosen:
+        degrees(range(given.first_seed, given.first_seed + given.runs))
 
 
 if __name__ == "__main__":

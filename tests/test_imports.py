@@ -106,6 +106,7 @@ ORDER = [
     "slots.refit",
     "slots.sketch",
     "slots.lengthscales",
+    "slots.sizes",
     "slots.memory",
     "slots.adaptive",
     "slots.together",

@@ -89,7 +89,7 @@ def test_a_correction_is_counted_as_if_it_had_been_told_first():
     assert again._kept.state.multipliers.tolist() == study.last_multipliers.tolist()
 
 
-@pytest.mark.parametrize("constraints", [None, nr.EveryRound(), nr.Safe(start=[0])])
+@pytest.mark.parametrize("constraints", [None, nr.EveryRound(), nr.Safe(start=[0], scale=1.0)])
 def test_of_a_policy_that_charges_nothing_there_is_none(constraints):
     policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1, constraints=constraints)
     study = nr.Study(policy)

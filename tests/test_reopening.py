@@ -115,7 +115,7 @@ def in_a_new_process(program, *arguments):
 def test_a_study_with_any_part_is_opened_by_a_process_that_has_used_none(tmp_path):
     """`Safe` was known only where somebody had said `nr.Safe` before, so neither `Study.open` nor the command line."""
     arms, storage = nr.Arms.grid(0, 1, 9), f"sqlite:///{tmp_path / 'safe.db'}"
-    policy = nr.igp_ucb(arms, KERNEL, noise=0.1, norm_bound=2.0, constraints=nr.Safe(start=arms.points[:1]))
+    policy = nr.igp_ucb(arms, KERNEL, noise=0.1, norm_bound=2.0, constraints=nr.Safe(start=arms.points[:1], scale=1.0))
     with nr.Study(policy, seed=0, storage=storage, name="safe") as study:
         study.tell(study.ask(), 0.5, constraints=[-1.0])
         following = study.ask().point.tolist()

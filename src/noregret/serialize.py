@@ -31,11 +31,15 @@ _UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, R
 
 
 def described(cls: type[T]) -> type[T]:
-    """Class decorator: a frozen dataclass whose fields are its description."""
+    """Class decorator: a frozen dataclass whose fields are its description.
+
+    Fields that came later and do not mean by default what descriptions without them meant are in `cls.meant_before`.
+    """
 
     def decode(data: dict[str, Any]) -> T:
         kind: Any = cls
         hints = _hints(kind)
+        data = {**getattr(cls, "meant_before", {}), **data}
         for name, value in data.items():
             if name in hints and not _fits(value, hints[name]):
                 wanted = getattr(hints[name], "__name__", None) or MODULES.sub("", str(hints[name]))

@@ -220,8 +220,8 @@ def some_limits(rng):
                 nr.EveryRound(**more),
                 nr.EveryRound(rule="probability", **more),
                 nr.OnAverage(step=0.3, epoch=int(rng.choice([1, 4])), **more),
-                nr.Safe(start=[start], delta=0.4, **more),
-                nr.Safe(start=[start], certificate="bounds", **more),
+                nr.Safe(start=[start], scale=[1.0, 0.3, "learned"][rng.integers(3)], delta=0.4, **more),
+                nr.Safe(start=[start], scale=1.0, certificate="bounds", **more | {"confidence": None}),
             ][rng.integers(5)]
             return policy.using(constraints=part, objective=RewardAlone())
 

@@ -80,7 +80,7 @@ def _by_log_probability(policy: Policy, other: str) -> Policy:
 def _safe(policy: Policy, other: str) -> Policy:
     domain = policy.domain
     start = domain.points[:2] if isinstance(domain, nr.Arms) else domain.inside("start", [domain.lower, domain.upper])
-    return policy.using(constraints=nr.Safe(start=start, noise=NOISE))
+    return policy.using(constraints=nr.Safe(start=start, scale=1.0, noise=NOISE))
 
 
 def _compact(policy: Policy, other: str) -> Policy:

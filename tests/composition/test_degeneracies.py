@@ -107,7 +107,7 @@ NEUTRAL = {
         "constraints", {}, {"constraints": nr.OnAverage(**BELOW_ZERO)}, conditions={"below": True}
     ),
     "safe, far from the border": Neutral(
-        "constraints", {}, {"constraints": nr.Safe(start=[[0.0]], **BELOW_ZERO)}, conditions={"below": True}
+        "constraints", {}, {"constraints": nr.Safe(start=[[0.0]], scale=1.0, **BELOW_ZERO)}, conditions={"below": True}
     ),
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ import numpy as np
 from ..checks import LARGEST_REWARD, LARGEST_VARIANCE, flag, integer, number, one_of, shown
 from ..domain import Arms, Domain, count_of_points, enclosing_box
 from ..errors import InvalidInput, NoRegretWarning
-from ..kernels import Kernel
+from ..kernels import Kernel, domains
 from ..policy.policy import Policy, check_model
 from ..search.boxes import PointSearch
 from ..slots.base import Part
@@ -371,10 +371,7 @@ def chosen_gain(name: str | float, domain: Domain, context: Domain | None, kerne
 def prior_std(domain: Domain, context: Domain | None, kernel: Kernel) -> float:
     """The largest prior standard deviation of a reward, over the arms or the corners of the box."""
     check_model(domain, context, kernel)
-    if isinstance(domain, Arms) and context is None:
-        return math.sqrt(float(kernel.arm_variances(domain.points).max()))
-    box = enclosing_box(domain, context)
-    return math.sqrt(float(kernel.diagonal(np.stack([box.lower, box.upper])).max()))
+    return domains.prior_std(domain, context, kernel)
 
 
 def build(

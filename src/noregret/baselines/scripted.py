@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Mapping
 from typing import Any, ClassVar, NamedTuple, NoReturn
 
 import numpy as np
@@ -98,6 +98,8 @@ class ScriptedState:
     """
 
     saturated = False
+    proved = "none"
+    remarks: Mapping[str, str] = {}
     minimum: float | None = None  # nothing is censored
 
     def __init__(self, policy: ScriptedPolicy, *, seed: int) -> None:

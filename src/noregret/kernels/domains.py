@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..checks import Array, one_of, shown
-from ..domain import Arms, Domain, Space, check_domain, sides
+from ..domain import Arms, Domain, Space, check_domain, enclosing_box, sides
 from ..errors import InvalidInput
 from ..parameters import Choice
 from .base import Kernel, checked_lengths
@@ -19,6 +19,14 @@ from .tied import Tied
 LENGTHSCALE = (
     0.2  # times sqrt(m): the mode of the prior that a fit has, exp(sqrt(2) - 3) = 0.205 (Hvarfner et al. 2024)
 )
+
+
+def prior_std(domain: Domain, context: Domain | None, kernel: Kernel) -> float:
+    """The largest prior standard deviation, over the arms or the corners of the box."""
+    if isinstance(domain, Arms) and context is None:
+        return math.sqrt(float(kernel.arm_variances(domain.points).max()))
+    box = enclosing_box(domain, context)
+    return math.sqrt(float(kernel.diagonal(np.stack([box.lower, box.upper])).max()))
 
 
 def kernel_for(

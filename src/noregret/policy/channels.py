@@ -15,18 +15,26 @@ from typing import Any, Self, final
 import numpy as np
 
 from ..checks import Array
+from ..fitting import Standardization
+from ..kernels import Kernel
+from ..kernels.domains import prior_std
 from ..record import Event, Trial
+from ..slots.books import Expected
 from ..slots.borders import hopeless
-from ..slots.constraints import Constraints
+from ..slots.constraints import LEAST_RIDGE, Constraints
 from ..slots.envelope import Bounds, Envelope, Progress
+from ..slots.lengthscales import with_factor
 from ..slots.memory import Model
+from ..slots.sizes import cautious_size
 from ..theory.information import GreedyDesign
-from .engines import Engine, Limit, Limits, table
+from .engines import Engine, Limit, Limits, row_of, table
 from .fits import Fitted, When
 from .learning import learner_of
 from .ledger import AskedSince, Ledger
 from .policy import Policy
 from .waiting import noise_of_silence
+
+FEW, SHARE = 64, 0.1  # values from which on the size of a constraint is looked at after this share more
 
 _number = attrgetter("number")
 
@@ -41,10 +49,25 @@ class Channel:
         asked_since: as of the reward's ledger.
         seed: of the run.
         index: of the constraint, from 0.
+        learns: whether its size is learned with caution.
     """
 
-    def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince, *, seed: int, index: int) -> None:
+    def __init__(
+        self,
+        policy: Policy,
+        engine: Engine[Any],
+        asked_since: AskedSince,
+        *,
+        seed: int,
+        index: int,
+        learns: bool,
+    ) -> None:
         self.policy, self._index = policy, index
+        self._news = 0  # values since the last look at its size
+        self._shape: Kernel | None = None  # of prior variance 1, where its size is learned
+        self._size: tuple[float, float] | None = None  # as it was learned: a factor of the lengthscales, and the std
+        if learns:
+            self._shape = (1.0 / prior_std(policy.domain, policy.context, policy.kernel) ** 2) * policy.kernel
         self.ledger = Ledger(policy, engine, asked_since, of_reward=False)
         self.fits = learner_of(policy, seed=seed, channel=index + 1)
         self._guess = policy.confidence.guess()
@@ -65,7 +88,56 @@ class Channel:
     @property
     def valid_for(self) -> str:
         """What its bounds are proved for (see `Envelope`)."""
-        return "none" if self._guess is not None and self._guess.refuted else self.policy.valid_for
+        refuted = self._guess is not None and self._guess.refuted
+        return "none" if refuted or self._shape is not None else self.policy.valid_for
+
+    def take(self, trials: list[Trial]) -> None:
+        """Constraint values of trials that count."""
+        self.ledger.take([self.value_of(trial) for trial in trials])
+        self._news += len(trials)
+
+    def expected(self, trial: Trial, engine: Engine[Any], t: int, since: int) -> Expected:
+        """A constraint value, and what is expected of it."""
+        policy, cell, units = self.policy, np.array([engine.here(trial)]), self.ledger.units
+        seen = self.bounds(t, since)(*units.rewards(*self.ledger.belief.predict(cell)), cell)
+        value = math.nan if trial.constraints is None else float(trial.constraints[self._index])
+        known = self._shape is None or self._size is not None
+        prior = math.sqrt(engine.between(self.ledger.kernel, [cell[0]], [cell[0]])[0, 0]) if known else math.inf
+        return Expected(value, seen, max(policy.noise, math.sqrt(LEAST_RIDGE) * prior) if known else math.inf, prior)
+
+    def learn(self) -> bool:
+        """Look how large it is by what counts now; whether it is taken for another kernel than before."""
+        ledger, policy, kernel = self.ledger, self.policy, self._shape
+        count = len(ledger.entries)
+        if kernel is None or not self._news or (count > FEW and self._news < SHARE * count):
+            return False
+        self._news = 0
+        told: dict[bytes, tuple[Array, list[float]]] = {}
+        for number in sorted(ledger.entries):
+            trial = ledger.entries[number].trial
+            if trial.reward is not None:
+                row = row_of(trial)
+                told.setdefault(row.tobytes(), (row, []))[1].append(trial.reward)
+        if not told:
+            return False
+        rows = np.array([row for row, _ in told.values()])
+        means, counts = (np.array([found(values) for _, values in told.values()]) for found in (np.mean, len))
+        factor, size = cautious_size(kernel, rows, means, counts, noise=policy.noise)
+        if (factor, size) == self._size or not size:
+            return False
+        self._size = factor, size
+        ledger.kernel = size**2 * with_factor(kernel, factor, rows.shape[1])
+        ridge = policy.regularization if policy.noise else LEAST_RIDGE * size**2
+        ledger.begin(ledger.kernel, ridge, Standardization(policy.prior_mean, 1.0))
+        return True
+
+    def restart(self, first: int) -> None:
+        """Only trials from this one on count."""
+        if self.fits is not None:
+            self.fits.restart()
+        self.ledger.kernel, self._size = self.policy.kernel, None
+        self.ledger.restart(first)
+        self._news = len(self.ledger.entries)
 
     def bounds(self, t: int, since: int) -> Bounds:
         """The bounds of round t, the t-th since the last cut."""
@@ -106,7 +178,8 @@ class Channels:
     ) -> None:
         self.world = world
         self.each = [
-            Channel(policy.of_channel(j + 1), engine, asked_since, seed=seed, index=j) for j in range(world.count)
+            Channel(policy.of_channel(j + 1), engine, asked_since, seed=seed, index=j, learns=world.learns(j))
+            for j in range(world.count)
         ]
         self.books = world.begin()
         self._waiting: list[Trial] = []  # whose constraint values came in since the last decision, and failed ones
@@ -128,11 +201,7 @@ class Channels:
         self.books.asked(trial, lambda: self._at(trial, engine, t, since))
 
     def _at(self, trial: Trial, engine: Engine[Any], t: int, since: int) -> list[Envelope]:
-        found = []
-        for channel in self.each:
-            cell, units = np.array([engine.here(trial)]), channel.ledger.units
-            found.append(channel.bounds(t, since)(*units.rewards(*channel.ledger.belief.predict(cell)), cell))
-        return found
+        return [channel.expected(trial, engine, t, since).seen for channel in self.each]
 
     def hear(self, event: Event) -> None:
         """An outcome has come in, or constraint values have."""
@@ -157,29 +226,34 @@ class Channels:
             if channel.fits is not None:
                 channel.fits.planned()
 
-    def take(self, first: int) -> None:
+    def take(self, first: int, engine: Engine[Any], t: int, since: int) -> None:
         """Take in what waits, by number, of the trials that count: those from this one on."""
         waiting, self._waiting = sorted(self._waiting, key=_number), []
         for trial in waiting:
             if trial.constraints is not None:
-                self.books.hear(trial)
+                self.books.hear(trial, partial(self._expected, trial, engine, t, since))
         counted = [trial for trial in waiting if trial.number >= first]
         for channel in self.each:
             if counted or channel.ledger.fresh:
-                channel.ledger.take([channel.value_of(trial) for trial in counted])
+                channel.take(counted)
 
     @property
     def news(self) -> Fitted:
         """Fits that have come into force for the decision to come, and are not on record."""
         return tuple(fit for channel in self.each if channel.fits is not None for fit in channel.fits.news)
 
-    def settle(self, rounds: int, when: When) -> None:
-        """Prices, checks and fits, after everything has come in."""
+    def _expected(self, trial: Trial, engine: Engine[Any], t: int, since: int) -> list[Expected]:
+        return [channel.expected(trial, engine, t, since) for channel in self.each]
+
+    def settle(self, rounds: int, when: When) -> bool:
+        """Prices, checks and fits, after everything has come in; whether a size was learned anew."""
         self.books.advance(rounds)
         for channel in self.each:
             channel.check(rounds)
             if channel.fits is not None:
                 channel.fits.settle(channel.ledger, when)
+        learned = [channel.learn() for channel in self.each]
+        return any(learned)
 
     def scales(self) -> tuple[Callable[[float], float], ...]:
         """What brings a value of each into the units of its belief as it is now."""
@@ -207,9 +281,7 @@ class Channels:
         """Nothing before this round counts any more."""
         self.books.forget_before(first)
         for channel in self.each:
-            if channel.fits is not None:
-                channel.fits.restart()
-            channel.ledger.restart(first)
+            channel.restart(first)
 
     def forget_before(self, first: int) -> None:
         """Trials before this one count no more."""

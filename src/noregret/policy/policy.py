@@ -105,6 +105,7 @@ class Policy:
         if self.refit is not None:
             self.refit.check(self)
         if self.constraints is not None:
+            object.__setattr__(self, "constraints", self.constraints.within(self.domain))
             self.constraints.check(self)
             for j in range(self.constraints.count):
                 self.of_channel(j + 1)

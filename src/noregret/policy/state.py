@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from operator import attrgetter
 from typing import Any
@@ -196,8 +196,8 @@ class State:
             self._weigh(waiting)
         if self._guess is not None and waiting:
             self._guess.check(self._rounds, self._ledger.belief.answered)
-        if self._channels is not None:
-            self._channels.settle(self._rounds, when)
+        if self._channels is not None and self._channels.settle(self._rounds, when) and self._watch is not None:
+            self._watch.refitted(self._world(learned=True))
         if self._fits is not None:
             self._fit(self._fits, when)
 
@@ -209,7 +209,7 @@ class State:
     def _take_limits(self) -> None:
         """Take in the constraint values that wait."""
         if self._channels is not None and self._channels.due:
-            self._channels.take(self._first_counted())
+            self._channels.take(self._first_counted(), self._engine, self._rounds - self._since + 1, self._since)
 
     def _first_counted(self) -> int:
         return (
@@ -362,6 +362,11 @@ class State:
         """Whether a multiplier or a penalty has been cut off."""
         return self._charges.saturated
 
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """What whoever asks should know, a sentence for each kind."""
+        return {} if self._channels is None else self._channels.books.remarks
+
     # -- decisions -----------------------------------------------------------------------------------------------
 
     def decide(
@@ -495,6 +500,14 @@ class State:
         spoilt = self._ledger.failed and self.policy.pending.failed == "worst"
         spoilt = spoilt or (self._guess is not None and self._guess.refuted)
         return "none" if spoilt else self._valid_for
+
+    @property
+    def proved(self) -> str:
+        """What the bounds of all channels are proved for together."""
+        claims = {self.valid_for} | (
+            {c.valid_for for c in self._channels.each} if self._channels is not None else set()
+        )
+        return claims.pop() if len(claims) == 1 else "played" if claims == {"f", "played"} else "none"
 
     def _recent_deviations(self, recent: Recent, now: float) -> Array:
         """Posterior std, reward units, at the last trials asked for, within the window of the width.

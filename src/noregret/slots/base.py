@@ -76,6 +76,9 @@ class Combination(Protocol):
     def sketch(self) -> Any:
         """See `Policy`."""
 
+    def of_channel(self, j: int) -> Any:
+        """See `Policy`."""
+
 
 class Part(ABC):  # noqa: B024 - what a part does is said by its slot
     """A frozen description that fills a slot of a policy.

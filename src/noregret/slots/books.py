@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 
 from ..checks import Array, frozen
 from ..record import Trial
 from .envelope import Envelope
+
+
+class Expected(NamedTuple):
+    """A constraint value, and what was expected of it before.
+
+    Attributes:
+        value: as told.
+        seen: mean, std and bounds at its point, of one point.
+        noise: standard deviation of the value's noise.
+        prior: standard deviation of g there before anything was seen; infinite where nobody knows.
+    """
+
+    value: float
+    seen: Envelope
+    noise: float
+    prior: float
 
 
 class Books:
@@ -20,8 +37,18 @@ class Books:
 
     prices: Array = frozen(np.zeros(0))
 
-    def hear(self, trial: Trial) -> None:
-        """Take note of a trial's constraint values, once, by number among those that came together."""
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """What whoever asks should know, a sentence for each kind."""
+        return {}
+
+    def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:
+        """Take note of a trial's constraint values, once, by number among those that came together.
+
+        Args:
+            trial: with its values.
+            expected: gives what was expected of each, before any of those that came together.
+        """
 
     def due(self, rounds: int) -> bool:  # noqa: ARG002 - mostly not
         """Whether `advance` would change anything."""

@@ -14,7 +14,7 @@ they make of the bounds of the channels; nothing that was learned is weighed ane
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
@@ -32,12 +32,13 @@ from ..checks import (
     settle,
     shown,
 )
+from ..domain import Domain
 from ..errors import InvalidInput
 from ..kernels import Kernel, check_kernel
 from ..record import Trial
 from ..serialize import described
 from .base import Combination, Part
-from .books import Books
+from .books import Books, Expected
 from .borders import less, log_probability, moved_inside, penalised, violation, with_probability
 from .envelope import Confidence, ConstantWidth, Envelope
 from .objective import MOST_CONSTRAINTS
@@ -60,8 +61,8 @@ class Constraints(Part):
             more; where `noise` is not given either, the policy's.
         prior_mean: what a constraint value is expected to be before anything is seen, likewise. 0, the border, unless
             given.
-        confidence: which bounds hold for each g_j, each with its own delta; None for the policy's. A number is a
-            constant multiple of the standard deviation, for which nothing is proved.
+        confidence: which bounds hold for each g_j, each with its own delta; None for the policy's, with the noise and
+            the lambda of g_j. A number is a constant multiple of the standard deviation, for which nothing is proved.
         pending: what a value of g_j counts as that has not been told, a part, or a tuple of m, in units of g. None: for
             the variance alone, where unanswered trials count as anything in the policy. `nr.Imputed(minimum=-1.0)`
             where nothing is ever told of those worth -1: a discount that is only given with a purchase.
@@ -128,7 +129,7 @@ class Constraints(Part):
         What fails says nothing of a constraint, and what stands in for rewards is in other units: of a policy's own
         rule only whether unanswered trials count for the variance is taken over.
         """
-        part: Pending | None = _of(self.pending, j)
+        part: Pending | None = one_for(self.pending, j)
         if part is not None:
             return replace(part, failed="aside")
         return Ignored() if isinstance(policy.pending, Ignored) or not self.hallucinates else Hallucinated()
@@ -174,21 +175,40 @@ class Constraints(Part):
 
     def of_channel(self, policy: Combination, j: int) -> dict[str, Any]:
         """What constraint j, counted from 0, has of its own, by the slots of a policy."""
-        kernel: Kernel = policy.kernel if self.kernel is None else _of(self.kernel, j)
-        noise = policy.noise if self.noise is None else _of(self.noise, j)
+        kernel, noise = self.kernel_of(policy, j), policy.noise if self.noise is None else one_for(self.noise, j)
+        own = self.regularization is not None or not self.takes_ridge(policy)
         if self.regularization is not None:
-            ridge = _of(self.regularization, j)
-        elif self.noise is None:
+            ridge = one_for(self.regularization, j)
+        elif not own:
             ridge = policy.regularization
         else:
             row = np.zeros((1, policy.domain.dimension + (0 if policy.context is None else policy.context.dimension)))
             ridge = max(noise**2, LEAST_RIDGE * float(kernel.diagonal(row)[0]), LEAST_RIDGE * LEAST_RIDGE)
-        own = self.regularization is not None or self.noise is not None
+        confidence = policy.confidence if self.confidence is None else self.confidence
+        if self.confidence is None and (own or self.noise is not None):
+            unknown = self.noise is None and getattr(confidence, "noise", noise) is None
+            confidence = confidence.for_noise(None if unknown else noise, ridge)
         return {
-            "kernel": kernel, "noise": noise, "regularization": ridge, "prior_mean": _of(self.prior_mean, j),
-            "memory": policy.memory.keeping_ridge() if own else policy.memory,
-            "confidence": policy.confidence if self.confidence is None else self.confidence,
+            "kernel": kernel, "noise": noise, "regularization": ridge, "prior_mean": one_for(self.prior_mean, j),
+            "memory": policy.memory.keeping_ridge() if own else policy.memory, "confidence": confidence,
         }  # fmt: skip
+
+    def kernel_of(self, policy: Combination, j: int) -> Kernel:
+        """Of constraint j, counted from 0."""
+        kernel: Kernel = policy.kernel if self.kernel is None else one_for(self.kernel, j)
+        return kernel
+
+    def takes_ridge(self, policy: Combination) -> bool:  # noqa: ARG002 - mostly by what is given
+        """Whether lambda is the policy's, where none is given."""
+        return self.noise is None
+
+    def learns(self, j: int) -> bool:  # noqa: ARG002 - mostly it is told, or fitted with the rest
+        """Whether the size of constraint j, counted from 0, is learned with caution."""
+        return False
+
+    def within(self, domain: Domain) -> Constraints:  # noqa: ARG002 - mostly there are no points in it
+        """The same, with its points as a domain has them."""
+        return self
 
     def begin(self) -> Books:
         """Books before the first round; mostly nothing is kept in them."""
@@ -365,7 +385,7 @@ class _Dual(Books):
         self._told = np.zeros(world.count)  # sum of what was told since the last step
         self._epoch = 0  # that is going on
 
-    def hear(self, trial: Trial) -> None:
+    def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002 - as a sum alone
         """What was told in this epoch."""
         if trial.constraints is not None:
             self._told = self._told + trial.constraints
@@ -390,5 +410,6 @@ class _Dual(Books):
         return other
 
 
-def _of(value: Any, j: int) -> Any:
+def one_for(value: Any, j: int) -> Any:
+    """Of constraint j, counted from 0, where there is one for all or one for each."""
     return value[j] if isinstance(value, tuple) else value

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from statistics import NormalDist
 from typing import Any, ClassVar, NamedTuple, Self, final
 
@@ -180,6 +180,7 @@ class Confidence(Part):
     hallucinated: ClassVar[bool] = False  # whether they hold for a variance that counts unanswered trials as answered
     sketched: ClassVar[bool] = False  # whether they hold for a `Sketch`, whose `shortfall` they then heed
     multiple: ClassVar[bool] = False  # whether they are always a multiple of the standard deviation, as draws want it
+    own_ridge: ClassVar[bool] = False  # whether lambda is a number of the theorem, whatever the noise
 
     @property
     def recent(self) -> Window | None:
@@ -213,6 +214,22 @@ class Confidence(Part):
     def guess(self) -> Guess | None:
         """A fresh guess of what the theorem takes for known, where one is made."""
         return None
+
+    def for_noise(self, noise: float | None, regularization: float) -> Confidence:
+        """These bounds of a function that is told with this noise R, under this lambda.
+
+        Args:
+            noise: of a constraint, in its units; None where nobody has told it.
+            regularization: lambda, likewise, squared.
+        """
+        of_it: dict[str, Any] = {
+            "regularization": regularization, "ridge_large": regularization >= 1.0,
+            "noise_matched": noise is not None and regularization == noise**2,
+        }  # fmt: skip
+        if noise is not None:
+            of_it["noise"] = noise
+        known = {each.name for each in fields(self)}  # type: ignore[arg-type]  # every part is a dataclass
+        return replace(self, **{name: value for name, value in of_it.items() if name in known})  # type: ignore[type-var]
 
     @abstractmethod
     def bounds(self, t: int, progress: Progress) -> Bounds:

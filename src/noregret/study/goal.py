@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, final
 
@@ -158,6 +158,16 @@ class Turned:
     def multipliers(self) -> Array:
         """What violating each constraint costs, `(m,)`."""
         return self._state.multipliers
+
+    @property
+    def proved(self) -> str:
+        """What the bounds of all channels are proved for."""
+        return self._state.proved
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """What whoever asks should know."""
+        return self._state.remarks
 
     @property
     def saturated(self) -> bool:

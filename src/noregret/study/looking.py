@@ -157,6 +157,16 @@ class Looking(ABC):
             return best_trial(self.policy, self.goal, self._look(), self._kept.record, seen)
 
     @property
+    def valid_for(self) -> str:
+        """What the bounds of the next round are proved for, those of the reward and of every constraint together.
+
+        "f", at all points and in all rounds; "played", at the points played; or "none" where nothing is proved of one
+        of them.
+        """
+        with self._kept.lock:
+            return self._look().proved
+
+    @property
     def width(self) -> float:
         """What multiplies the standard deviation in the next round; NaN where the bounds are no such multiple.
 

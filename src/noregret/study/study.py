@@ -235,6 +235,7 @@ class Study(Looking):
     def _after_asking(self) -> None:
         if self._state.saturated:
             self._warn({"saturated": SATURATED}, stacklevel=4)
+        self._warn(self._state.remarks, stacklevel=4)
         if self._on_change is not None:
             self._announce(self._on_change)
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 from ..policy.policy import Policy
 from ..record import Trial
 from ..study.study import Study
@@ -145,9 +147,11 @@ def _check_order(driver: Driver) -> None:
 def _check_available(driver: Driver, rounds: int) -> None:
     """What is decided is one of what may be played."""
     study, context = driver.play(driver.study(), 0, rounds // 2), driver.context(rounds)
-    known = {point.tobytes() for point in driver.probes}
+    start = getattr(driver.policy.constraints, "start", ())  # of what is certified by steps from there alone
+    offered = np.concatenate([driver.probes, np.array(start).reshape(len(start), driver.policy.domain.dimension)])
+    known = {point.tobytes() for point in offered}
     for _ in range(2):
-        trial = study.ask(context, among=driver.probes)
+        trial = study.ask(context, among=offered)
         promise(
             trial.point.tobytes() in known,
             f"Of {len(known)} points that may be played (`ask(among=...)`) none was asked for, but {trial.point!r}. "

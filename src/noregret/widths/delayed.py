@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, final
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, cast, final
 
 import numpy as np
 
@@ -242,6 +242,10 @@ class Inflated(Width):
     def for_all_at_once(self) -> bool:
         """As the other width."""
         return self.base.for_all_at_once
+
+    def for_noise(self, noise: float | None, regularization: float) -> Inflated:
+        """Of the other width for this noise."""
+        return replace(self, base=cast("Width", self.base.for_noise(noise, regularization)))
 
     def width(self, t: int, progress: Progress) -> float:
         """exp(C) beta_t^{1/2}."""

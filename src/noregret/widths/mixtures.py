@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast, final
 
 import numpy as np
@@ -349,6 +349,10 @@ class Intersection(Confidence):
     def guess(self) -> Guess | None:
         """Of the first that guesses; a norm bound that is refuted is so for all."""
         return next((guess for part in self.parts if (guess := part.guess()) is not None), None)
+
+    def for_noise(self, noise: float | None, regularization: float) -> Intersection:
+        """Each for this noise."""
+        return replace(self, parts=tuple(part.for_noise(noise, regularization) for part in self.parts))
 
     def bounds(self, t: int, progress: Progress) -> Intersected:
         """The bounds of this round."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, Self, TypeVar, final
+from typing import ClassVar, Generic, Protocol, Self, TypeVar, final
 
 from ..checks import LARGEST_REWARD, flag, integer, number, settle
 from ..errors import InvalidInput
@@ -103,6 +103,8 @@ class SelfNormalized(NormWidth):
         guessed: `norm_bound` is only the first guess, doubled whenever the data contradict it (`NormGuess`); nothing
             is proved before the guess has grown beyond the truth.
     """
+
+    own_ridge: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float | None  # R; None where it is not known
