@@ -11,6 +11,7 @@ from __future__ import annotations
 import heapq
 import math
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
