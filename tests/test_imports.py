@@ -311,6 +311,7 @@ ORDER = [
     "client.remote",
     "client.awaited",
     "client",
+    "serve.holding",
     "serve.desk",
     "serve.repeats",
     "serve.calls",
