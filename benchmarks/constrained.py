@@ -244,7 +244,7 @@ def _of_norm(K: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def _policy(algorithm: str, certificate: str, arms: nr.Arms, kernel: nr.Kernel, part: nr.Safe) -> nr.Policy:
     common = {"noise": UNIT * NOISE, "delta": 0.05, "constraints": part}
     if algorithm == "gp_ucb":
-        return nr.gp_ucb(arms, kernel, width="theorem", **common)
+        return nr.gp_ucb(arms, kernel, **common)
     if certificate == "posterior":
         return getattr(nr, algorithm)(arms, kernel, norm_bound=NORM, **common)
     width = "dmm" if algorithm == "igp_ucb" else "amm"

@@ -431,7 +431,7 @@ def test_multipliers_begin_anew_where_the_memory_is_cut(make, memory):
 @pytest.mark.parametrize("domain", [ARMS, nr.Box(0.0, 1.0)], ids=["arms", "box"])
 def test_only_what_is_certified_is_played_and_that_grows(domain, certificate):
     made = nr.gp_ucb(
-        domain, nr.SquaredExponential(0.3), noise=NOISE, width="theorem",
+        domain, nr.SquaredExponential(0.3), noise=NOISE,
         constraints=nr.Safe(
             start=[[1.0]], scale=1.0, noise=0.01, certificate=certificate,
             confidence=3.0 if certificate == "posterior" else None,

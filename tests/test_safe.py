@@ -18,7 +18,7 @@ def degrees(point):
 
 
 def policy(part, domain=ARMS, kernel=KERNEL, **more):
-    return nr.gp_ucb(domain, kernel, noise=0.1, width="theorem", constraints=part, **more)
+    return nr.gp_ucb(domain, kernel, noise=0.1, constraints=part, **more)
 
 
 def hot(part, rounds=25, seed=0, **more):

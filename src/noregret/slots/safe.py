@@ -176,7 +176,7 @@ class Safe(Constraints):
                     f"{' and a scale that is learned' if self.learns(j) else ''}. Usually the width is no theorem's, "
                     "lambda is not the theorem's, or the memory forgets. Take `certificate` 'posterior', or give the "
                     "policy a width that is proved.",
-                    advice="Such as `width='theorem'` of `gp_ucb`.",
+                    advice="Such as those of `gp_ucb`.",
                 )
 
     def begin(self) -> Books:
