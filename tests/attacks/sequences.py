@@ -509,7 +509,8 @@ class Sequence:
         if aside != reference.aside():
             raise Problem(f"{len(aside)} points are set aside, and {len(reference.aside())} should be")
         lower, upper = study.bounds(given, context=context)
-        if not (np.isfinite(lower).all() and (lower <= upper).all() and math.isfinite(study.width)):
+        multiple = study._look()._ledger.units.warp is None
+        if not (np.isfinite(lower).all() and (lower <= upper).all() and math.isfinite(study.width) == multiple):
             raise Problem("bounds")
         with contextlib.suppress(nr.TrialError):
             study.best()

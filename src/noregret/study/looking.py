@@ -144,8 +144,7 @@ class Looking(ABC):
 
         Where the goal is to minimise, of the lowest, here and below. After a restart of the memory, of the trials
         since. With `context`, the trial whose point has the highest posterior mean under that context, whatever the
-        context was in which it was tried. The mean is that of `predict`, of warped rewards too; what decides compares
-        their medians, which order points of which one is as uncertain as the other alike.
+        context was in which it was tried. The mean is that of `predict`, also where rewards are warped.
 
         Under constraints, of those that satisfied them: at whose point the values told are at most 0 on average. What
         counts is then the reward, without the penalty that is learned with it. An error says so where there are none.
