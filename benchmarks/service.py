@@ -1,6 +1,7 @@
 """What decisions over HTTP cost, how many there are in a second, and what kills of servers lose.
 
     python benchmarks/service.py
+    python benchmarks/service.py --meanwhile
     python benchmarks/service.py --kills 100
 
 Everything is on this machine: server processes of `noregret serve`, with its gate; a client that writes HTTP by hand;
@@ -8,7 +9,9 @@ databases on this disk, PostgreSQL from a wheel (extra `test`). 100 arms, Theore
 server process, compared with those of a server whose one endpoint answers {}, and with what Python's sqlite3 needs for
 a commit of the same rows, in blocks that take turns. Percentiles of the time until an answer are of one process on
 SQLite. With `--kills` servers are killed (SIGKILL) while four threads ask and tell, with keys, and go on until each
-request is answered; then the record is compared with what was acknowledged.
+request is answered; then the record is compared with what was acknowledged. With `--meanwhile` one tenant asks for a
+thousand decisions in one request, each of which takes in all that is pending and searches a box, and another one's
+calls are timed.
 """
 
 import argparse
@@ -31,7 +34,7 @@ from tabulate import tabulate
 import noregret as nr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from benchmarks.service_parts import kills
+from benchmarks.service_parts import kills, meanwhile
 from benchmarks.service_parts.servers import Connection, Server
 from tests.postgres import Server as Postgres
 
@@ -224,6 +227,18 @@ def times(folder, count, clients):
     print(tabulate(rows, headings, floatfmt=".1f"))
 
 
+def crowded(folder, database):
+    with Postgres() as postgres:
+        for name, url in (("SQLite", f"sqlite:///{folder}/meanwhile.db"), ("PostgreSQL", postgres.url())):
+            if database not in (None, name):
+                continue
+            seconds, calls = meanwhile.run(url)
+            rows = [[call, *slowest] for call, slowest in calls.items()]
+            headings = [f"{name}: slowest call of another tenant", "alone, ms", "meanwhile, ms"]
+            print(tabulate(rows, headings, floatfmt=".0f"))
+            print(f"{meanwhile.MANY} decisions in one request: {seconds:.1f} s\n")
+
+
 def killed(folder, count, every, database):
     with Postgres() as postgres:
         for name, url in (("SQLite", f"sqlite:///{folder}/kills.db"), ("PostgreSQL", postgres.url())):
@@ -241,11 +256,14 @@ def main():
     parser.add_argument("--count", type=int, default=800, help="requests of a kind")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--kills", type=int, default=0, help="instead, so many kills on each database")
-    parser.add_argument("--database", choices=["SQLite", "PostgreSQL"], help="kill on this one alone")
+    parser.add_argument("--meanwhile", action="store_true", help="instead, what others wait for while one asks for many")
+    parser.add_argument("--database", choices=["SQLite", "PostgreSQL"], help="with these two, on this one alone")
     parser.add_argument("--every", type=float, default=0.5, help="seconds between kills, on average")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        if given.kills:
+        if given.meanwhile:
+            crowded(Path(folder), given.database)
+        elif given.kills:
             killed(Path(folder), given.kills, given.every, given.database)
         else:
             times(Path(folder), given.count, given.clients)

@@ -253,3 +253,43 @@ def test_named_contexts_are_shown_decoded(as_arms, tmp_path):
     again = nr.Study.open(**place)
     assert [each.context_parameters for each in again.trials] == [now, {"hour": 9, "device": "phone"}]
     assert told(nr.Study(nr.gp_ucb(ARMS, SE, noise=0.1)), 1).trials[0].context_parameters is None
+
+
+def test_many_points_are_found_without_looking_at_all_arms_for_each(monkeypatch):
+    from noregret.policy.availability import available
+
+    rng, looked = np.random.default_rng(0), []
+    arms = nr.Arms(np.repeat(rng.random((500, 3)), 2, axis=0))  # each twice
+    gaps = nr.Arms._gaps
+
+    def counted(self, some, row):
+        found = gaps(self, some, row)
+        looked.append(len(found))
+        return found
+
+    monkeypatch.setattr(nr.Arms, "_gaps", counted)
+    listed = arms.points[:400] * (1 + 1e-13)  # as after a way through text
+    left = available(arms, listed.tolist(), None)
+    assert left.arms.tolist() == list(range(400))
+    assert sum(looked) <= 2 * 400
+    one = available(arms, arms.points[[7]].tolist(), [6])
+    assert one.arms.tolist() == [7]
+
+
+def test_points_near_arms_are_those_arms():
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        count, dimension = rng.integers(1, 40), rng.integers(1, 5)
+        grid = rng.integers(0, 3, (count, dimension)) * 10.0 ** rng.integers(-8, 9)
+        arms = nr.Arms(grid + rng.choice([0.0, 1e6, -5.0]))
+        for row in arms.points[rng.integers(0, count, 8)]:
+            near = row + rng.uniform(-1.3, 1.3, dimension) * arms._resolution
+            far = (np.abs(arms.points - near) / arms._resolution).max(axis=1)
+            if far.min() > 1.0:
+                with pytest.raises(nr.InvalidInput, match="is not one of the arms"):
+                    arms.index(near)
+            else:
+                found = arms.index(near)[0]
+                assert far[found] == far.min()
+            same = np.flatnonzero((arms.points == row).all(axis=1))
+            assert sorted(arms.coinciding(arms.index(row))) == same.tolist()

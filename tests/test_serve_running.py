@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
+import noregret as nr
 from noregret.cli import main
 from noregret.serve import connections, origins, running
 
@@ -191,6 +192,23 @@ def test_a_folder_that_cannot_be_written_to_is_said_to_be_that(folder):
         said = run(*command, "--storage", f"sqlite:///{place}/a.db", code=4).stderr
         assert "cannot be written to; check the permissions" in said
         assert "deleted" not in said
+
+
+@pytest.mark.skipif(os.name != "posix", reason="files have no such modes there")
+def test_a_file_that_the_service_makes_is_its_owner_s_alone(folder):
+    made = run("token", "new", "--storage", f"sqlite:///{folder}/a.db").stdout.strip()
+    assert made
+    assert (folder / "a.db").stat().st_mode & 0o777 == 0o600
+    with Served(folder, "--storage", f"sqlite:///{folder}/b.db") as served:
+        served.ask("PUT", "/v1/studies/s", {"arms": [[0.0], [1.0]]})
+        assert {path.name: path.stat().st_mode & 0o777 for path in folder.glob("b.db*")} == {
+            "b.db": 0o600, "b.db-wal": 0o600, "b.db-shm": 0o600
+        }  # fmt: skip
+    nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 3), nr.SquaredExponential(0.2), noise=0.1), storage=f"sqlite:///{folder}/c.db")
+    (folder / "c.db").chmod(0o644)
+    with Served(folder, "--storage", f"sqlite:///{folder}/c.db", command=None) as served:
+        served.wait()
+    assert (folder / "c.db").stat().st_mode & 0o777 == 0o644  # whoever made it may want others to look
 
 
 @pytest.mark.slow

@@ -82,7 +82,11 @@ def test_without_any_token_this_machine_is_let_in_and_nobody_else():
     app, _, _ = gate(tokens=False)
     assert ask(app, "POST", "/v1/studies/a", body=b"12").json == ["default", "admin", 2]
     assert ask(app, client=("10.0.0.7", 1)).status == 403
-    for header in ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via"):
+    for header in (
+        "Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-IP", "Via", "X-Forwarded-Proto", "X-Forwarded-Port",
+        "X-Forwarded-Anything", "CF-Connecting-IP", "CF-Ray", "True-Client-IP", "X-Client-IP", "Fastly-Client-IP",
+        "Fly-Client-IP", "X-Envoy-External-Address", "X-Amzn-Trace-Id", "CDN-Loop",
+    ):  # fmt: skip
         heard = ask(app, headers=[(header, "10.0.0.7")])  # a proxy on this machine, which anybody may reach
         assert (heard.status, heard.kind) == (403, "proxy")
     app, _, _ = gate(tokens=False, local=False)

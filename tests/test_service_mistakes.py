@@ -39,6 +39,30 @@ def test_a_body_in_another_encoding_is_the_callers_mistake(client, encoding):
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        '{"client": "a", "client": "b"}', '{"count": 1, "\\u0063ount": 2}', '{"context": {"x": 1, "x": 2}}',
+        '{"among": [{"x": 0, "y": 1, "x": 0}]}',
+    ],
+)  # fmt: skip
+def test_a_name_stands_once_in_an_object(client, body):
+    status, said = client.post(f"{AT}/decisions", raw=body.encode())
+    assert (status, said["error"]["kind"]) == (400, "malformed")
+    assert "stands twice in one object" in said["error"]["sentence"]
+    assert client.post(f"{AT}/decisions", {})[1]["decisions"][0]["number"] == 0
+
+
+def test_a_body_is_json_and_says_so(client):
+    for said_type in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", "", "json"):
+        status, said = client.post(f"{AT}/decisions", raw=b"{}", headers={"Content-Type": said_type})
+        assert (status, said["error"]["kind"], said["error"]["field"]) == (415, "type", "Content-Type")
+    for said_type in ("application/json", "Application/JSON; charset=utf-8"):
+        assert client.post(f"{AT}/decisions", raw=b"{}", headers={"Content-Type": said_type})[0] == 201
+    assert client.post(f"{AT}/decisions", raw=b"{}")[0] == 201  # nothing is said
+    assert client.get(AT, headers={"Content-Type": "text/plain"})[0] == 200  # there is no body
+
+
+@pytest.mark.parametrize(
     ("body", "words"),
     [
         ({"goal": "max"}, ["'max'", "'maximize', 'minimize'"]),

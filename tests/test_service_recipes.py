@@ -7,9 +7,13 @@ import time
 import pytest
 
 import noregret as nr
+from noregret.serve.holding import check_posterior
 from noregret.serve.limits import Limits
 from noregret.serve.settings import Settings
 from noregret.slots.envelope import ConstantWidth
+from noregret.slots.adaptive import DriftBank
+from noregret.slots.lengthscales import LengthscaleBank
+from noregret.slots.memory import Discount
 from noregret.storage import MemoryStorage
 from noregret.tuning import offered
 
@@ -195,6 +199,48 @@ def test_the_limits_are_those_of_the_settings():
         assert client.put("/v1/studies/new", {"arms": [[0.0]] * 4})[0] == 422
         assert client.put("/v1/studies/new", {"space": SPACE})[0] == 422
         assert client.put("/v1/studies/new", {"arms": [[0.0]]})[0] == 422  # an ordinary policy has more than five parts
+
+
+ROUGH, SMOOTH, THREE_HUNDRED = nr.Matern(0.5, lengthscale=1e-5), nr.SquaredExponential(0.3), nr.Arms.grid(0, 1, 300)
+
+
+@pytest.mark.parametrize(
+    ("make", "rough"),
+    [
+        (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1), True),
+        (lambda k: nr.gp_ts(THREE_HUNDRED, k, noise=0.1, norm_bound=1.0), False),
+        (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1, memory=DriftBank()), False),
+        (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1, memory=Discount(0.01)), False),
+        (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1, constraints=nr.EveryRound(count=2)), False),
+        (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1, refit=LengthscaleBank()), False),
+        (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1, pending="hallucinate"), False),
+        (lambda _: nr.auto(THREE_HUNDRED, reward="bernoulli"), True),
+        (lambda k: nr.gp_ts(nr.Arms.grid(0, 1, 30), k, noise=0.1, norm_bound=1.0, context=nr.Arms.grid(0, 1, 10)), True),
+    ],
+)
+def test_limits_know_what_a_posterior_will_hold(make, rough):
+    """Twice as many numbers as there are pairs of arms, and some."""
+    limits = Limits(posterior_bytes=2**21)
+    policies = {True: make(SMOOTH if make(SMOOTH).context is None else nr.SquaredExponential((0.3, 0.3)))}
+    policies[False] = make(ROUGH if policies[True].context is None else nr.Matern(0.5, (1e-5, 1e-5)))
+    for smooth, policy in policies.items():
+        if smooth or rough:
+            check_posterior(policy, limits)
+        else:
+            with pytest.raises(nr.InvalidInput, match="on 300 arms would hold more than the 2 MB"):
+                check_posterior(policy, limits)
+
+
+def test_a_policy_whose_posterior_is_too_large_is_refused_before_it_is_made(monkeypatch):
+    monkeypatch.setattr("noregret.posterior.bank.BankPosterior.__init__", None)
+    policy = {"algorithm": "gp_ucb", "noise": 0.1, "memory": {"type": "drift_bank"},
+              "kernel": {"type": "matern", "nu": 0.5, "lengthscale": 1e-5}}  # fmt: skip
+    whole_one = json.loads(nr.gp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, memory=DriftBank()).to_json())
+    with Client(MemoryStorage(), settings=Settings(limits=Limits(posterior_bytes=2**21))) as client:
+        for body in ({"space": {"x": MANY}, "grid": 300, "policy": policy}, {"policy": whole_one}):
+            status, said = client.put("/v1/studies/new", body)
+            assert (status, said["error"]["field"]) == (422, "policy")
+            assert "so rough that hardly an arm says anything of another" in said["error"]["sentence"]
 
 
 def test_no_decision_looks_at_more_points_than_a_study_may_have():

@@ -9,6 +9,7 @@ import noregret as nr
 from .servers import Connection, Server
 
 STUDY = "/v1/studies/shop"
+OFTEN, MANY = 0.004, 1000  # how often so many decisions are asked for at once, which takes several transactions
 
 
 def reward(number):
@@ -38,11 +39,15 @@ class Worker(threading.Thread):
                 connection.close()
 
     def _round(self, key):
-        said = self._until("POST", f"{STUDY}/decisions", {}, 201, key)["decisions"]
-        (decision,) = said
-        self.decisions[key] = decision
+        many = self.rng.random() < OFTEN
+        body = {"count": MANY} if many else {}
+        said = self._until("POST", f"{STUDY}/decisions", body, 201, key)["decisions"]
+        if len(said) != (MANY if many else 1):
+            self.wrong.append((key, len(said)))
+        self.decisions |= {(key, each["number"]): each for each in said}
+        decision = said[-1]
         if self.rng.random() < 0.2:
-            again = self._until("POST", f"{STUDY}/decisions", {}, 201, key)["decisions"]
+            again = self._until("POST", f"{STUDY}/decisions", body, 201, key)["decisions"]
             if again != said:
                 self.wrong.append((key, said, again))
         path, value = f"{STUDY}/decisions/{decision['id']}/reward", reward(decision["number"])

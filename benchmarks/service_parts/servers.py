@@ -80,13 +80,14 @@ class Server:
 class Connection:
     """HTTP/1.1 by hand: `http.client` would take as long as the server."""
 
-    def __init__(self, port):
+    def __init__(self, port, token=None):
         self.port, self._socket = port, None
+        self._token = "" if token is None else f"Authorization: Bearer {token}\r\n"
 
     def send(self, method, path, body, key=None):
         """(status, JSON); an `OSError` where there is no answer."""
         said = b"" if body is None else json.dumps(body).encode()
-        named = "" if key is None else f"Idempotency-Key: {key}\r\n"
+        named = self._token + ("" if key is None else f"Idempotency-Key: {key}\r\n")
         head = f"{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n{named}Content-Length: {len(said)}\r\n\r\n"
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self.port), timeout=60)

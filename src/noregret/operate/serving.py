@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -138,6 +140,9 @@ def _announce(url: str, host: str, port: int, *, open_: bool, as_json: bool) -> 
         click.echo(document({"url": f"{base}/v1", "dashboard": f"{base}/", "storage": url, "open": open_}))
         return
     say(facts([("studies of", url), ("API", f"{base}/v1"), ("dashboard", f"{base}/")]))
+    path = Path(url.removeprefix("sqlite:///"))
+    if url.startswith("sqlite:") and os.name == "posix" and path.stat().st_mode & 0o077:
+        say(f"Other users of this machine may read {path}, and with it the key of the ids: chmod 600 {path}")
     if open_:
         say("Nobody needs a token: whoever uses this machine may do everything, until `noregret token new` makes one.")
 
