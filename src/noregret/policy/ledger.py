@@ -139,7 +139,8 @@ class Ledger:
         }
         center, unit, warp = self.units
         told = np.array(list(values.values()))
-        return dict(zip(values, ((told if warp is None else warp.to(told)) - center) / unit, strict=True))
+        scaled = ((told if warp is None else warp.to(told)) - center) / unit
+        return dict(zip(values, scaled.tolist(), strict=True))
 
     def _kept(self, value: float | None) -> float | None:
         return None if value is None else self._scaled(value)
