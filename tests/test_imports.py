@@ -16,6 +16,7 @@ ORDER = [
     "checks",
     "pools",
     "serialize",
+    "garbage",
     "randomness",
     "delays",
     "parameters",

@@ -101,6 +101,9 @@ class _Fields(NamedTuple):
     fits: tuple[Fit, ...] | None = None
 
 
+ASKED = _Fields._fields.index("state")  # fields that never change
+
+
 @final
 class Trial(_Fields):  # a tuple: two are made in each round, and a frozen dataclass takes five times as long
     """One decision and, once it is there, its answer.
@@ -215,10 +218,8 @@ class Trial(_Fields):  # a tuple: two are made in each round, and a frozen datac
         """This trial as it was when it was asked for, its outcome unknown."""
         if self.state == "pending":
             return self
-        return Trial(
-            self.number, self.point, self.arm, self.settings, self.asked_order, self.asked_at, self.context,
-            self.explored, lease_until=self.lease_until, repeats=self.repeats, fits=self.fits,
-        )  # fmt: skip
+        unknown = ("pending", None, None, None, None, None, None, None, self.lease_until, None, (), self.repeats, None)
+        return tuple.__new__(Trial, (*self[:ASKED], *unknown, self.fits))  # a replay makes one of each trial
 
     def as_of(self, order: int) -> Trial:
         """This trial as it was after the event of this order."""

@@ -73,6 +73,7 @@ class State:
         self._beyond = 0  # plays, beyond one for each trial that counts
         recent, self._valid_for = policy.confidence.recent, policy.valid_for
         self._recent = None if recent is None else Recent(recent)  # trials, where the width depends on them
+        self._fitted = policy.fitting is not None
         # Whether only what comes in makes anything due.
         self._quiet = not (policy.by_round or policy.refit or policy.constraints)
         self._design: GreedyDesign | None = None
@@ -123,7 +124,7 @@ class State:
         for event in events:
             trial = event.trial
             if event.kind == "asked":
-                self._settle(When(past=self._recorded, fits=trial.fits))
+                self._settle(When(self._recorded, trial.fits) if self._fitted else NOW)
                 self._note(trial)
             else:
                 self._hear(event)
@@ -391,7 +392,7 @@ class State:
             if self._switching is not None and forced is None:
                 belief = self._ledger.belief
                 decision = repeated(decision, self._switching, belief, self._engine, question, available)
-        return decision if self.policy.fitting is None else decision._replace(fits=self._news())
+        return decision._replace(fits=self._news()) if self._fitted else decision
 
     def _news(self) -> Fitted:
         """Fits that come into force with the next decision."""

@@ -10,6 +10,7 @@ import numpy as np
 from ..checks import Array
 from ..domain import Arms
 from ..errors import InvalidInput, TrialError
+from ..garbage import no_collection
 from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.reasons import Inquiry, Propensity, Reasons, runner_up
@@ -45,9 +46,10 @@ def explanation(
             advice="That was `study.add`. Ask about a trial that `ask` returned.",
             topic="added",
         )
-    earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
-    state = begun(policy, goal, seed=seed)
-    state.receive(Record().apply([each.righted() for each in earlier]))
+    with no_collection:
+        earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
+        state = begun(policy, goal, seed=seed)
+        state.receive(Record().apply([each.righted() for each in earlier]))
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 

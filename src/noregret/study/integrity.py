@@ -61,6 +61,7 @@ class Auditor:
         self._where = where
         self._explores = isinstance(policy, Policy) and policy.explore.ever
         self._timed = policy.pending.in_time
+        self._seen: dict[int | None, Array] = {}  # points of arms; a storage may give the same array for each trial
 
     def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:
         """Those of the stored trials of which the record does not know all yet, with the parameters of their points.
@@ -108,7 +109,8 @@ class Auditor:
         if contexts is not None and trial.context is not None and not _inside(contexts, trial.context):
             self._refuse(trial, f"its context {trial.context.tolist()} is not in the domain of contexts")
         if isinstance(domain, Arms):
-            placed = trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
+            placed = self._seen.get(trial.arm) is trial.point or _is_arm(domain, trial)
+            self._seen[trial.arm] = trial.point
         else:
             placed = trial.arm is None and _inside(domain, trial.point)
         if not placed:
@@ -237,6 +239,8 @@ class Auditor:
 
     def _check_orders(self, fresh: list[Trial], known: Record) -> None:
         """Events are numbered 1, 2, ... without gaps or repeats."""
+        if _are_plain(fresh, known):
+            return
         events: list[tuple[int, Trial]] = []
         for trial in fresh:
             if trial.constraints_order is None and trial.abandoned is None and not trial.corrected:
@@ -285,6 +289,20 @@ _STATES = {
     ("observed", True, False, True, True),
     ("failed", False, True, True, True),
 }
+
+
+def _is_arm(domain: Arms, trial: Trial) -> bool:
+    return trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
+
+
+def _are_plain(fresh: list[Trial], known: Record) -> bool:
+    """Whether these are new trials, each asked for and then answered or not, in events without gaps: most records."""
+    orders = [trial.asked_order for trial in fresh]
+    orders += [trial.told_order for trial in fresh if trial.told_order is not None]
+    orders.sort()
+    plain = not any(trial.constraints_order is not None or trial.abandoned or trial.corrected for trial in fresh)
+    new = bool(fresh) and fresh[0].number >= len(known)
+    return plain and new and orders == list(range(known.order + 1, known.order + 1 + len(orders)))
 
 
 def _structure(kernel: Kernel) -> Kernel:

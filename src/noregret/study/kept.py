@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
 from ..checks import shown
 from ..errors import NoRegretError, StorageError
+from ..garbage import no_collection
 from ..record import Record
 from ..trial import Trial
 from .goal import AnyPolicy, AnyState, Goal, begun, copied
@@ -319,6 +320,10 @@ class Kept:
         Args:
             fresh: a state before any event, where there is one.
         """
+        with no_collection:
+            self._rebuild(fresh)
+
+    def _rebuild(self, fresh: AnyState | None) -> None:
         record, state = Record(), begun(self._policy, self._goal, seed=self._seed) if fresh is None else fresh
         self._changes.clear()
         known, stamp = (self.record.as_of(self._order), UNKNOWN) if self.place is None else self.place.news(record)
