@@ -1,16 +1,16 @@
 """Clicks whose rates drift, switch or stay: `nr.auto` beside Thompson sampling that forgets in other ways.
 
-    python benchmarks/drift.py --jobs 2            # 12 seeds of 3,000 rounds: some minutes
+    python benchmarks/drift.py --jobs 2            # 12 seeds of 3,000 rounds: half an hour
     python benchmarks/drift.py --seeds 2 --rounds 300
 
-Ten arms. Printed: the mean cumulative regret of plain Thompson sampling (Beta posteriors, all answers count), and of the
-others the ratio to it, paired, with 95% bootstrap intervals. The drift: rate = 1 / (1 + e^{-f}) with f a stationary
-Gaussian process in time, of which a thousandth is new in each round (`nr.environments.drifting_samples`). Three
-switches: other rates, uniform in [0, 1], after each quarter. Arms are alike where they are neighbours ("related": f of
-lengthscale 0.3 of the whole) or strangers to each other. Seeds from 1000 on were not looked at before.
+Ten arms. Printed: the mean cumulative regret of plain Thompson sampling (Beta posteriors, all answers count), and of
+the others the ratio to it, paired, with 95% bootstrap intervals. Rates are 1 / (1 + e^{-f}), f normal: of the drift a
+thousandth of f is new in each round, as of `nr.environments.drifting_samples`; of the switches all of it after each
+quarter. Neighbouring arms are related (f of lengthscale 0.3 of the whole), or all are strangers. Seeds from 1000 on
+were not looked at before.
 
-The others are as their papers print them: Raj & Kalyani 2017 (discount 0.99); Trovo et al. 2020 (window of
-4 sqrt(T log T) rounds); Bifet & Gavalda 2007 (an adaptive window for each arm, delta = 0.002).
+The others are as of their papers: a discount of 0.99 in each round (Raj & Kalyani 2017); a window of 4 sqrt(T log T)
+rounds (Trovo et al. 2020); an adaptive window for each arm, delta = 0.002 (ADWIN, Bifet & Gavalda 2007).
 """
 
 import os
@@ -23,20 +23,19 @@ import math
 
 import numpy as np
 from common_parts import mapped, ratio
-from tabulate import tabulate
 
 import noregret as nr
 
 ARMS = nr.Arms.grid(0, 1, 10)
 RATE = 1e-3  # of the drift
 WORLDS = ("drift", "three switches", "still")
-STRANGERS = "strangers"
+LIKENESS = ("strangers", "related")
 
 
 class Beta:
     """Thompson sampling of clicks: all answers, or those that a rule of its own leaves."""
 
-    def __init__(self, rounds, keep=1.0, window=None):
+    def __init__(self, keep=1.0, window=None):
         self.yes, self.no = np.zeros(len(ARMS)), np.zeros(len(ARMS))
         self.keep, self.window, self.seen = keep, window, []
 
@@ -56,7 +55,7 @@ class Beta:
 class Adwin:
     """Likewise, of a window for each arm, whose older part goes where its mean differs from that of the newer one."""
 
-    def __init__(self, rounds, delta=0.002):
+    def __init__(self, delta=0.002):
         self.each, self.delta = [[] for _ in ARMS.points], delta
 
     def arm(self, rng):
@@ -85,25 +84,25 @@ class Adwin:
 class Auto:
     """`nr.auto` for clicks."""
 
-    def __init__(self, rounds, **options):
+    def __init__(self, **options):
         self.study = nr.Study(nr.auto(ARMS, reward="bernoulli", **options))
 
-    def arm(self, rng):
+    def arm(self, _):
         self.trial = self.study.ask()
         return self.trial.arm
 
-    def tell(self, arm, click):
+    def tell(self, _, click):
         self.study.tell(self.trial, float(click))
 
 
 RULES = {
-    "Thompson": Beta,
-    "discounted": lambda rounds: Beta(rounds, keep=0.99),
-    "sliding window": lambda rounds: Beta(rounds, window=round(4.0 * math.sqrt(rounds * math.log(rounds)))),
-    "ADWIN": Adwin,
-    "auto": Auto,
-    'auto(world="switching")': lambda rounds: Auto(rounds, world="switching"),
-    'auto(world="drifting")': lambda rounds: Auto(rounds, world="drifting"),
+    "Thompson": lambda _: Beta(),
+    "discounted": lambda _: Beta(keep=0.99),
+    "sliding window": lambda rounds: Beta(window=round(4.0 * math.sqrt(rounds * math.log(rounds)))),
+    "ADWIN": lambda _: Adwin(),
+    "`auto`": lambda _: Auto(),
+    '`auto(world="switching")`': lambda _: Auto(world="switching"),
+    '`auto(world="drifting")`': lambda _: Auto(world="drifting"),
 }
 
 
@@ -142,19 +141,16 @@ def main():
     parser.add_argument("--first", type=int, default=1000, help="the first seed (default 1000: held out)")
     parser.add_argument("--rounds", type=int, default=3000, help="(default 3,000)")
     parser.add_argument("--jobs", type=int, default=1, help="processes (default 1)")
-    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--likeness", choices=LIKENESS, nargs="+", default=LIKENESS, help="of the arms (default both)")
     options = parser.parse_args()
     seeds = range(options.first, options.first + options.seeds)
-    tasks = [
-        (name, world, likeness, options.rounds, seed)
-        for likeness in ("related", STRANGERS) for world in WORLDS for name in RULES for seed in seeds
-    ]  # fmt: skip
-    found = np.array(mapped(options.jobs, regret, tasks)).reshape(2, len(WORLDS), len(RULES), len(seeds))
-    heads = [f"{world}, {likeness}" for likeness in ("related", STRANGERS) for world in WORLDS]
-    flat = found.reshape(-1, len(RULES), len(seeds))
-    rows = [["Thompson, regret", *(f"{each[0].mean():.0f}" for each in flat)]]
-    rows += [[name, *(ratio(each[i], each[0]) for each in flat)] for i, name in enumerate(RULES) if i]
-    print(tabulate(rows, ["", *heads], tablefmt="github" if options.markdown else "simple", disable_numparse=True))
+    print("| arms | world | Thompson, regret |", " | ".join(list(RULES)[1:]), "|\n|" + "---|" * (len(RULES) + 2))
+    for likeness in options.likeness:
+        for world in WORLDS:
+            tasks = [(name, world, likeness, options.rounds, seed) for name in RULES for seed in seeds]
+            plain, *others = np.array(mapped(options.jobs, regret, tasks)).reshape(len(RULES), len(seeds))
+            cells = [likeness, world, f"{plain.mean():.0f}", *(ratio(each, plain) for each in others)]
+            print("|", " | ".join(cells), "|", flush=True)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ rewards in [0, 1] with noise 0.1, T = 200); conversions, where the only answer i
 there: the best of them in hindsight, one a third as long, and a third of twice the mean delay. Printed are mean
 cumulative regrets (standard error) and ratios of means with 95% intervals of a paired bootstrap over seeds, beside the
 figure to reach; then how often `pending="auto"` is wrong about its world after t rounds. Settings were chosen on seeds
-below 1000; the default is held out.
+below 1000; the default is held out. First comes what `nr.auto` costs where silence means no (`--seeds 0`: that alone).
 """
 
 import os
@@ -18,6 +18,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ[variable] = "1"
 
 import argparse
+import time
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
@@ -93,7 +94,7 @@ def run(world, pending, rounds, seed):
         for number, told in due.pop(t, []):
             study.tell(number, told)
         if t + 1 in LOOKS:
-            waits = study._look()._ledger._waits
+            waits = study._look()._ledger.waits
             believed.append(None if waits is None else waits.evident)
     return regret, believed
 
@@ -174,8 +175,41 @@ def judged(pool, rounds, seeds):
         print(f"  {name} ({kind}):", *(f"{share:.2f}" for share in wrong.mean(axis=0)), flush=True)
 
 
+def cost(rounds):
+    """What an ask and a tell take where silence means no, however many are silent, on 100 arms."""
+    arms, part = nr.Arms.grid(0.0, 1.0, 100), max(rounds // 10, 1)
+    print(f"processor time of an ask and a tell, ms, by rounds so far, 100 arms, {rounds} rounds")
+    for reward in (None, "bernoulli"):
+        for answers in ("prompt", "silent no"):
+            study, rng, due, took = (
+                nr.Study(nr.auto(arms, answers=answers, reward=reward)),
+                np.random.default_rng(0),
+                {},
+                [],
+            )
+            for t in range(rounds):
+                if t % part == 0:
+                    start = time.process_time()
+                trial = study.ask()
+                yes = rng.random() < 0.05 + 0.3 * np.exp(-(((trial.point[0] - 0.7) / 0.2) ** 2))
+                if answers == "prompt":
+                    due.setdefault(t, []).append((trial, float(yes)))
+                elif yes:
+                    due.setdefault(t + int(rng.geometric(0.1)), []).append((trial, 1.0))
+                for told, value in due.pop(t, []):
+                    study.tell(told, value)
+                if (t + 1) % part == 0:
+                    took.append((time.process_time() - start) * 1e3 / part)
+            given = "" if reward is None else f", reward={reward!r}"
+            shown = ", ".join(f"{t}: {each:.2f}" for t, each in zip(range(part, rounds + 1, part), took, strict=False))
+            print(f"  auto(answers={answers!r}{given}) {shown}", flush=True)
+
+
 def main(seeds, first, jobs, rounds):
+    cost(5 * rounds // 2)
     chosen = range(first, first + seeds)
+    if not seeds:
+        return
     with ProcessPoolExecutor(jobs) as pool:
         independent(pool, rounds // 2, chosen)
         conversions(pool, "conversions, delays of mean 5, f <= 0.6", QUICK, rounds, chosen)

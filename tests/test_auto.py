@@ -352,16 +352,16 @@ SENSES = {
 @pytest.mark.parametrize("domain", [SQUARE, SQUARE.grid(4)], ids=["square", "arms"])
 def test_constraints_hold_in_the_sense_that_is_asked_for(domain, sense):
     """It was a dead end: "leave `explore` out", which is `auto`'s own, and None was refused in its place."""
-    made = nr.auto(domain, noise=0.1, constraints=sense)
+    made = nr.auto(domain, noise=0.1, constraints=sense, budget=6)
     assert type(made.constraints) is type(sense)
     assert made.constraint_count == sense.count
     assert nr.Policy.from_json(made.to_json()) == made
-    for policy in (made, nr.auto(domain, noise=0.1).using(constraints=sense)):
+    for policy in (made, nr.auto(domain, noise=0.1, budget=6).using(constraints=sense)):
         policy = policy.using(
             search=dataclasses.replace(policy.search, candidates=64, mutations=32, around=8, starts=1)
         )
         study = nr.Study(policy, seed=0)
-        for _ in range(14):
+        for _ in range(6):
             trial = study.ask()
             study.tell(trial, float(trial.point.sum()), constraints=[float(trial.point[0]) - 0.7] * sense.count)
         if isinstance(sense, nr.Safe):
@@ -391,3 +391,31 @@ def test_none_is_the_plain_filling_of_a_slot():
     assert not plain.explore.ever
     assert plain.memory.keeps_all
     assert plain.pending == Ignored()
+
+
+# -- clicks that drift -------------------------------------------------------------------------------------------------
+
+
+def test_where_clicks_drift_a_bank_of_rates_is_believed():
+    """It played exactly as where they switch."""
+    arms = nr.Arms.grid(0, 1, 6)
+    policy = nr.auto(arms, reward="bernoulli", world="drifting")
+    assert policy.memory == nr.AllOf((nr.EDetector(), nr.DriftBank()))
+    assert policy.prior_mean == 0.5
+    assert nr.auto(arms, reward="bernoulli", world="switching").memory == nr.EDetector()
+    assert nr.auto(arms, world="drifting").memory == nr.EDetector()  # units are learned by fits, which know no drift
+    check_policy(policy, rounds=10)
+
+
+@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+def test_the_best_of_clicks_that_drift_is_followed(goal):
+    """Two arms that swap slowly: one in two is what chance has."""
+    study = nr.Study(nr.auto(nr.Arms([[0.0], [1.0]]), reward="bernoulli", world="drifting"), seed=0, goal=goal)
+    rng, right = np.random.default_rng(0), []
+    for t in range(240):
+        high = 0.5 + 0.45 * math.cos(math.pi * t / 120)
+        trial = study.ask()
+        rate = high if trial.arm else 1.0 - high
+        study.tell(trial, float(rng.random() < rate))
+        right.append((rate > 0.5) == (goal == "maximize"))
+    assert np.mean(right) > 0.75

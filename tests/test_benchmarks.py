@@ -29,6 +29,7 @@ SMALL = {
     "late.py": ["--rounds", "12", "--seeds", "2"],
     "change.py": ["--count", "12", "--rounds", "50", "--runs", "2"],
     "adaptive.py": ["--runs", "2", "--worlds", "2", "--drifts", "2", "--rounds", "9", "--long", "40", "--arms", "30"],
+    "drift.py": ["--seeds", "2", "--rounds", "12"],
     "together.py": ["--seeds", "2", "--rounds", "30"],
     "changing.py": ["--rounds", "60", "--long", "60", "--repeats", "1"],
     "tuning.py": [
@@ -96,6 +97,7 @@ PRINTED = {
     "adaptive.py": "with the bank",
     "together.py": "full, constraint changes alone",
     "changing.py": "GP-UCB-CPD",
+    "drift.py": "| related | still |",
     "tuning.py": "mean regret with several workers over that with one",
     "limits.py": "auto less random: regret",
     "deployment.py": "\n0 wrong in all",

@@ -9,7 +9,7 @@ from ..kernels import kernel_for
 from ..parameters import Choice
 from ..policy.policy import Policy
 from ..search.boxes import PointSearch
-from ..slots.adaptive import EDetector
+from ..slots.adaptive import DriftBank, EDetector
 from ..slots.constraints import Constraints, EveryRound
 from ..slots.envelope import ConstantWidth
 from ..slots.explore import MOST_ROUNDS, CoordinateSearch, Explore, InitialDesign, InTurn
@@ -19,6 +19,7 @@ from ..slots.refit import Refit
 from ..slots.rewards import KnownReward, chosen_reward
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..slots.silence import Imputed, LateOrNever
+from ..slots.together import AllOf
 from .common import build
 from .randomised import half_shift
 
@@ -77,8 +78,9 @@ def auto(
             satisfy them. Or a part that says in which sense they hold: `nr.OnAverage(...)`, which takes prices off
             upper bounds, `nr.EveryRound(...)`, or `nr.Safe(...)`. Beside that nothing is forced or fitted: give
             `noise`, of which rewards are taken to vary by ten times as much.
-        world: "stationary"; or "drifting" or "switching", where only trials since a change that was noticed count
-            (`nr.EDetector`).
+        world: "stationary"; "switching", where only trials since a change that was noticed count (`nr.EDetector`); or
+            "drifting", which with `reward` on arms has a bank of rates beside that (`nr.DriftBank`). Elsewhere units
+            are learned by fits, which take all answers for those of one function, and "drifting" is "switching".
         answers: "prompt"; "late", and unanswered trials shrink the variance, as with `parallel` above 1; "silent no",
             where the bad ones are never answered and a trial counts as what is expected of its silence (`Imputed`); or
             "unknown": late, until it is evident that silence means no (`LateOrNever`).
@@ -117,10 +119,11 @@ def auto(
     start = _start(domain, budget, parallel)
     kind = None if reward is None else chosen_reward(reward)
     if kind is not None and isinstance(domain, Arms) and isinstance(context, Arms | None) and not limited:
-        return _of_rates(kind, domain, context, noise, memory=_memory(world), pending=_pending(answers, parallel))
+        return _of_rates(kind, domain, context, noise, world, pending=_pending(answers, parallel))
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, limited=count > 0 or isinstance(sense, EveryRound)), noise=std, regularization=std**2, context=context,
+        _score(domain, context, limited=count > 0 or isinstance(sense, EveryRound)),
+        noise=std, regularization=std**2, context=context,
         memory=_memory(world),
         explore=_explore(domain, start, limited=limited and context is None),
         pending=_pending(answers, parallel),
@@ -136,15 +139,19 @@ def auto(
 
 
 def _of_rates(
-    reward: KnownReward, domain: Arms, context: Arms | None, noise: float | None, *, memory: Memory, pending: Pending
+    reward: KnownReward, domain: Arms, context: Arms | None, noise: float | None, world: str, *, pending: Pending
 ) -> Policy:
     """Clicks, counts and the like on finitely many arms."""
     if noise is not None:
         raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
+    kernel = kernel_for(domain, context=context, lengthscale=RELATED)
+    memory, prior_mean, ridge = _memory(world), None, reward.noise**2
+    if world == "drifting":  # nothing of the model is learned then
+        prior_mean, spread, ridge = reward.start
+        memory, kernel = AllOf((memory, DriftBank())), spread**2 * kernel
     return build(
-        "auto", domain, kernel_for(domain, context=context, lengthscale=RELATED), ConstantWidth(value=DRAWN),
-        ThompsonSample(), noise=reward.noise, regularization=reward.noise**2, context=context, memory=memory,
-        pending=pending, reward=reward,
+        "auto", domain, kernel, ConstantWidth(value=DRAWN), ThompsonSample(), noise=reward.noise, regularization=ridge,
+        prior_mean=prior_mean, context=context, memory=memory, pending=pending, reward=reward,
     )  # fmt: skip
 
 

@@ -58,12 +58,15 @@ class Prior:
 def revise_sums(
     arms: IndexArray, old: Sequence[float], new: Sequence[float], plays: IndexArray, average: Array, scatter: Array
 ) -> Array:
-    """Follow changes of targets in the averages and scatters of the arms, in place; by how much each average moved.
+    """Follow changes of targets in the averages and scatters of the arms; returns by how much each average moved.
 
     Args:
         arms: of each change, `(n,)`, of which several may be one.
-        old, new: its target before and after, `(n,)`.
-        plays, average, scatter: of every arm, `(N,)`.
+        old: its target before, `(n,)`.
+        new: its target after, `(n,)`.
+        plays: observations of every arm, `(N,)`.
+        average: of their targets, `(N,)`, changed in place.
+        scatter: sum of their squared deviations from it, `(N,)`, likewise.
     """
     before, after, count = finite_array("old", old), finite_array("new", new), len(plays)
     if (plays[arms] < 1).any():

@@ -106,7 +106,7 @@ class FeaturePosterior(ArmPosterior):
             dger(factor, self._direction, z, a=self._root, overwrite_a=1)
 
     def _follow(self, steps: Array) -> Array:
-        """cov = Phi W W^T Phi^T."""
+        """Cov = Phi W W^T Phi^T."""
         direction = self._root @ (self._root.T @ (steps @ self._features))
         self._weights = self._weights + direction
         return np.asarray(self._features @ direction)

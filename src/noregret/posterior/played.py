@@ -156,7 +156,7 @@ class PlayedPosterior(ArmPosterior):
         self._columns_room, self._root_room = columns, root
 
     def _follow(self, steps: Array) -> Array:
-        """cov(., U) = G M^{-1} diag(lambda / n)."""
+        """Cov(., U) = G M^{-1} diag(lambda / n)."""
         weights = self.regularization / self.plays[self._arms] * steps[self._arms]
         return np.asarray(self._kernel_columns @ ((self._root @ weights) @ self._root))
 

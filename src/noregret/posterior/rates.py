@@ -156,26 +156,24 @@ class RatePosterior(RevisablePosterior):
         self.revise_all([point], [old], [new])
 
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
-        """Change several rewards: one change, by which fits are scheduled, however many they are."""
+        """Change several rewards, at once. That is no other reward, and makes no fit due."""
         arms = np.asarray(points, dtype=np.intp)
         moved = revise_sums(arms, old, new, self.plays, self._average, self._scatter)
         np.maximum(self._scatter, 0.0, out=self._scatter)
-        if not self._made_anew():  # n, and with it the variances, are as before
-            pulled = moved * self._weight
-            self._pull += pulled
-            self._offset += moved * self._taken
-            self._data += pulled @ self._features
-            self._mean = self._features.dot(self._covariance.dot(self._data))
+        self._since += 1
+        if self._since >= REFRESH:
+            self._build()
+            return
+        pulled = moved * self._weight  # n, and with it the variances, are as before
+        self._pull += pulled
+        self._offset += moved * self._taken
+        self._data += pulled @ self._features
+        self._mean = self._features.dot(self._covariance.dot(self._data))
 
     def _put(self, arm: int, plays: int, average: float, scatter: float) -> None:
         self.plays[arm], self._average[arm], self._scatter[arm] = plays, average, max(scatter, 0.0)
 
     def _changed(self, arm: int) -> None:
-        if not self._made_anew():
-            self._follow(arm)
-
-    def _made_anew(self) -> bool:
-        """Count a change; whether everything was made anew because that was due."""
         self._changes += 1
         self._since += 1
         if self._changes >= self._due:
@@ -184,8 +182,7 @@ class RatePosterior(RevisablePosterior):
         elif self._since >= REFRESH:
             self._build()
         else:
-            return False
-        return True
+            self._follow(arm)
 
     def _follow(self, arm: int) -> None:
         """C and b after the sums of one arm have changed: Sherman & Morrison."""
