@@ -406,11 +406,22 @@ def test_a_file_may_have_a_bank_of_lengthscales(folder):
                 space, nr.Matern(), noise=0.1, norm_bound=1.0, epoch=5, epochs=2, constraints=2, pending=WORST
             ),
         ),
+        (
+            'algorithm = "gp_ucb"\nnoise = 0.1\nkernel = { type = "matern" }\n'
+            'constraints = { type = "safe", start = [{ x = 0.5 }], scale = 25.0, noise = 0.5 }',
+            lambda space: nr.gp_ucb(
+                space,
+                nr.Matern(),
+                noise=0.1,
+                pending=WORST,
+                constraints=nr.Safe(start=[[0.5]], count=2, scale=25.0, noise=0.5),
+            ),
+        ),
     ],
 )
 def test_a_study_of_a_program_takes_what_no_file_of_an_objective_does(folder, policy, expected):
     path = folder / "study.toml"
-    counted = "constraints = 2\n" * ("epochs" in policy)
+    counted = "constraints = 2\n" * ("epochs" in policy or "safe" in policy)
     path.write_text(f'{counted}[parameters.x]\ntype = "float"\nlow = 0.0\nhigh = 1.0\n[policy]\n{policy}\n')
     assert studies.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
     with pytest.raises(nr.InvalidInput):

@@ -41,7 +41,7 @@ def overview(study: Study) -> dict[str, Any]:
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
         "pending": [of_trial(trial) for trial in trials if trial.state == "pending"],
         "delays": _delays(study.policy, trials),
-        "notes": list(cautions(study.policy, trials, study.multipliers).values()),
+        "notes": [*cautions(study.policy, trials, study.multipliers).values(), *study.remarks.values()],
     }  # fmt: skip
 
 

@@ -122,7 +122,8 @@ class Looking(ABC):
         """What is known of points `(n, d)` satisfying all constraints, `(n,)`, as the policy's world says.
 
         With `nr.EveryRound` and `nr.OnAverage` the posterior probability that all g_j <= 0. With `nr.Safe` the
-        certificate: 1.0 where all upper bounds are at most 0 and at the points of `start`, else 0.0.
+        certificate: 1.0 where it certifies and at the points of `start`, else 0.0, and 0.0 where the values told are above
+        0 on average.
         """
         seen = self._given.context(context)
         with self._kept.lock:
@@ -241,6 +242,11 @@ class Looking(ABC):
         with self._kept.lock:
             state, trials = self._look(), self._kept.record[:]
         return multiplier_history(self.policy, state, trials)
+
+    @property
+    def remarks(self) -> Mapping[str, str]:
+        """What the last decision had to go against, a sentence for each kind: under `nr.Safe` what was told says."""
+        return self._kept.state.remarks
 
     @property
     def saturated(self) -> bool:

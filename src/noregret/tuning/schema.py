@@ -47,6 +47,7 @@ from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.refit import Learning, Refit
+from ..slots.safe import Safe
 from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.silence import Imputed, LateOrNever
 from ..slots.switching import Lazy, Switching
@@ -131,6 +132,9 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
     "constraints": (Constraints, {  # how many there are stands beside the policy
         "on_average": Section(OnAverage, {}, {"step": float, "epoch": int, "most": float, **_CHANNELS}),
         "every_round": Section(EveryRound, {}, {"rule": str, **_CHANNELS}),
+        "safe": Section(
+            Safe, {"start": list[Any]}, {"scale": float | str, "certificate": str, "delta": float, **_CHANNELS}
+        ),
     }),
     "series": (Series, {
         "power": Section(PowerSeries, {}, {"power": float}),
