@@ -153,7 +153,7 @@ def test_all_are_added_or_none(tmp_path):
     study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0, 1))))
     for wrong in ("2,1", "0.5,nan", "0.5,1e300"):
         path.write_text(f"rate,reward\n0.1,1\n{wrong}\n")
-        with pytest.raises(nr.InvalidInput, match=r"trial 2 of .*old.csv.* Nothing was added"):
+        with pytest.raises(nr.InvalidInput, match=r"Reward 2 of those in .*old.csv.* Nothing was added"):
             study.add_from(path)
     assert len(study.trials) == 0
 

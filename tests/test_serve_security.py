@@ -498,7 +498,7 @@ def test_how_many_at_once():
     crowd = Crowd(2)
     for caller in "aab":
         crowd.enter(caller)
-    with pytest.raises(Problem, match="answered already"):
+    with pytest.raises(Problem, match="2 requests of this caller at once"):
         crowd.enter("a")
     crowd.leave("a")
     crowd.enter("a")

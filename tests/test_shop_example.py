@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.service_parts.servers import free_port
+
 import noregret as nr
 
 from .waiting import LONG
@@ -15,7 +17,8 @@ SHOP = Path(__file__).parents[1] / "examples" / "shop"
 def test_a_shop_on_the_service(tmp_path):
     url = f"sqlite:///{tmp_path / 'shop.db'}"
     times = ["--pace", "0.01", "--expires", "90", "--thinks", "0.05"]  # no machine is too slow for these
-    command = [sys.executable, SHOP, "--visitors", "40", *times, "--storage", url, "--leave"]
+    ports = ["--port", str(free_port()), "--shop-port", str(free_port())]
+    command = [sys.executable, SHOP, "--visitors", "40", *times, *ports, "--storage", url, "--leave"]
     first = subprocess.run(command, capture_output=True, text=True, timeout=2 * LONG)
     assert first.returncode == 0, first.stderr
     assert "Traceback" not in first.stderr

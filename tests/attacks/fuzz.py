@@ -26,7 +26,7 @@ from noregret.checks import shown
 from noregret.environments import delays
 from noregret.errors import NoRegretError
 
-SECONDS = 20.0  # that a call may take: thousands of times what it does
+SECONDS = 120.0  # that a call may take: thousands of times what it does
 
 # -- hostile values --------------------------------------------------------------------------------------------------
 

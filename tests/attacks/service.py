@@ -15,6 +15,7 @@ from noregret.serve.tokens import Tokens
 from noregret.storage import SqlStorage
 
 from ..serving import Served
+from ..waiting import LONG
 from .shots import KINDS, Target, shots
 
 SPACE = {
@@ -85,7 +86,7 @@ class Line:
         for again in (True, False):
             fresh = self.socket is None
             if fresh:
-                self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+                self.socket = socket.create_connection(("127.0.0.1", self.port), timeout=LONG)
                 self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             with contextlib.suppress(ConnectionError):
                 self.socket.sendall(shot.data)
@@ -123,7 +124,7 @@ class Line:
 
     def _broken(self, shot):
         answer = b""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=30) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=LONG) as connection:
             connection.settimeout(LATE)
             with contextlib.suppress(ConnectionError, TimeoutError):
                 connection.sendall(shot.data)
