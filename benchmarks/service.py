@@ -256,7 +256,9 @@ def main():
     parser.add_argument("--count", type=int, default=800, help="requests of a kind")
     parser.add_argument("--clients", type=int, default=16)
     parser.add_argument("--kills", type=int, default=0, help="instead, so many kills on each database")
-    parser.add_argument("--meanwhile", action="store_true", help="instead, what others wait for while one asks for many")
+    parser.add_argument(
+        "--meanwhile", action="store_true", help="instead, what others wait for while one asks for many"
+    )
     parser.add_argument("--database", choices=["SQLite", "PostgreSQL"], help="with these two, on this one alone")
     parser.add_argument("--every", type=float, default=0.5, help="seconds between kills, on average")
     given = parser.parse_args()

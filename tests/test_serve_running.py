@@ -204,7 +204,9 @@ def test_a_file_that_the_service_makes_is_its_owner_s_alone(folder):
         assert {path.name: path.stat().st_mode & 0o777 for path in folder.glob("b.db*")} == {
             "b.db": 0o600, "b.db-wal": 0o600, "b.db-shm": 0o600
         }  # fmt: skip
-    nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 3), nr.SquaredExponential(0.2), noise=0.1), storage=f"sqlite:///{folder}/c.db")
+    nr.Study(
+        nr.gp_ucb(nr.Arms.grid(0, 1, 3), nr.SquaredExponential(0.2), noise=0.1), storage=f"sqlite:///{folder}/c.db"
+    )
     (folder / "c.db").chmod(0o644)
     with Served(folder, "--storage", f"sqlite:///{folder}/c.db", command=None) as served:
         served.wait()

@@ -10,8 +10,8 @@ import noregret as nr
 from noregret.serve.holding import check_posterior
 from noregret.serve.limits import Limits
 from noregret.serve.settings import Settings
-from noregret.slots.envelope import ConstantWidth
 from noregret.slots.adaptive import DriftBank
+from noregret.slots.envelope import ConstantWidth
 from noregret.slots.lengthscales import LengthscaleBank
 from noregret.slots.memory import Discount
 from noregret.storage import MemoryStorage
@@ -215,7 +215,10 @@ ROUGH, SMOOTH, THREE_HUNDRED = nr.Matern(0.5, lengthscale=1e-5), nr.SquaredExpon
         (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1, refit=LengthscaleBank()), False),
         (lambda k: nr.gp_ucb(THREE_HUNDRED, k, noise=0.1, pending="hallucinate"), False),
         (lambda _: nr.auto(THREE_HUNDRED, reward="bernoulli"), True),
-        (lambda k: nr.gp_ts(nr.Arms.grid(0, 1, 30), k, noise=0.1, norm_bound=1.0, context=nr.Arms.grid(0, 1, 10)), True),
+        (
+            lambda k: nr.gp_ts(nr.Arms.grid(0, 1, 30), k, noise=0.1, norm_bound=1.0, context=nr.Arms.grid(0, 1, 10)),
+            True,
+        ),
     ],
 )
 def test_limits_know_what_a_posterior_will_hold(make, rough):

@@ -203,7 +203,7 @@ def test_who_reads_waits_for_no_other_program(tmp_path, monkeypatch, slow):
         assert asks.is_alive()
         other.execute("ROLLBACK")
     asks.join(60.0)
-    assert [t.arm for t in study.trials] == alone(1) + [study.trials[1].arm]
+    assert [t.arm for t in study.trials] == [*alone(1), study.trials[1].arm]
     assert len(study.trials) == 2
     again = nr.Study.open(storage=f"sqlite:///{path}")
     assert list(again.trials) == list(study.trials)

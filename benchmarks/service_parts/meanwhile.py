@@ -19,7 +19,7 @@ def slow_policy():
 
 
 def quick_policy():
-    return nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1, width="theorem")
+    return nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
 
 
 class Asking(threading.Thread):
@@ -32,7 +32,9 @@ class Asking(threading.Thread):
     def run(self):
         began, status = time.perf_counter(), 503
         while status == 503:
-            status, said = self._connection.send("POST", "/v1/studies/many/decisions", {"count": self._count}, key="many")
+            status, said = self._connection.send(
+                "POST", "/v1/studies/many/decisions", {"count": self._count}, key="many"
+            )
         self.seconds = time.perf_counter() - began
         self.decisions = len(said["decisions"])
 

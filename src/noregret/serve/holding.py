@@ -58,8 +58,9 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
             raise InvalidInput(
                 f"The posterior of this policy on {len(arms):,} arms would hold more than the "
                 f"{limits.posterior_bytes / 2**20:,.0f} MB that this service takes, or take too long to begin: its "
-                "kernel is so rough that hardly an arm says anything of another. Take fewer arms, a longer lengthscale or a smoother kernel, or "
-                "leave out what multiplies it (rates of a bank, Thompson sampling, constraints)."
+                "kernel is so rough that hardly an arm says anything of another. Take fewer arms, a longer lengthscale "
+                "or a smoother kernel, or leave out what multiplies it (rates of a bank, Thompson sampling, "
+                "constraints)."
             )
 
 

@@ -166,12 +166,14 @@ def _named(path: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, in which no name stands twice: one reader would take the first of the two entries, another the last."""
+    """An object without a name that stands twice: one reader would take the first of the entries, another the last."""
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise Problem(400, "malformed", f"{shown(twice)} stands twice in one object of the body: which of the two is meant?")
+        raise Problem(
+            400, "malformed", f"{shown(twice)} stands twice in one object of the body: which of the two is meant?"
+        )
     return found
 
 

@@ -173,12 +173,11 @@ class Kept:
                     if self._is_said():
                         return cast(R, result)
             try:
-                with place.storage.writing(place.study) as writer:
-                    with self.lock:
-                        if within:
-                            self._take_in(place, writer)
-                            result = self._done(place, act)
-                        stamp = self._saved(place, writer)
+                with place.storage.writing(place.study) as writer, self.lock:
+                    if within:
+                        self._take_in(place, writer)
+                        result = self._done(place, act)
+                    stamp = self._saved(place, writer)
                 with self.lock:
                     if self._ahead and stamp is not None:  # else a reader has taken it back, and will read it again
                         self._agree(stamp)
