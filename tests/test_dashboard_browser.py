@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -268,7 +269,7 @@ def test_a_map_is_read_from_the_keyboard(browser, base):
         page.keyboard.press("ArrowUp")
         said = page.locator("#picture-map .readout").inner_text()
         assert said.startswith("point[0] ")
-        assert "give or take" in said
+        assert re.search(r"; posterior mean of the reward \S+, from \S+ to \S+$", said)
 
 
 CONTRAST = """names => {
