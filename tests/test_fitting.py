@@ -220,7 +220,7 @@ def test_starts_compared_on_a_part_lead_to_the_optimum_of_all(monkeypatch):
     assert part.log_posterior == pytest.approx(whole.log_posterior, abs=1e-3)
 
 
-def test_a_fit_works_with_a_random_part_of_many_points(monkeypatch):
+def test_a_fit_works_with_a_part_of_many_points(monkeypatch):
     X, y = draw(120, 2, 2)
     whole = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True)
     sizes, evaluate = [], fitting.evaluate
