@@ -122,8 +122,8 @@ class Looking(ABC):
         """What is known of points `(n, d)` satisfying all constraints, `(n,)`, as the policy's world says.
 
         With `nr.EveryRound` and `nr.OnAverage` the posterior probability that all g_j <= 0. With `nr.Safe` the
-        certificate: 1.0 where it certifies and at the points of `start`, else 0.0, and 0.0 where the values told are above
-        0 on average.
+        certificate: 1.0 where it certifies and at the points of `start`, else 0.0; and 0.0 where the values told are
+        above 0 on average.
         """
         seen = self._given.context(context)
         with self._kept.lock:

@@ -47,8 +47,8 @@ from ..slots.lengthscales import LengthscaleBank
 from ..slots.memory import Discount, Memory, RestartAt, RestartDoubling, RestartEvery, RestartOnChange, SlidingWindow
 from ..slots.pending import Censored, Hallucinated, Ignored, NearestMeans, Pending
 from ..slots.refit import Learning, Refit
-from ..slots.safe import Safe
 from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
+from ..slots.safe import Safe
 from ..slots.silence import Imputed, LateOrNever
 from ..slots.switching import Lazy, Switching
 from ..slots.together import AllOf
