@@ -606,7 +606,7 @@ def test_it_is_written_and_read_back(name):
         (lambda: policy(constraints=nr.Safe(start=[[7.0]])), "is not one of the arms"),
         (lambda: nr.Safe(start=[]), "Without one nothing can be played safely"),
         (lambda: nr.EveryRound(count=0), "`count` is 0"),
-        (lambda: nr.EveryRound(count=2, noise=[0.1]), "`noise` has 1 entries for 2 constraints"),
+        (lambda: nr.EveryRound(count=2, noise=[0.1]), "`noise` has 1 entry for 2 constraints"),
         (lambda: nr.EveryRound(rule="best"), "`rule` is 'best'"),
         (lambda: nr.EveryRound(confidence="wide"), "`confidence` is 'wide'"),
         (lambda: nr.EveryRound(kernel="rbf"), "kernel"),

@@ -137,7 +137,7 @@ def test_processes_are_sent_limits_too():
         ({"reward": 1.0, "latency": None}, "latency <= 50", "its entry 'latency' is not a number but None"),
         ({"reward": 1.0, "latency": math.nan}, "latency <= 50", "not finite"),
         (1.0, 1, "it must be (value, [g, ...])"),
-        ((1.0, [1.0, 2.0]), 1, "2 constraint values, and there are 1"),
+        ((1.0, [1.0, 2.0]), 1, "2 constraint values, for 1 constraint"),
         ((1.0, ["a"]), 1, "a constraint value of its answer is not a number: 'a'"),
         ({"reward": 1.0}, 1, "no entry 'constraints'"),
         (1.0, lambda **_: "late", "the answer of the constraint <lambda> is not a number: 'late'"),
@@ -168,7 +168,7 @@ def test_limits_that_cannot_be_read(given, sentence):
 
 def test_a_policy_and_limits_must_agree():
     policy = nr.auto(SPACE, constraints=2)
-    with pytest.raises(InvalidInput, match="There are 1 constraints, and `policy` takes 2"):
+    with pytest.raises(InvalidInput, match="The objective has 1 constraint, and `policy` takes 2"):
         tuned(policy=policy)
     with pytest.raises(InvalidInput, match="say with `constraints=` where they come from"):
         nr.maximize(served, SPACE, trials=2, policy=policy)

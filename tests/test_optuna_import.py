@@ -102,7 +102,7 @@ def test_what_no_condition_explains_needs_a_space():
 
 
 def test_trials_outside_a_given_space_are_left_out_with_a_warning():
-    with pytest.warns(nr.NoRegretWarning, match=r"1 of 2 trials do not fit the space and were left out: \[1\]"):
+    with pytest.warns(nr.NoRegretWarning, match=r"1 of 2 trials left out, which did not fit the space: \[1\]"):
         mine = import_study(holding(made({"x": 0.1}), made({"x": 0.9})), space=nr.Space(x=nr.Float(0, 0.5)))
     assert len(mine.trials) == 1
 

@@ -175,14 +175,14 @@ def test_a_change_of_the_constraint_alone_is_noticed_whenever_its_values_are_tol
     [
         ({"constraints": [below(0.5), below(0.2)]}, "2 constraint functions and 0 change points"),
         ({"constraints": [below(0.5), below(0.2)], "change_points": [3, 5]}, "2 constraint functions and 2 change"),
-        ({"constraints": below(0.5), "change_points": [3]}, "1 reward function and 1 change points"),
+        ({"constraints": below(0.5), "change_points": [3]}, "1 reward function and 1 change point do"),
         ({"constraints": [below(0.5), "g"], "change_points": [3]}, "`constraints` must be a function"),
         ({"constraints": []}, "`constraints` must be a function"),
         (
             {"constraints": [below(0.5), lambda x: np.zeros((len(x), 2))], "change_points": [3]},
             "returned 2 columns, and another one 1",
         ),
-        ({"constraints": below(0.5), "constraint_noise": [0.1, 0.1]}, "has 2 entries for 1 constraints"),
+        ({"constraints": below(0.5), "constraint_noise": [0.1, 0.1]}, "has 2 entries for 1 constraint:"),
         ({"constraints": below(0.5), "constraint_noise": [-0.1]}, "`constraint_noise` is -0.1"),
         ({"constraint_delay": 3}, "needs `constraints`"),
         ({"constraints": [below(0.5)] * 2, "change_points": [3], "best": 0.5}, "found for each"),

@@ -244,7 +244,7 @@ def test_bad_calls_are_refused_and_change_nothing():
     posterior.append(POINTS[0], 1.0)
     before = posterior.predict(POINTS)
     for call, message in [
-        (lambda: posterior.append([0.1], 1.0), "1 columns"),
+        (lambda: posterior.append([0.1], 1.0), "1 column where"),
         (lambda: posterior.append([0.1, np.nan], 1.0), "not finite"),
         (lambda: posterior.append(POINTS[1], np.inf), "finite"),
         (lambda: posterior.extend(POINTS[1:3], [1.0]), "one target for each"),

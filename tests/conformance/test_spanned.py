@@ -191,7 +191,7 @@ def test_bad_calls_are_refused_and_change_nothing():
     posterior = some("bilinear")
     before = posterior.predict(POINTS)
     for call, message in [
-        (lambda: posterior.append([0.1], 1.0), "1 columns"),
+        (lambda: posterior.append([0.1], 1.0), "1 column where"),
         (lambda: posterior.extend(POINTS[1:3], [1.0]), "one target for each"),
         (lambda: posterior.extend(POINTS[1:3], [1.0, np.nan]), "not finite"),
         (lambda: posterior.revise(POINTS[39], 1.0, 2.0), "no observation"),

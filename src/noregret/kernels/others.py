@@ -218,7 +218,7 @@ class Empirical(Kernel):
     def _fits(self, points: Array) -> None:
         if len(points) != len(self.covariance):
             raise InvalidInput(
-                f"The Empirical kernel has {many(len(self.covariance), 'row')} and the domain "
+                f"The Empirical kernel has {many(len(self.covariance), 'row')} and the domain has "
                 f"{many(len(points), 'arm')}: it needs exactly one row for each arm, in the same order."
             )
 

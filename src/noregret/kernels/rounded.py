@@ -49,7 +49,7 @@ class Rounded(PointKernel):
         if first < 0:
             raise InvalidInput(
                 f"The points have {many(points.shape[1], 'column')} and the space {self.space.dimension}: its own "
-                "are last."
+                "are the last."
             )
         return np.concatenate([points[:, :first], self.space.snap(points[:, first:])], axis=1)
 

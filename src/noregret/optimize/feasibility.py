@@ -151,9 +151,7 @@ def _listed(values: Any, count: int) -> tuple[float, ...]:
     except TypeError:  # a number, or an array of no dimension
         each = [values]
     if isinstance(values, str | Mapping) or len(each) != count:
-        raise Unusable(
-            f"its answer has {many(len(each), 'constraint value')}, and the study {many(count, 'constraint')}"
-        )
+        raise Unusable(f"its answer has {many(len(each), 'constraint value')}, for {many(count, 'constraint')}")
     return tuple(one_number(value, "a constraint value of its answer") for value in each)
 
 

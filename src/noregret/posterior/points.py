@@ -113,7 +113,7 @@ class PointPosterior(AtPoints, CountingPosterior):
         X = points_array("points", points, dimension=self.dimension) + 0.0
         y = finite_array("targets", targets)
         if y.shape != (len(X),):
-            raise InvalidInput(f"`targets` has shape {y.shape}: it must be ({len(X)},), one for each point.")
+            raise InvalidInput(f"`targets` has shape {y.shape}: it must be ({len(X)},), one target for each.")
         keys = [x.tobytes() for x in X]
         many = [1] * len(X) if counts is None else counts
         within = [0.0] * len(X) if scatters is None else scatters

@@ -98,7 +98,7 @@ class SpannedPosterior(AtPoints):
         X = points_array("points", points, dimension=self.dimension) + 0.0
         y = finite_array("targets", targets)
         if y.shape != (len(X),):
-            raise InvalidInput(f"`targets` has shape {y.shape}: it must be ({len(X)},), one for each point.")
+            raise InvalidInput(f"`targets` has shape {y.shape}: it must be ({len(X)},), one target for each.")
         if self._terms is None:
             z = self._span.features(X)
             self._check_ridge(float(np.einsum("ij,ij->i", z, z).max(initial=0.0)))
