@@ -330,6 +330,7 @@ ORDER = [
     "serve.doors",
     "serve.replies",
     "serve.sizes",
+    "serve.holding",
     "serve.making",
     "serve.api",
     "serve.looking",

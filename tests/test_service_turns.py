@@ -139,7 +139,8 @@ def test_where_others_write_quick_decisions_are_made_within_at_once(places, monk
 
 
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
-def test_a_note_that_came_meanwhile_is_seen(places, kind):
+def test_a_note_that_came_meanwhile_is_seen(places, kind, monkeypatch):
+    taking(monkeypatch, slow=True)
     made = places(kind)()
     storage = made if isinstance(made, MemoryStorage) else SqlStorage(made)
     storage.keep_notes()
