@@ -324,6 +324,7 @@ ORDER = [
     "serve.doors",
     "serve.replies",
     "serve.sizes",
+    "serve.holding",
     "serve.making",
     "serve.api",
     "serve.looking",
