@@ -50,11 +50,9 @@ async def studies(service: Service, heard: Heard) -> ASGIApp:
 
     def found() -> list[m.StudySaid]:
         said = []
-        for stored_as in service.storage.names():
-            name, stored = own_name(heard.caller.tenant, stored_as), None
+        for stored, _ in service.storage.summaries():
+            name = own_name(heard.caller.tenant, stored.name)
             if name is not None:
-                stored = service.storage.find(stored_as)
-            if name is not None and stored is not None:
                 said.append(m.StudySaid(**study_said(name, str(plain_loads(stored.policy)["algorithm"]), stored)))
         return said
 
