@@ -1,7 +1,13 @@
-"""Durability: studies whose workers are killed with SIGKILL at random moments, again and again, on both databases.
+"""What it costs to open a long record, whether it decides the same anywhere, and whether kills lose any of it.
 
     python benchmarks/replay.py
-    python benchmarks/replay.py box
+    python benchmarks/replay.py box          # what the factor of a box costs, live and opened
+    python benchmarks/replay.py --studies 0 --numpy PYTHON   # PYTHON has another numpy
+
+First the costs: records are opened, a late decision is explained, a server begins on many studies. Then a policy that
+fits goes on with a record under one thread of BLAS, under two, and by the interpreters given, and must decide the same.
+
+Last durability: studies whose workers are killed with SIGKILL at random moments, again and again, on both databases.
 
 Each study is worked on by 1 to 8 processes; each is killed after a random time, from before the database is made on,
 and started anew, until the study has all its rounds. Then no number was given twice, every reward that a `tell`
@@ -15,6 +21,7 @@ of one dense Cholesky factorisation of the same matrix.
 import argparse
 import contextlib
 import json
+import os
 import random
 import signal
 import subprocess
@@ -22,7 +29,12 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
+from contextlib import ExitStack
 from pathlib import Path
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ[variable] = "1"
 
 import numpy as np
 from scipy.linalg import cholesky
@@ -31,6 +43,7 @@ import noregret as nr
 from noregret.blas import one_thread
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+from benchmarks.replay_parts import anywhere, opening
 from tests.postgres import Server
 
 ROUNDS = 40
@@ -190,6 +203,9 @@ def main():
     parser.add_argument("--studies", type=int, default=40, help="on each database")
     parser.add_argument("--kills", type=int, default=300, help="after which no further study is begun")
     parser.add_argument("--workers", type=int, default=8, help="at most")
+    parser.add_argument("--share", type=float, default=1.0, help="of the trials of the records that are opened")
+    parser.add_argument("--many", type=int, nargs=2, default=[50, 5000], help="studies of a server, and trials of each")
+    parser.add_argument("--numpy", metavar="PYTHON", nargs="*", default=[], help="interpreters with other libraries")
     parser.add_argument("--work", nargs=3, metavar=("URL", "SEED", "ALONE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.work:
@@ -199,7 +215,13 @@ def main():
         box(options.points)
         return
     wrong = []
-    with tempfile.TemporaryDirectory() as folder, Server() as server:
+    warnings.simplefilter("ignore", nr.NoRegretWarning)
+    with tempfile.TemporaryDirectory() as folder:
+        wrong += [] if opening.table(folder, options.share) else ["a study that was opened went on otherwise"]
+        opening.started(folder, *options.many)
+        wrong += anywhere.compare(folder, options.numpy)
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        server = stack.enter_context(Server()) if options.studies else None
         for kind in ("SQLite", "PostgreSQL"):
             kills = done = 0
             for seed in range(options.studies):

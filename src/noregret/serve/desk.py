@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from typing import Any, NamedTuple, Protocol, TypeVar, final
 
 from ..errors import InvalidInput, StorageError
-from ..storage import MemoryStorage, SqlStorage, StoredStudy
+from ..storage import MemoryStorage, SqlStorage, StoredStudy, Summary
 from ..study.explain import DRAWS
 from ..study.explanation import Explanation
 from ..study.several import Failed, Going, NotYet, Turn, several
@@ -216,6 +216,14 @@ class Desks:
                 )
         opening.add_done_callback(lambda _: self._opening.pop(stored_as, None))
         return await asyncio.shield(asyncio.wrap_future(opening))
+
+    async def summary(self, tenant: str, name: str) -> tuple[StoredStudy, Summary] | None:
+        """What a list says of a study that is not open in this process; None of one that is, or is not there."""
+        stored_as = stored_name(tenant, name)
+        if stored_as in self._desks:
+            return None
+        found = await self.quickly(self.storage.summaries, stored_as, tenant=tenant)
+        return found[0] if found else None
 
     async def thread(self, do: Callable[..., R], *args: Any, tenant: str = OPERATOR) -> R:
         """What a function gives that may take its time, from a thread for looking, in this tenant's turn."""

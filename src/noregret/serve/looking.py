@@ -50,9 +50,10 @@ async def studies(service: Service, heard: Heard) -> ASGIApp:
 
     def found() -> list[m.StudySaid]:
         said = []
-        for name, stored_as in own_names(service.storage, heard.caller.tenant).items():
-            stored = service.storage.find(stored_as)
-            if stored is not None:
+        names = {stored: name for name, stored in own_names(service.storage, heard.caller.tenant).items()}
+        for stored, _ in service.storage.summaries():
+            name = names.get(stored.name)
+            if name is not None:
                 said.append(m.StudySaid(**study_said(name, str(plain_loads(stored.policy)["algorithm"]), stored)))
         return said
 

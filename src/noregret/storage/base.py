@@ -197,9 +197,13 @@ class Storage(ABC):
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """What has changed since the event of this order, at which the record had this stamp; all of it since 0."""
 
-    def summaries(self) -> list[tuple[StoredStudy, Summary]]:
-        """All studies, oldest first, and what a list says of each; a storage may know without reading the trials."""
-        found = ((study, self.news(study, since=0, stamp="")) for study in map(self.find, self.names()) if study)
+    def summaries(self, name: str | None = None) -> list[tuple[StoredStudy, Summary]]:
+        """All studies, oldest first, or the one of this name, and what a list says of each.
+
+        A storage may know without reading the trials.
+        """
+        names = self.names() if name is None else [name]
+        found = ((study, self.news(study, since=0, stamp="")) for study in map(self.find, names) if study)
         return [(study, Summary.of(news.trials, study.goal)) for study, news in found]
 
     @abstractmethod

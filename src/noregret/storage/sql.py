@@ -187,14 +187,18 @@ class SqlStorage(Storage, KeepsNotes):
         row = connection.execute(self._statements.find, {"sought": name}).one_or_none()
         return None if row is None else self._stored(row)
 
-    def summaries(self) -> list[tuple[StoredStudy, Summary]]:
+    def summaries(self, name: str | None = None) -> list[tuple[StoredStudy, Summary]]:
         """See `Storage`."""
         with self._database.transaction(write=False) as connection:
-            rows = connection.execute(self._statements.listed).all()
-            return [
-                (study, _summary(row[-len(SUMMARY) :]) or self._turn(connection, study, lock=False).summary())
-                for study, row in ((self._stored(row), row) for row in rows)
-            ]
+            if name is None:
+                rows = connection.execute(self._statements.every).all()
+            else:
+                rows = connection.execute(self._statements.find, {"sought": name}).all()
+            found = []
+            for row in rows:
+                study, known = self._stored(row), _summary([getattr(row, column) for column in SUMMARY])
+                found.append((study, known or self._turn(connection, study, lock=False).summary()))
+            return found
 
     def _stored(self, row: Any) -> StoredStudy:
         name = row.name
@@ -305,9 +309,8 @@ class Statements:
             return [sql.null().label(name) if name in without else table.c[name] for name in names]
 
         self.names = sql.select(studies.c.name).order_by(studies.c.id)
-        self.find = sql.select(*there(studies, [c.name for c in studies.c])).where(studies.c.name == sought)
-        named = [c.name for c in studies.c if c.name not in SUMMARY]
-        self.listed = sql.select(*there(studies, [*named, *SUMMARY])).order_by(studies.c.id)
+        whole_row = sql.select(*there(studies, [c.name for c in studies.c]))
+        self.find, self.every = whole_row.where(studies.c.name == sought), whole_row.order_by(studies.c.id)
         head = sql.select(*there(studies, ["seed", "created_at", "stamp", *SUMMARY])).where(studies.c.id == sought)
         self.head, self.lock = database.text(head), database.text(head.with_for_update())
         # A column for whether a round was explored holds any number in SQLite, and is to be seen as it is.

@@ -25,7 +25,7 @@ from .views.beliefs import beliefs
 from .views.budgets import budgets, is_limited
 from .views.changes import changes
 from .views.progress import progress
-from .views.standing import described, standing, unchanged
+from .views.standing import described, standing, summed_up, unchanged
 from .views.trials import listed, one, reasons
 from .views.waits import waits
 from .views.worth import worth
@@ -106,7 +106,9 @@ async def row(request: Request) -> Response:
         return None if unchanged(given, known, now=now) else standing(given, now=now)
 
     try:
-        found = await _look(request, see)
+        desks, tenant = request.app.state.desks, caller_of(request).tenant
+        stored = await desks.summary(tenant, name)
+        found = await _look(request, see) if stored is None else summed_up(*stored, now=time.time())
     except (Problem, NoRegretError) as error:
         problem = problem_of(error)
         return page(request, "row.html", status=problem.status, name=name, at=None, sentence=problem.sentence)

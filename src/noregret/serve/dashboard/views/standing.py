@@ -11,6 +11,8 @@ from ....errors import TrialError
 from ....operate.words import where
 from ....policy.policy import Policy
 from ....record import Record, Trial
+from ....serialize import plain_loads
+from ....storage import StoredStudy, Summary
 from ....study.study import Study
 from ....trial import TrialState
 from ...waiting import FACT, Rule
@@ -71,11 +73,23 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
     }  # fmt: skip
 
 
+def summed_up(stored: StoredStudy, known: Summary, *, now: float) -> dict[str, Any]:
+    """What a line of a list says of a study that nobody has opened here: as `standing`, with the best that was told."""
+    states: dict[TrialState, int] = {"observed": known.observed, "failed": known.failed}
+    last = known.last_at
+    state, why = _state([], states, last, now)
+    best = None if known.best is None else {"reward": short(known.best), "where": None}
+    return {
+        "goal": stored.goal, "algorithm": plain_loads(stored.policy).get("algorithm", ""), "trials": known.trials,
+        "pending": known.pending, "last_told_at": last, "state": state, "state_why": why, "best": best, "known": "",
+    }  # fmt: skip
+
+
 def _state(
     trials: Sequence[Trial], states: Mapping[TrialState, int], last: float | None, now: float
 ) -> tuple[str, str]:
     """One of "empty", "failing", "waiting", "quiet" and "running", and what is meant."""
-    if not trials or last is None:
+    if last is None:
         return "empty", "nothing has been asked yet"
     ended = [trial.state for trial in trials[-RECENT:] if trial.state in ("observed", "failed")]
     if ended and all(state == "failed" for state in ended):
