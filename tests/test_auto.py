@@ -391,6 +391,7 @@ def test_none_is_the_plain_filling_of_a_slot():
     assert not plain.explore.ever
     assert plain.memory.keeps_all
     assert plain.pending == Ignored()
+    assert nr.auto(SQUARE, constraints=1).using(constraints=None).constraints is None
 
 
 # -- clicks that drift -------------------------------------------------------------------------------------------------

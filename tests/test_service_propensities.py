@@ -14,7 +14,7 @@ ARMS, KERNEL = nr.Arms.grid(0, 1, 12), nr.SquaredExponential(0.2)
 POLICIES = {
     "ties": nr.gp_ucb(ARMS, KERNEL, noise=0.1),
     "thompson": nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0),
-    "randomised": nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="randomised"),
+    "randomised": nr.irgp_ucb(ARMS, KERNEL, noise=0.1),
     "forced": nr.gp_ucb(ARMS, KERNEL, noise=0.1).using(explore=UniformExploration()),
     "batches": nr.gp_bucb(ARMS, KERNEL, noise=0.1),
     "box": nr.gp_ucb(nr.Box(0.0, 1.0), KERNEL, noise=0.1),

@@ -426,3 +426,12 @@ def test_a_study_of_a_program_takes_what_no_file_of_an_objective_does(folder, po
     assert studies.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
     with pytest.raises(nr.InvalidInput):
         policy_of(folder, policy=f"[policy]\n{policy}\n")
+
+
+@pytest.mark.parametrize(("said", "wanted"), [({}, nr.EveryRound), ({"constraints": "on_average"}, nr.OnAverage)])
+def test_auto_takes_constraints_in_the_sense_that_is_said_where_a_program_asks(said, wanted):
+    space = nr.Space(x=nr.Float(0, 1))
+    place = schema.Place(space, None, constraints=2, live=True)
+    made = schema.policy({"algorithm": "auto", **said}, space, place)
+    assert type(made.constraints) is wanted
+    assert made.constraint_count == 2

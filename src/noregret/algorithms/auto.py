@@ -33,6 +33,7 @@ FIRST_NOISE = 0.1  # reward units, until the first fit
 WIDTH = 2.0  # standard deviations that are shown as bounds
 DRAWN = 0.6  # of clicks and counts: standard deviations that draws deviate
 RELATED = 0.3  # sides of the domain: lengthscale of their kernel
+OWN = 0.01  # likewise, of what an arm shares with no other
 
 
 def auto(
@@ -146,9 +147,10 @@ def _of_rates(
         raise InvalidInput("With `reward` the noise follows: leave `noise` out.")
     kernel = kernel_for(domain, context=context, lengthscale=RELATED)
     memory, prior_mean, ridge = _memory(world), None, reward.noise**2
-    if world == "drifting":  # nothing of the model is learned then
+    if world == "drifting":  # how much arms resemble their neighbours is not learned then: half of it is their own
         prior_mean, spread, ridge = reward.start
-        memory, kernel = AllOf((memory, DriftBank())), spread**2 * kernel
+        own = kernel_for(domain, context=context, lengthscale=OWN)
+        memory, kernel = AllOf((memory, DriftBank())), 0.5 * spread**2 * (kernel + own)
     return build(
         "auto", domain, kernel, ConstantWidth(value=DRAWN), ThompsonSample(), noise=reward.noise, regularization=ridge,
         prior_mean=prior_mean, context=context, memory=memory, pending=pending, reward=reward,

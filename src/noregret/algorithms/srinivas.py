@@ -38,7 +38,7 @@ from .common import (
 )
 
 WIDTHS = ("finite", "compact", "rkhs")
-DRAWN = ("randomised", "recommended")  # words of `width` before 0.3
+DRAWN = ("randomised", "recommended")  # words that `width` had once
 SMALL_MARGIN = 0.05  # of the prior standard deviation, for the probability of improvement
 
 

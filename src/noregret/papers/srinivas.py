@@ -207,7 +207,7 @@ def synthetic(job: Job) -> Result:
 
     def world(trial: int, seed: int) -> World:  # noqa: ARG001 - all is in the seed
         env = Environment(gp_sample(kernel, arms, seed=seed), domain=arms, noise=NOISE)
-        unscaled = {"GP-UCB, Theorem 1": gp_ucb(arms, kernel, noise=NOISE, width="theorem")}
+        unscaled = {"GP-UCB, Theorem 1": gp_ucb(arms, kernel, noise=NOISE)}
         return env, rules(arms, kernel, NOISE) | unscaled
 
     curves = average_regret_panel(compare(job, world, average_regret), job.rounds)

@@ -199,8 +199,9 @@ class Policy:
             )
         if "confidence" in parts and "score" not in parts and self.score.widens:
             parts["score"] = UpperConfidenceBound()
-        if self.algorithm == "auto" and isinstance(world := parts.pop("constraints", None), Constraints):
-            parts = beside(world, self) | parts
+        if self.algorithm == "auto" and isinstance(world := parts.get("constraints"), Constraints):
+            yielding = beside(world, self)
+            parts = yielding | parts | {"constraints": yielding["constraints"]}
         plain = {item.name: item.default_factory for item in fields(self) if item.default_factory is not MISSING}
         parts = {name: plain[name]() if part is None and name in plain else part for name, part in parts.items()}
         return replace(self, **chosen(parts))
