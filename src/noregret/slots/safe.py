@@ -213,8 +213,8 @@ class Safe(Constraints):
             found[place] = 0.0 if told is None else -float((told / view.limit_sizes).max())
         if np.isneginf(found).all() and np.isfinite(scores).any():
             raise NoRegretError(
-                "Nothing that may be played now is certified as safe, so there is nothing left: the points of `start` are "
-                "not among it, or have failed. Let more be played, or begin again with another `start`."
+                "Nothing that may be played now is certified as safe, so there is nothing left: the points of `start` "
+                "are not among it, or have failed. Let more be played, or begin again with another `start`."
             )
         return found
 
