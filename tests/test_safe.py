@@ -175,6 +175,16 @@ def test_values_that_contradict_the_prior_stop_the_expansion(values, cause):
         assert study.ask().point[0] == 0.0
 
 
+def test_steps_that_are_too_long_to_be_learned_are_said_to_be():
+    study = nr.Study(policy(nr.Safe(start=[0.0], scale="learned", noise=0.5), nr.Arms.grid(0, 10, 5)))
+    for _ in range(16):
+        trial = study.ask()
+        assert trial.arm == 0
+        study.tell(trial, 0.0, constraints=[-10.0])
+    with pytest.warns(nr.NoRegretWarning, match="16 or more constraint values .* finer arms"):
+        study.ask()
+
+
 def test_of_arms_that_are_not_certified_none_is_played():
     study = nr.Study(policy(nr.Safe(start=[[0.0]], scale=1.0, noise=0.1), LINE, SHORT))
     with pytest.raises(nr.NoRegretError, match="Nothing that may be played now is certified"):

@@ -221,7 +221,12 @@ def some_limits(rng):
                 nr.EveryRound(rule="probability", **more),
                 nr.OnAverage(step=0.3, epoch=int(rng.choice([1, 4])), **more),
                 nr.Safe(start=[start], scale=[1.0, 0.3, "learned"][rng.integers(3)], delta=0.4, **more),
-                nr.Safe(start=[start], scale=1.0, certificate="bounds", **more | {"confidence": None}),
+                nr.Safe(
+                    start=[start],
+                    scale=1.0,
+                    certificate="bounds",
+                    **more | ({"confidence": None} if policy.confidence.multiple else {}),
+                ),
             ][rng.integers(5)]
             return policy.using(constraints=part, objective=RewardAlone())
 
@@ -325,7 +330,9 @@ class Reference:
 
     def limit(self, study, rows, j):
         """Bounds of constraint j by dense solves, under the kernel that is in use."""
-        ledger = study._look()._channels.each[j].ledger
+        state = study._look()
+        channel = state._channels.each[j]
+        ledger = channel.ledger
         center, unit, warp = ledger.units
         to, back = (float, np.asarray) if warp is None else (warp.to, warp.back)
         known, spread = [], []
@@ -341,7 +348,7 @@ class Reference:
         mean, std = self._solve((ledger.in_use, ledger.ridge), known, rows)
         if len(spread) > len(known):
             std = self._solve((ledger.in_use, ledger.ridge), spread, rows)[1]
-        half = self.policy.constraints.confidence.value * unit * std
+        half = channel.bounds(state._rounds - state._since + 1, state._since).width * unit * std
         return back(center + unit * mean - half), back(center + unit * mean + half)
 
     def aside(self):

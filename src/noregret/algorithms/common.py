@@ -73,7 +73,7 @@ class Slots(FreeSlots, total=False):
         switching: how long a choice is played: one round unless given; "lazy", as long as no standard deviation may
             have shrunk by a tenth (`nr.Lazy()`), which makes few decisions and loses next to nothing; or a part.
         constraints: what must hold, each constraint with a posterior of its own: `nr.EveryRound(count=1)`,
-            `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
+            `nr.OnAverage(count=1)` or `nr.Safe(start=points, scale=...)`; none unless given.
         reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts), "bounded"
             (numbers from 0 to 1), or `nr.Bernoulli(ceiling=0.1)`, `nr.Poisson(...)`, `nr.Bounded(low=..., high=...)`.
             Then `noise` follows and is left out.

@@ -105,7 +105,7 @@ def gp_ucb(
             - switching: how long a choice is played: one round unless given; "lazy", `nr.Lazy()`, as long as little can
               be learned by it.
             - constraints: what must hold, each with a posterior of its own: `nr.EveryRound(count=1)`,
-              `nr.OnAverage(count=1)` or `nr.Safe(count=1, start=points)`; none unless given.
+              `nr.OnAverage(count=1)` or `nr.Safe(start=points, scale=...)`; none unless given.
             - reward: what rewards are, if more is known than their size: "bernoulli" (clicks), "poisson" (counts) or
               "bounded", or a part such as `nr.Bernoulli(ceiling=0.1)`; `noise` then follows and is left out.
 

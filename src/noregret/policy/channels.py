@@ -103,7 +103,13 @@ class Channel:
         value = math.nan if trial.constraints is None else float(trial.constraints[self._index])
         known = self._shape is None or self._size is not None
         prior = math.sqrt(engine.between(self.ledger.kernel, [cell[0]], [cell[0]])[0, 0]) if known else math.inf
-        return Expected(value, seen, max(policy.noise, math.sqrt(LEAST_RIDGE) * prior) if known else math.inf, prior)
+        return Expected(
+            value,
+            seen,
+            max(policy.noise, math.sqrt(LEAST_RIDGE) * prior) if known else math.inf,
+            prior,
+            policy.prior_mean,
+        )
 
     def learn(self) -> bool:
         """Look how large it is by what counts now; whether it is taken for another kernel than before."""

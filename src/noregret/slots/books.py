@@ -20,12 +20,14 @@ class Expected(NamedTuple):
         seen: mean, std and bounds at its point, of one point.
         noise: standard deviation of the value's noise.
         prior: standard deviation of g there before anything was seen; infinite where nobody knows.
+        center: mean of g there before anything was seen.
     """
 
     value: float
     seen: Envelope
     noise: float
     prior: float
+    center: float
 
 
 class Books:

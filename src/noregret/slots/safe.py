@@ -11,11 +11,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from ..checks import LARGEST_REWARD, Array, finite_array, number, one_of, settle
 from ..coordinates import named_points
@@ -36,6 +37,7 @@ SHARE = 0.2  # of the probability left to violate something that one point may t
 MOST_GOALS, MOST_PLACES = 64, 128  # of a step towards what is not certified
 INFORMS = 0.2  # prior deviations by which an answer must be able to move the goal, to be worth one
 CONTRADICTS = 4.0  # deviations from what was expected: at 1 of 16,000 points, if the prior is right
+PATIENCE = 16  # values at the points of `start`, after which a step is overdue
 REPEATED = 6.0  # likewise of a point that was told before, of which there may be many: 1 of 500 million values
 NO_SCALE = (
     "`Safe` certifies by how large the constraint is, and nobody has said that: a unit variance would be a guess, of "
@@ -211,8 +213,8 @@ class Safe(Constraints):
             found[place] = 0.0 if told is None else -float((told / view.limit_sizes).max())
         if np.isneginf(found).all() and np.isfinite(scores).any():
             raise NoRegretError(
-                "Nothing that may be played now is certified as safe, and no point of `start` is among it. Let more be "
-                "played, or the points of `start` at least."
+                "Nothing that may be played now is certified as safe, so there is nothing left: the points of `start` "
+                "are not among it, or have failed. Let more be played, or begin again with another `start`."
             )
         return found
 
@@ -271,23 +273,18 @@ class Safe(Constraints):
         self, limits: Sequence[Envelope], points: Array, books: Books, context: Array | None
     ) -> tuple[Mask, Mask]:
         """Which points are certified, or settled; and which are neither as what was told there says otherwise."""
-        unsafe = np.zeros(len(points), dtype=bool)
-        if isinstance(books, _Risk):
-            for point in books.unsafe_under(context):
-                unsafe |= (points == point).all(axis=1)
+        unsafe = _among(points, books.unsafe_under(context) if isinstance(books, _Risk) else [])
         safe = self._settled(points, books, context) | (self._doubt(limits) <= self._accepted(books))
         return safe & ~unsafe, unsafe
 
     def _started(self, points: Array) -> Mask:
         """Which of some points are those of `start`, `(n,)`."""
-        return np.asarray((points[:, None] == np.array(self.start)).all(axis=2).any(axis=1))
+        return _among(points, self.start)
 
     def _settled(self, points: Array, books: Books, context: Array | None) -> Mask:
         """Which points need no certificate (any more), `(n,)`."""
-        settled = self._started(points)
-        for point in books.settled_under(context) if isinstance(books, _Risk) else []:
-            settled |= (points == point).all(axis=1)
-        return settled
+        settled = books.settled_under(context) if isinstance(books, _Risk) else []
+        return self._started(points) | _among(points, settled)
 
     def certain(self, limits: Sequence[Envelope], points: Array, books: Books, context: Array | None) -> Array:
         """Whether a point is certified, or settled, now: 1.0 or 0.0."""
@@ -323,6 +320,12 @@ class _Risk(Books):
     def remarks(self) -> Mapping[str, str]:
         """What contradicts what was told, and that nothing safe is left."""
         said = {} if self._contradiction is None else {"contradiction": self._contradiction[1]}
+        if self._stuck():
+            said["stuck"] = (
+                f"{PATIENCE} or more constraint values have been told at points of `start`, and with a `scale` that is "
+                "learned no step away from them has been certified that would pay. Usually the next points are too far "
+                "away for what values at `start` say of them. Give a `scale`, more points of `start`, or finer arms."
+            )
         if self._played is not None:
             said["unsafe start"] = (
                 f"All points of `start` are unsafe by the constraint values told there (above 0 on average), and no "
@@ -331,6 +334,15 @@ class _Risk(Books):
                 "give a `start` that is safe."
             )
         return said
+
+    def _stuck(self) -> bool:
+        """Whether a scale that is to be learned never is, as nothing but `start` is played."""
+        world, told = self._world, self._told
+        if len(told) > len(world.start) or not any(map(world.learns, range(world.count))):
+            return False  # under contexts it takes longer
+        if sum(map(len, told.values())) < PATIENCE:
+            return False
+        return bool(_among(np.array([np.frombuffer(point) for _, point in told]), world.start).all())
 
     def told(self, context: Array | None, point: Array) -> Array | None:
         """Average of the values told at a point, `(m,)`; None before the first."""
@@ -413,7 +425,7 @@ def _contradiction(trial: Trial, j: int, each: Expected, far: float, *, repeated
     mean, std = float(each.seen.mean[0]), math.hypot(float(each.seen.std[0]), each.noise)
     if repeated:
         cause = "`noise` is too small: the point was told before. Or something changes from trial to trial"
-    elif abs(each.value) > CONTRADICTS * math.hypot(each.prior, each.noise):
+    elif abs(each.value - each.center) > CONTRADICTS * math.hypot(each.prior, each.noise):
         cause = f"`scale` is too small for the units of the constraint: it is {each.prior:.3g}"
     else:
         cause = "the kernel's lengthscale is too long: the constraint changes faster than it expects"
@@ -423,6 +435,14 @@ def _contradiction(trial: Trial, j: int, each: Expected, far: float, *, repeated
         f"it has certified before. Usually {cause}. Make a policy with another one, or with `scale` 'learned', and "
         "`add` these trials to its study."
     )
+
+
+def _among(points: Array, known: Iterable[ArrayLike]) -> Mask:
+    """Which of some points are one of others, `(n,)`."""
+    found = np.zeros(len(points), dtype=bool)
+    for point in known:
+        found |= (points == point).all(axis=1)
+    return found
 
 
 def _key(context: Array | None) -> bytes:
