@@ -31,9 +31,14 @@ _UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, R
 
 
 def described(cls: type[T]) -> type[T]:
-    """Class decorator: a frozen dataclass whose fields are its description."""
+    """Class decorator: a frozen dataclass whose fields are its description.
+
+    `BEFORE`, where a class has it, are the values of fields that descriptions did not have before: what was stored goes
+    on as it was, whatever the default is now.
+    """
 
     def decode(data: dict[str, Any]) -> T:
+        data = getattr(cls, "BEFORE", {}) | data
         kind: Any = cls
         hints = _hints(kind)
         for name, value in data.items():

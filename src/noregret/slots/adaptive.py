@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -58,6 +58,9 @@ class EDetector(Memory):
     clip: float = 6.0
     weight: float = 10.0
     misfit: float = 0.05
+    outliers: float = 0.05
+
+    BEFORE: ClassVar[dict[str, float]] = {"outliers": 0.0}  # of what was stored when there was no such field
 
     def __post_init__(self) -> None:
         why = "It is the probability of a false alarm."
@@ -67,6 +70,9 @@ class EDetector(Memory):
             clip=number("clip", self.clip, low=0.0, high=MOST, open_low=True, why="It is a log likelihood ratio."),
             weight=number("weight", self.weight, low=0.0, high=1e9, open_low=True, why="It counts answers."),
             misfit=number("misfit", self.misfit, low=0.0, high=1.0, why="It is a share of the prior variance."),
+            outliers=number(
+                "outliers", self.outliers, low=0.0, high=1.0, open_high=True, why="It is a share of answers."
+            ),
         )
 
     def watch(self, world: World) -> EvidenceWatch:
@@ -94,7 +100,8 @@ class EvidenceWatch(Watch):
             [
                 ChangeEvidence(
                     known.covariance, known.noise_variance, channels=1 if world.models else world.channels,
-                    weight=memory.weight, clip=memory.clip, misfit=memory.misfit, scaled=known.scaled,
+                    weight=memory.weight, clip=memory.clip, misfit=memory.misfit, outliers=memory.outliers,
+                    scaled=known.scaled,
                 )
                 for known in _known_of(world)
             ]
