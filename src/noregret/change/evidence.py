@@ -4,7 +4,7 @@
 |---|---|---|---|
 | s | `starts` | rounds at which another function may have begun; the first is where the stretch begins | (S,) |
 | p, q_s | | predictive densities of an answer: from the whole stretch, and from the answers asked for since s | |
-| p', p'' | `_misfit`, `_readings` | p with deviations from the kernel at each cell; with outliers (`change.readings`) | |
+| p', p'' | `_misfit`, `_readings` | p with deviations from the kernel; with outliers (`change.readings`) | |
 | u | `_models` (logs) | how much p, p' and p'' are believed | |
 | e_s | `_ratios` (logs) | product of q_s / p over the answers asked for since s, each factor at most e^clip | (S,) |
 | w_s | `share` | how much of the stake is laid on a change at s; they add up to 1 | |
@@ -23,15 +23,17 @@ The scale of the answers is learned (`change.beliefs`: Student-t densities). So 
 change.
 
 A kernel that is wrong, say too smooth, is no change either: the longer the stretch the worse are its predictions, and
-every later start looks better. Nor are outliers, or noise that is larger here than there, or than before. What an answer
-is compared with is therefore a mixture of p and of models in which such things happen: p' with `misfit` > 0, believed
-with `DEVIATES` at first, and p'' with `outliers` > 0, with half of `OUTLYING`; the other half follows as answers come,
-since it takes a while until there is an outlier. Then they are weighed by Bayes' rule. Over a whole stretch a mixture is
-at least a times as dense as p, a = 1 - `DEVIATES` - `OUTLYING`, so that a e_s is at most what it is with p alone: if
-kernel and noise are as told and nothing changes, a M is what the inequality is about.
+every later start looks better. Nor are outliers, or noise that is larger here than there, or than before. What answers
+are compared with is therefore a mixture of p and of models in which such things happen, weighed by Bayes' rule: p'
+with `misfit` > 0, believed with `DEVIATES` at first; and p'' with `outliers` > 0, with half of `OUTLYING`. The other
+half passes from p to p'' as answers come, since it takes a while until there is an outlier.
 
-With `outliers` a later start must also predict better by `TOLL` an answer, whatever it is: a difference smaller than that
-is no change that matters, and the factors are all the smaller.
+Of all answers of a stretch together the mixture is at least a times as dense as p, a = 1 - `DEVIATES` - `OUTLYING`. So
+a e_s <= prod_{i < s} mixture_i / p_i  prod_{i >= s} q_{s,i} / p_i, a martingale from 1 if kernel and noise are as told
+and nothing changes: a M is what the inequality is about.
+
+With `outliers` each factor of e_s is also multiplied with e^-`TOLL`, which leaves it a supermartingale: later beliefs
+that hardly predict better are no change that matters.
 
 Starts are thinned: of those older than `KEPT` * 2^k rounds the multiples of 2^k are left, so that S grows as log t.
 What was staked on one that goes is staked on the next younger one from then on, which leaves M a martingale.
