@@ -11,6 +11,7 @@ from scipy import stats
 import noregret as nr
 from noregret.change import beliefs, evidence
 from noregret.change.evidence import ChangeEvidence, last_round, share, tail
+from noregret.change.readings import Readings
 from noregret.environments import drifting_samples, gp_sample
 from noregret.errors import InvalidInput
 from noregret.slots import Restart
@@ -193,7 +194,9 @@ def test_a_function_that_is_rougher_than_believed_is_no_change():
     table = nr.Arms(np.array(list(itertools.product(contexts.points[:, 0], contexts.points[:, 0]))))
     for seed, misfit in itertools.product(range(3), alarms):
         f = gp_sample(nr.SquaredExponential(0.15), table, seed=[seed, 2]).values.reshape(8, 8)
-        policy = ucb(contexts, nr.SquaredExponential(0.4), context=contexts, memory=nr.EDetector(misfit=misfit))
+        policy = ucb(
+            contexts, nr.SquaredExponential(0.4), context=contexts, memory=nr.EDetector(misfit=misfit, outliers=0.0)
+        )
         study, rng = nr.Study(policy, seed=seed), np.random.default_rng([seed, 1])
         study.quiet = True
         for _ in range(250):
@@ -245,6 +248,73 @@ def test_false_alarms(noise, freedom, most):
             study.tell(trial, float(f[trial.arm] + noise * NOISE * draw))
         alarms += len(study.restarts)
     assert alarms <= most
+
+
+def surprising(kind, rounds, seed):
+    """Noise over its told deviation, `(rounds,)`."""
+    rng = np.random.default_rng([seed, 1])
+    draws = rng.standard_normal(rounds)
+    if kind == "one answer 50 off":
+        draws[int(rng.integers(20, rounds // 2))] += 50.0
+    elif kind == "one in 25 is ten times as noisy":
+        draws *= np.where(rng.uniform(size=rounds) < 0.04, 10.0, 1.0)
+    return draws
+
+
+@pytest.mark.parametrize(
+    ("kind", "most"), [("one answer 50 off", 0), ("one in 25 is ten times as noisy", 1), ("one noisy arm", 0)]
+)
+def test_noise_that_is_not_as_told_is_no_change_and_a_change_is_one(kind, most):
+    """Four runs of 120 rounds without a change, four with another function after 60; the seeds are fixed."""
+    alarms, found = 0, 0
+    for seed, changes in itertools.product(range(4), (False, True)):
+        functions = [gp_sample(KERNEL, ARMS, seed=[seed, part]).values for part in (2, 3)]
+        study, noisy = nr.Study(ucb(memory="adaptive"), seed=seed), int(functions[0].argmax())
+        study.quiet = True
+        for number, draw in enumerate(surprising(kind, 120, seed)):
+            trial, f = study.ask(), functions[changes and number >= 60]
+            times = 5.0 if kind == "one noisy arm" and trial.arm == noisy else 1.0
+            study.tell(trial, float(f[trial.arm] + NOISE * times * draw))
+        if changes:
+            found += any(55 <= restart <= 75 for restart in study.restarts)
+        else:
+            alarms += len(study.restarts)
+    assert alarms <= most
+    assert found >= 3
+
+
+def test_readings_predict_with_a_density():
+    """It adds up to 1 over all answers, by quadrature, after answers of which one was an outlier."""
+    told = answers(14)
+    told[9] = (9, told[9][1], told[9][2] + 7.0)
+    readings = Readings(between, LAMBDA, channels=1, weight=10.0, outliers=0.05)
+    for _, cell, values in told:
+        readings.learn(cell, values)
+    y = np.sinh(np.linspace(-12.0, 12.0, 401))
+    for cell in (told[-1][1], 8):
+        p = np.array([math.exp(readings.copy().learn(cell, np.array([each]))) for each in y])
+        whole = np.trapezoid(p, y) / math.sqrt(math.pi)  # the constant that `change.beliefs` leaves out
+        np.testing.assert_allclose(whole, 1.0, rtol=1e-2)
+
+
+def test_an_outlier_is_not_learned_and_several_that_agree_are():
+    readings = Readings(between, LAMBDA, channels=1, weight=10.0, outliers=0.05)
+    for _ in range(20):
+        readings.learn(4, np.array([0.3]))
+    assert readings.learn(4, np.array([5.0])) > -12.0  # 47 deviations off
+    alone = readings.copy()
+    assert alone.learn(4, np.array([0.3])) > 2.0
+    first = readings.learn(4, np.array([5.0]))
+    assert first < -5.0
+    assert alone.learn(4, np.array([0.3])) > 2.0
+
+
+def test_a_detector_that_was_stored_before_goes_on_as_it_was():
+    text = ucb(memory="adaptive").to_json()
+    assert '"outliers": 0.05' in text
+    before = nr.Policy.from_json(text.replace(', "outliers": 0.05', ""))
+    assert before.memory == nr.EDetector(outliers=0.0)
+    assert nr.Policy.from_json(before.to_json()) == before
 
 
 # -- another stretch, another model ------------------------------------------------------------------------------------

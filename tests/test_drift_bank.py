@@ -175,3 +175,37 @@ def test_it_keeps_the_promises_of_a_memory(policy):
 def test_what_makes_no_sense_is_refused(make, message):
     with pytest.raises(InvalidInput, match=message):
         make()
+
+
+def test_rates_are_weighed_by_the_noise_told_whatever_lambda_is():
+    rates = (0.0, 0.01, 0.1)
+    wide = BankPosterior(ARMS, KERNEL, 1.0, rates=rates, noise_variance=LAMBDA)
+    told, plain = BankPosterior(ARMS, KERNEL, LAMBDA, rates=rates), BankPosterior(ARMS, KERNEL, 1.0, rates=rates)
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        arm = int(rng.integers(len(ARMS)))
+        target = math.sin(arm) + NOISE * float(rng.normal())
+        for bank in (wide, told, plain):
+            bank.append(arm, target)
+            bank.tick()
+    np.testing.assert_allclose(wide.shares, told.shares, atol=1e-3)  # features leave 1e-3 of lambda out
+    assert np.abs(plain.shares - told.shares).max() > 0.1
+    plain._log_shares = wide._log_shares
+    for ours, theirs in ((wide, plain), (wide.copy().spread_as(wide), plain.spread_as(plain))):
+        np.testing.assert_allclose(ours.predict(), theirs.predict(), atol=1e-2)
+        np.testing.assert_allclose(ours.covariance(np.arange(3)), theirs.covariance(np.arange(3)), atol=1e-2)
+    assert wide.mean_norm == pytest.approx(plain.mean_norm, rel=1e-2)
+    assert wide.log_determinant_ratio == pytest.approx(plain.log_determinant_ratio, rel=1e-2)
+
+
+def test_the_bank_of_a_policy_knows_its_noise():
+    memory = nr.DriftBank((0.0, 0.05))
+    wide = nr.igp_ucb(ARMS, KERNEL, norm_bound=3.0, regularization=1.0, noise=NOISE, memory=memory)
+    studies = [nr.Study(wide), nr.Study(ucb(memory))]
+    rng = np.random.default_rng(2)
+    for _ in range(30):
+        arm, target = int(rng.integers(len(ARMS))), float(rng.normal())
+        for study in studies:
+            study.add(ARMS.points[arm], target)
+    wide, told = (study._look()._ledger.belief.answered.chain for study in studies)
+    np.testing.assert_allclose(wide.shares, told.shares, atol=1e-3)

@@ -72,6 +72,7 @@ ORDER = [
     "change.grams",
     "change.detector",
     "change.beliefs",
+    "change.readings",
     "change.evidence",
     "change.several",
     "change.calibration",

@@ -339,3 +339,26 @@ def test_widths_and_turns_are_those_of_the_paper():
 def test_what_makes_no_sense_is_refused(make, says):
     with pytest.raises(InvalidInput, match=says):
         make()
+
+
+# -- by the noise that was told ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("domain", [ARMS, nr.Box([0.0], [1.0])], ids=["arms", "box"])
+def test_answers_are_weighed_by_the_noise_told_whatever_the_regulariser_is(domain):
+    """Under `igp_ucb` lambda is 1 and the noise 0.1: the shares are those of `gp_ucb`, the mean is that of lambda."""
+    choices = {"noise": NOISE, "refit": nr.LengthscaleBank(factors=FACTORS)}
+    wide = nr.Study(nr.igp_ucb(domain, KERNEL, norm_bound=3.0, regularization=1.0, **choices))
+    told = nr.Study(nr.gp_ucb(domain, KERNEL, **choices))
+    for arm, target in answers(40):
+        for study in (wide, told):
+            study.add(ARMS.points[arm], target)
+    weights = told.lengthscales.weights
+    assert weights.max() > 0.6
+    np.testing.assert_allclose(wide.lengthscales.weights, weights, atol=1e-6)
+    posteriors = [nr.Study(nr.gp_ucb(domain, with_factor(KERNEL, each, 1), noise=1.0)) for each in FACTORS]
+    for study in posteriors:
+        for arm, target in answers(40):
+            study.add(ARMS.points[arm], target)
+    means = [study.predict(ARMS.points)[0] for study in posteriors]
+    np.testing.assert_allclose(wide.predict(ARMS.points)[0], weights @ np.stack(means), atol=1e-5)

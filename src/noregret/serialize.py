@@ -33,13 +33,14 @@ _UNFIT = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, R
 def described(cls: type[T]) -> type[T]:
     """Class decorator: a frozen dataclass whose fields are its description.
 
-    Fields that came later and do not mean by default what descriptions without them meant are in `cls.meant_before`.
+    `BEFORE`, where a class has it, are the values of fields that descriptions did not have before: what was stored goes
+    on as it was, whatever the default is now.
     """
 
     def decode(data: dict[str, Any]) -> T:
+        data = getattr(cls, "BEFORE", {}) | data
         kind: Any = cls
         hints = _hints(kind)
-        data = {**getattr(cls, "meant_before", {}), **data}
         for name, value in data.items():
             if name in hints and not _fits(value, hints[name]):
                 wanted = getattr(hints[name], "__name__", None) or MODULES.sub("", str(hints[name]))

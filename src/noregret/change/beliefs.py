@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -34,8 +34,7 @@ PLACES = 16  # beliefs for which room is made at first
 Covariance = Callable[[list[Any], list[Any]], Array]
 
 
-@final
-class Beliefs:
+class Posteriors:
     """Several posteriors of one model, each of some of the answers, in places that are counted from 0.
 
     Args:
@@ -46,13 +45,14 @@ class Beliefs:
         misfit: share of the prior variance that every cell has besides, by itself: what the kernel does not explain.
     """
 
+    ROWS: ClassVar[tuple[str, ...]] = ("_seen", "_squares", "_weights", "_covariances")  # one for each place
+
     def __init__(
         self, covariance: Covariance, noise_variance: float, *, channels: int, weight: float, misfit: float = 0.0
     ) -> None:
         self._covariance, self._noise = covariance, noise_variance
         self._channels, self._weight, self._misfit = channels, weight, misfit
         self._count = 0
-        self._gammas = np.zeros(0)
         self._seen = np.zeros(PLACES, dtype=np.intp)
         self._squares = np.zeros((PLACES, channels))
         self._basis: list[Any] = []
@@ -63,22 +63,16 @@ class Beliefs:
         self.open()
 
     def open(self) -> None:
-        """One more belief, that has seen nothing, in the next place."""
+        """One more posterior, that has seen nothing, in the next place."""
         place = self._count
         if place == len(self._seen):
-            for name in ("_seen", "_squares", "_weights", "_covariances"):
+            for name in self.ROWS:
                 array = getattr(self, name)
                 setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
-        for rows in (self._seen, self._squares, self._weights, self._covariances):
-            rows[place] = 0
+        for name in self.ROWS:
+            getattr(self, name)[place] = 0
         np.fill_diagonal(self._covariances[place], 1.0)
         self._count += 1
-
-    def close(self, place: int) -> None:
-        """The belief in the last place takes this one."""
-        self._count -= 1
-        for rows in (self._seen, self._squares, self._weights, self._covariances):
-            rows[place] = rows[self._count]
 
     def drift(self, keep: float) -> None:
         """What is left of f is this share of its variance; the rest is new."""
@@ -86,45 +80,6 @@ class Beliefs:
         self._covariances *= keep
         diagonal = np.arange(self._covariances.shape[1])
         self._covariances[:, diagonal, diagonal] += 1.0 - keep
-
-    def learn(self, cell: Any, values: Array, at: slice | IndexArray) -> Array:
-        """Log density of an answer `(c,)` under the beliefs at some places, `(n,)`, before they learn it. O(n r^2)."""
-        with one_thread if len(self._basis) >= LARGE else nullcontext():  # smaller products have one anyway
-            return self._learn(cell, values, at)
-
-    def _learn(self, cell: Any, values: Array, at: slice | IndexArray) -> Array:
-        phi, rest = self._feature(cell)
-        covariances = self._covariances[at]
-        direction = covariances @ phi  # C_s phi, (n, r)
-        total = np.maximum(direction @ phi, 0.0) + (rest + self._noise)  # sigma_s^2(x) + lambda, (n,)
-        error = values - self._weights[at] @ phi  # (n, c)
-        squares = np.clip(error / np.sqrt(total)[:, None], -FARTHEST, FARTHEST) ** 2
-        seen, before = self._seen[at], self._squares[at]
-        freedom = self._weight + seen
-        scatter = self._weight + before  # freedom times the factor of the scale squared, (n, c)
-        half = 0.5 * (freedom + 1.0)
-        log = self._channels * (self._constants(int(seen[0]))[seen] - 0.5 * np.log(total)) - (
-            0.5 * np.log(scatter) + half[:, None] * np.log1p(squares / scatter)
-        ).sum(axis=1)
-        scaled = direction / total[:, None]
-        self._weights[at] += error[:, :, None] * scaled[:, None, :]
-        if isinstance(at, slice) and len(phi) >= LARGE:
-            for one, along, by in zip(covariances, direction, total.tolist(), strict=True):
-                dger(-1.0 / by, along, along, a=one.T, overwrite_a=1)  # in place
-        else:
-            self._covariances[at] = covariances - scaled[:, :, None] * direction[:, None, :]
-        self._seen[at] = seen + 1
-        self._squares[at] = before + squares
-        return np.asarray(log)
-
-    def _constants(self, most: int) -> Array:
-        """Log of Gamma((nu + 1) / 2) / Gamma(nu / 2), nu = weight + n, for n = 0 up to at least this number."""
-        known = len(self._gammas)
-        if most >= known:
-            nus = [self._weight + n for n in range(known, 2 * most + PLACES)]
-            more = [math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu) for nu in nus]
-            self._gammas = np.concatenate([self._gammas, more])
-        return self._gammas
 
     def _feature(self, cell: Any) -> tuple[Array, float]:
         """Phi of a cell, with zeros for the features that came later, and the variance that it leaves out."""
@@ -166,10 +121,63 @@ class Beliefs:
         wider[:, np.arange(rank, rank + STEP), np.arange(rank, rank + STEP)] = 1.0
         self._covariances = wider
 
-    def copy(self) -> Beliefs:
+    def copy(self) -> Self:
         """Independent ones in the same state."""
-        other = Beliefs.__new__(Beliefs)
+        other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        for name in ("_seen", "_squares", "_basis", "_features", "_triangle", "_weights", "_covariances"):
+        for name in (*self.ROWS, "_basis", "_features", "_triangle"):
             setattr(other, name, getattr(self, name).copy())
         return other
+
+
+@final
+class Beliefs(Posteriors):
+    """Posteriors that began at several rounds: each of all the answers since."""
+
+    _gammas: Array = np.zeros(0)
+
+    def close(self, place: int) -> None:
+        """The belief in the last place takes this one."""
+        self._count -= 1
+        for name in self.ROWS:
+            rows = getattr(self, name)
+            rows[place] = rows[self._count]
+
+    def learn(self, cell: Any, values: Array, at: slice | IndexArray) -> Array:
+        """Log density of an answer `(c,)` under the beliefs at some places, `(n,)`, before they learn it. O(n r^2)."""
+        with one_thread if len(self._basis) >= LARGE else nullcontext():  # smaller products have one anyway
+            return self._learn(cell, values, at)
+
+    def _learn(self, cell: Any, values: Array, at: slice | IndexArray) -> Array:
+        phi, rest = self._feature(cell)
+        covariances = self._covariances[at]
+        direction = covariances @ phi  # C_s phi, (n, r)
+        total = np.maximum(direction @ phi, 0.0) + (rest + self._noise)  # sigma_s^2(x) + lambda, (n,)
+        error = values - self._weights[at] @ phi  # (n, c)
+        squares = np.clip(error / np.sqrt(total)[:, None], -FARTHEST, FARTHEST) ** 2
+        seen, before = self._seen[at], self._squares[at]
+        freedom = self._weight + seen
+        scatter = self._weight + before  # freedom times the factor of the scale squared, (n, c)
+        half = 0.5 * (freedom + 1.0)
+        log = self._channels * (self._constants(int(seen[0]))[seen] - 0.5 * np.log(total)) - (
+            0.5 * np.log(scatter) + half[:, None] * np.log1p(squares / scatter)
+        ).sum(axis=1)
+        scaled = direction / total[:, None]
+        self._weights[at] += error[:, :, None] * scaled[:, None, :]
+        if isinstance(at, slice) and len(phi) >= LARGE:
+            for one, along, by in zip(covariances, direction, total.tolist(), strict=True):
+                dger(-1.0 / by, along, along, a=one.T, overwrite_a=1)  # in place
+        else:
+            self._covariances[at] = covariances - scaled[:, :, None] * direction[:, None, :]
+        self._seen[at] = seen + 1
+        self._squares[at] = before + squares
+        return np.asarray(log)
+
+    def _constants(self, most: int) -> Array:
+        """Log of Gamma((nu + 1) / 2) / Gamma(nu / 2), nu = weight + n, for n = 0 up to at least this number."""
+        known = len(self._gammas)
+        if most >= known:
+            nus = [self._weight + n for n in range(known, 2 * most + PLACES)]
+            more = [math.lgamma(0.5 * (nu + 1.0)) - math.lgamma(0.5 * nu) for nu in nus]
+            self._gammas = np.concatenate([self._gammas, more])
+        return self._gammas

@@ -4,7 +4,8 @@
 |---|---|---|---|
 | s | `starts` | rounds at which another function may have begun; the first is where the stretch begins | (S,) |
 | p, q_s | | predictive densities of an answer: from the whole stretch, and from the answers asked for since s | |
-| p', u | `_misfit`, `_models` | p of a kernel with deviations at each cell, and the belief in it | |
+| p', p'' | `_misfit`, `_readings` | p with deviations from the kernel; with outliers (`change.readings`) | |
+| u | `_models` (logs) | how much p, p' and p'' are believed | |
 | e_s | `_ratios` (logs) | product of q_s / p over the answers asked for since s, each factor at most e^clip | (S,) |
 | w_s | `share` | how much of the stake is laid on a change at s; they add up to 1 | |
 | M | `log_evidence` | sum of w_s e_s, and of the w_s of rounds to come | |
@@ -16,13 +17,23 @@ supermartingale is left, and M is one from 1: by Ville's inequality it *ever* re
 delta. (Shin, Ramdas & Rinaldo 2023 add up e-processes that start at consecutive times, with weights 1, for a bound on
 the average run length; weights that add up to 1 bound the probability of any alarm.)
 
+E[min(q_s / p, e^clip)] <= E[q_s / p] <= 1 proves it of a clipped factor.
+
 The scale of the answers is learned (`change.beliefs`: Student-t densities). So a noise that was told wrongly is no
-change, and with the clip no single answer is one.
+change.
 
 A kernel that is wrong, say too smooth, is no change either: the longer the stretch the worse are its predictions, and
-every later start looks better. With `misfit` > 0 an answer's density from the whole stretch is therefore the mixture
-(1 - u) p + u p', u = `DEVIATES` at first and then by Bayes' rule. If kernel and noise are as told and nothing changes,
-(1 - u) M is what the inequality is about: a mixture is at least (1 - u) times as dense as its first part.
+every later start looks better. Nor are outliers, or noise that is larger here than there, or than before. What answers
+are compared with is therefore a mixture of p and of models in which such things happen, weighed by Bayes' rule: p'
+with `misfit` > 0, believed with `DEVIATES` at first; and p'' with `outliers` > 0, with half of `OUTLYING`. The other
+half passes from p to p'' as answers come, since it takes a while until there is an outlier.
+
+Of all answers of a stretch together the mixture is at least a times as dense as p, a = 1 - `DEVIATES` - `OUTLYING`. So
+a e_s <= prod_{i < s} mixture_i / p_i  prod_{i >= s} q_{s,i} / p_i, a martingale from 1 if kernel and noise are as told
+and nothing changes: a M is what the inequality is about.
+
+With `outliers` each factor of e_s is also multiplied with e^-`TOLL`, which leaves it a supermartingale: later beliefs
+that hardly predict better are no change that matters.
 
 Starts are thinned: of those older than `KEPT` * 2^k rounds the multiples of 2^k are left, so that S grows as log t.
 What was staked on one that goes is staked on the next younger one from then on, which leaves M a martingale.
@@ -30,6 +41,7 @@ What was staked on one that goes is staked on the next younger one from then on,
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Callable
@@ -39,11 +51,14 @@ import numpy as np
 
 from ..checks import Array, IndexArray
 from .beliefs import PLACES, Beliefs, Covariance
+from .readings import Readings
 
 KEPT = 4  # rounds during which every start is kept
 FLAT = 100.0  # rounds up to which starts are about equally likely
 FIRST = slice(1)
 DEVIATES = 0.1  # prior belief in deviations from the kernel
+OUTLYING = 0.05  # prior belief in outliers, and in noise that differs
+TOLL = 0.05  # nats an answer
 
 
 def tail(round_: int) -> float:
@@ -86,6 +101,8 @@ class ChangeEvidence:
         clip: the most that one answer may add to a log e_s.
         misfit: share of the prior variance by which f may deviate from the kernel at each cell by itself; with 0 it is
             taken to be as the kernel says.
+        outliers: share of the answers that may be outliers, from 0, at first; with 0 there are none, and the noise is
+            of one size.
         since: the first round of the stretch.
         scaled: brings the values of an answer, `(c,)`, into the units of the covariance; None where they are in them.
 
@@ -102,12 +119,15 @@ class ChangeEvidence:
         weight: float = 10.0,
         clip: float = 4.0,
         misfit: float = 0.0,
+        outliers: float = 0.0,
         since: int = 0,
         scaled: Callable[[Array], Array] | None = None,
     ) -> None:
         self._covariance, self._noise, self._scaled = covariance, noise_variance, scaled
         self.rate = 0.0
-        self.channels, self._weight, self._clip, self._deviation = channels, weight, clip, misfit
+        self.channels, self._weight, self._clip = channels, weight, clip
+        self._deviation, self._outliers = misfit, outliers
+        self._others = (DEVIATES if misfit else 0.0) + (OUTLYING if outliers else 0.0)  # belief in them, at the end
         self._answers: list[_Answer] = []
         self._begin(since)
 
@@ -121,10 +141,23 @@ class ChangeEvidence:
         self._ratios = np.zeros(PLACES)  # logs; of the first start, which is p itself, always 0
         self._beliefs = self._fresh(0.0)
         self._misfit = self._fresh(self._deviation) if self._deviation else None
-        self._models = (math.log1p(-DEVIATES), math.log(DEVIATES))  # logs of the belief in either
+        self._readings = self._outlying() if self._outliers else None
+        self._compared = 0  # answers
+        self._models = [math.log1p(-self._elsewhere(0))]  # logs of the belief in each
+        self._models += [math.log(DEVIATES)] if self._deviation else []
+        self._models += [math.log(0.5 * OUTLYING)] if self._outliers else []
 
     def _fresh(self, misfit: float) -> Beliefs:
         return Beliefs(self._covariance, self._noise, channels=self.channels, weight=self._weight, misfit=misfit)
+
+    def _outlying(self) -> Readings:
+        return Readings(
+            self._covariance, self._noise, channels=self.channels, weight=self._weight, outliers=self._outliers
+        )
+
+    def _elsewhere(self, answers: int) -> float:
+        """Prior belief in other models than p after so many answers."""
+        return self._others - (0.5 * OUTLYING * tail(answers) if self._outliers else 0.0)
 
     @property
     def since(self) -> int:
@@ -148,10 +181,10 @@ class ChangeEvidence:
 
     @property
     def log_evidence(self) -> float:
-        """Log M (with `misfit`, of (1 - u) M): it ever reaches log(1 / delta) with probability at most delta."""
+        """Log M (with other models, of a M): it ever reaches log(1 / delta) with probability at most delta."""
         highest = max(self._stakes, default=0.0)
         total = tail(self._now) * math.exp(-highest) + sum(math.exp(stake - highest) for stake in self._stakes)
-        return highest + math.log(total) + (0.0 if self._misfit is None else math.log1p(-DEVIATES))
+        return highest + math.log(total) + math.log1p(-self._others)
 
     @property
     def most_likely(self) -> int | None:
@@ -188,6 +221,8 @@ class ChangeEvidence:
         values = answer.values if self._scaled is None else self._scaled(answer.values)
         predicted = self._beliefs.learn(answer.cell, values, at)
         gain = np.minimum(predicted - self._of_stretch(float(predicted[0]), answer.cell, values), self._clip)
+        if self._readings is not None:
+            gain -= TOLL
         gain[0] = 0.0
         self._ratios[at] += gain
         if isinstance(at, slice):
@@ -200,17 +235,28 @@ class ChangeEvidence:
         """So many rounds pass; a late answer is taken for one of f as it has become."""
         keep = (1.0 - self.rate) ** rounds
         self._beliefs.drift(keep)
-        if self._misfit is not None:
-            self._misfit.drift(keep)
+        for beliefs in (self._misfit, self._readings):
+            if beliefs is not None:
+                beliefs.drift(keep)
 
     def _of_stretch(self, predicted: float, cell: Any, values: Array) -> float:
-        """Log density of an answer from the whole stretch, under the kernel or with deviations from it."""
-        if self._misfit is None:
+        """Log density of an answer from the whole stretch, under all models; they are weighed anew."""
+        if not self._others:
             return predicted
-        one = self._models[0] + predicted
-        other = self._models[1] + float(self._misfit.learn(cell, values, FIRST)[0])
-        total = float(np.logaddexp(one, other))
-        self._models = one - total, other - total  # Bayes' rule
+        each = [predicted]
+        if self._misfit is not None:
+            each.append(float(self._misfit.learn(cell, values, FIRST)[0]))
+        if self._readings is not None:
+            each.append(self._readings.learn(cell, values))
+        both = [belief + log for belief, log in zip(self._models, each, strict=True)]
+        total = float(functools.reduce(np.logaddexp, both))
+        self._models = [log - total for log in both]  # Bayes' rule
+        if self._readings is not None:
+            before, self._compared = self._elsewhere(self._compared), self._compared + 1
+            stays = (1.0 - self._elsewhere(self._compared)) / (1.0 - before)
+            leaves = self._models[0] + math.log1p(-stays)
+            self._models[-1] = float(np.logaddexp(self._models[-1], leaves))
+            self._models[0] += math.log(stays)
         return total
 
     def _asked_since(self, answer: _Answer) -> slice | IndexArray:
@@ -289,7 +335,8 @@ class ChangeEvidence:
         """An independent one in the same state."""
         other = ChangeEvidence.__new__(ChangeEvidence)
         other.__dict__.update(self.__dict__)
-        for name in ("_answers", "_starts", "_last", "_stakes", "_ratios", "_beliefs"):
+        for name in ("_answers", "_starts", "_last", "_stakes", "_ratios", "_beliefs", "_models"):
             setattr(other, name, getattr(self, name).copy())
         other._misfit = None if self._misfit is None else self._misfit.copy()
+        other._readings = None if self._readings is None else self._readings.copy()
         return other

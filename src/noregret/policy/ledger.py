@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ from .policy import Policy
 from .waiting import checked_value, due, standing
 
 AskedSince = Callable[[Trial], int]
+LEAST_NOISE = 1e-4  # of lambda: noise that was told to be less counts as this, where answers are weighed
 
 
 class Entry(NamedTuple):
@@ -38,6 +40,12 @@ class Entry(NamedTuple):
 
     trial: Trial
     target: float | None  # in the belief's units; None where the trial counts for the variance alone
+
+
+def noise_told(policy: Policy, regularization: float) -> float | None:
+    """The variance of the noise as it was told, which says what predicts well; None where lambda is that, or fitted."""
+    told = max(policy.noise**2, LEAST_NOISE * regularization)
+    return None if policy.fitting is not None or math.isclose(told, regularization) else told
 
 
 class Ledger:
@@ -98,11 +106,19 @@ class Ledger:
         self.in_use, self.ridge, self._answers = kernel, regularization, None
         self.units = Units(scale.mean, scale.std, warp)
         apart = self._pending.hallucinates
-        self.bank = None if self._learning is None else self._learning.bank(kernel, len(self.policy.sides), self.added)
+        noise = noise_told(self.policy, regularization)
+        columns, learning = len(self.policy.sides), self._learning
+        self.bank = None if learning is None else learning.bank(kernel, columns, self.added, noise)
         self._untaught = []
         self.begun += 1
         self._belief: Belief[Any] = self.engine.fresh(
-            kernel, regularization, apart=apart, drift=self._drift, known=self.known, bank=self.bank
+            kernel,
+            regularization,
+            apart=apart,
+            drift=self._drift,
+            known=self.known,
+            bank=self.bank,
+            noise_variance=noise,
         )
         self.belief.advance(self.engine.now)
         if self._pending.moves and self.waits is None:  # what stands in may look at the answers: these first
@@ -427,7 +443,14 @@ class Ledger:
 
     def _answers_alone(self) -> AnswersAlone:
         if self._answers is None:
-            belief = self.engine.fresh(self.in_use, self.ridge, apart=False, drift=self._drift, known=self.known)
+            belief = self.engine.fresh(
+                self.in_use,
+                self.ridge,
+                apart=False,
+                drift=self._drift,
+                known=self.known,
+                noise_variance=noise_told(self.policy, self.ridge),
+            )
             belief.advance(self.engine.now)
             self._answers = AnswersAlone(self.engine, belief, self.units, self.policy.sides)
             self._answers.take(self._answered())

@@ -16,7 +16,10 @@ which order, was repeated, revised or forgotten:
     log w_j = -LD_j / 2 - (nu + t) / 2 log(1 + q_j / nu) + const              where it is learned,
 
 the latter with Student-t predictions: one unknown factor of prior variance and noise variance together, which is
-inverse-gamma (nu / 2, nu / 2). What is believed has the mean and the variance of the mixture,
+inverse-gamma (nu / 2, nu / 2). Here lambda is the variance of the noise as it was told. Where the regulariser is
+another number there are posteriors with either: that one for what is believed, this one for the shares.
+
+What is believed has the mean and the variance of the mixture,
 
     mu = sum_j w_j mu_j,    s^2 = sum_j w_j (s_j^2 + (mu_j - mu)^2),
 
@@ -52,11 +55,17 @@ class Bank(NamedTuple):
         kernels: k_j.
         factors: by which each differs from the one that was given.
         weight: nu, answers; None for a scale that is as it was told.
+        noise_variance: lambda of the shares; None where it is that of the posteriors.
     """
 
     kernels: tuple[Kernel, ...]
     factors: tuple[float, ...]
     weight: float | None
+    noise_variance: float | None = None
+
+    def variances(self, regularization: float) -> tuple[float, ...]:
+        """Lambda of the posteriors, and of those for the shares where they are others."""
+        return (regularization,) if self.noise_variance is None else (regularization, self.noise_variance)
 
 
 class Averaged(Posterior, Generic[P]):
@@ -64,7 +73,7 @@ class Averaged(Posterior, Generic[P]):
 
     Attributes:
         bank: of which kernels.
-        each: posterior under each, all of the same observations.
+        each: posterior under each, all of the same observations; then those for the shares, where they are others.
         leader: of these the only one that is believed; None for all, by their shares.
     """
 
@@ -125,8 +134,9 @@ class Averaged(Posterior, Generic[P]):
         return self._shares
 
     def _log_weights(self) -> Array:
-        misfit = np.array([posterior.quadratic_form for posterior in self.each])
-        spread = np.array([posterior.log_determinant_ratio for posterior in self.each])
+        judges = self.each[-len(self.bank.kernels) :]
+        misfit = np.array([posterior.quadratic_form for posterior in judges])
+        spread = np.array([posterior.log_determinant_ratio for posterior in judges])
         nu = self.bank.weight
         if nu is None:
             return np.asarray(-0.5 * (misfit + spread))

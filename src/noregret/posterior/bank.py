@@ -8,6 +8,9 @@
 | w_j | `_log_shares` (logs) | share of a rate: what it has predicted, lately above all | (J,) |
 | a | `SHARED` | share that is spread over all rates after each answer | |
 
+Where lambda is not the variance of the noise, as under some theorems, posteriors with that variance follow those of
+lambda: they have a say in w_j alone, and those of lambda in all else. So J is twice as large in some of the shapes.
+
 Each posterior is that of `drifting`. Every rate predicts each answer before it learns it, with density p_j (Student-t,
 the scale learned as in `change.evidence`, the told one worth `PRIOR` answers), and then
 
@@ -44,21 +47,35 @@ FARTHEST = 1e100  # standardised error: further off nobody need look
 class BankPosterior(Posterior):
     """The mixture of posteriors at several rates; observations fade as rounds pass (`tick`)."""
 
-    def __init__(self, domain: Arms, kernel: Kernel, regularization: float, *, rates: Sequence[float]) -> None:
+    def __init__(
+        self,
+        domain: Arms,
+        kernel: Kernel,
+        regularization: float,
+        *,
+        rates: Sequence[float],
+        noise_variance: float | None = None,
+    ) -> None:
         self.prior = Prior(kernel, domain.points)
         self.regularization = number("regularization", regularization, low=0.0, open_low=True)
         self.rates = tuple(number("rates", rate, low=0.0, high=1.0) for rate in rates)
-        self._rates = np.array(self.rates)
-        tol = max(tolerance(self.prior.variance, self.regularization), TOLERANCE * self.regularization)
+        many = len(self.rates)
+        variances = [self.regularization]
+        if noise_variance is not None:
+            variances.append(number("noise_variance", noise_variance, low=0.0, open_low=True))
+        self._ridges = np.repeat(variances, many)
+        self._rates = np.tile(self.rates, len(variances))
+        least = min(variances)
+        tol = max(tolerance(self.prior.variance, least), TOLERANCE * least)
         self._features = pivoted_cholesky(kernel, domain.points, tol=tol, max_rank=len(domain)).features
-        many, arms, rank = len(self.rates), len(domain), self._features.shape[1]
+        both, arms, rank = len(self._rates), len(domain), self._features.shape[1]
         self.count = 0
         self.weighs = True  # whether answers say which rates are likely
         self.plays = np.zeros(arms, dtype=np.int64)
-        self._covariances = np.tile(np.eye(rank), (many, 1, 1))
-        self._weights = np.zeros((many, rank))
-        self._means = np.zeros((many, arms))
-        self._variances = np.tile(self.prior.variance, (many, 1))
+        self._covariances = np.tile(np.eye(rank), (both, 1, 1))
+        self._weights = np.zeros((both, rank))
+        self._means = np.zeros((both, arms))
+        self._variances = np.tile(self.prior.variance, (both, 1))
         self._log_ratios = np.zeros(many)
         self._log_shares = np.full(many, -math.log(many))
         self._squares = np.zeros(many)
@@ -95,17 +112,17 @@ class BankPosterior(Posterior):
         phi = self._features[arm]
         directions = self._covariances @ phi  # (J, r)
         variances = np.maximum(self._variances[:, arm], 0.0)
-        totals = self.regularization + variances
+        totals = self._ridges + variances
         errors = target - self._means[:, arm]
         if self.weighs:
-            self._weigh(errors, totals)
+            self._weigh(errors[-len(self.rates) :], totals[-len(self.rates) :])
         scaled = directions / totals[:, None]
         g = directions @ self._features.T  # (J, N)
         self._weights += errors[:, None] * scaled
         self._means += (errors / totals)[:, None] * g
         self._variances -= g * g / totals[:, None]
         self._covariances -= scaled[:, :, None] * directions[:, None, :]
-        self._log_ratios += np.log1p(variances / self.regularization)
+        self._log_ratios += np.log1p(variances[: len(self.rates)] / self.regularization)
         self.count += 1
         self.plays[arm] += 1
         if self.count % RECOMPUTE_EVERY == 0:
@@ -133,9 +150,9 @@ class BankPosterior(Posterior):
     def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
         """Mean and std of f as it is now, at all arms or those listed."""
         arms: Any = slice(None) if points is None else points
-        shares, means = self.shares, self._means[:, arms]
+        shares, means = self.shares, self._means[: len(self.rates), arms]
         mean = shares @ means
-        variance = shares @ (np.maximum(self._variances[:, arms], 0.0) + (means - mean) ** 2)
+        variance = shares @ (np.maximum(self._variances[: len(self.rates), arms], 0.0) + (means - mean) ** 2)
         return mean, np.sqrt(variance)
 
     def covariance(self, points: ArmIndices) -> Array:
@@ -155,23 +172,24 @@ class BankPosterior(Posterior):
         """What is believed of f less the mean of another one, whose shares and means they are, with this variance."""
         other = BankPosterior.__new__(BankPosterior)
         other.__dict__.update(self.__dict__)
-        shares = believed.shares
+        shares, many = believed.shares, len(self.rates)
         other._log_shares = believed._log_shares
-        other._means = believed._means - shares @ believed._means
-        other._weights = believed._weights - shares @ believed._weights
+        other._means = believed._means - shares @ believed._means[:many]
+        other._weights = believed._weights - shares @ believed._weights[:many]
         return other
 
     def _mixed(self) -> tuple[Array, Array]:
         """Mean and covariance of the weights over all rates, `(r,)` and `(r, r)`."""
-        shares = self.shares
-        mean = shares @ self._weights
-        apart = self._weights - mean
-        return mean, np.tensordot(shares, self._covariances, axes=1) + (shares[:, None] * apart).T @ apart
+        shares, weights = self.shares, self._weights[: len(self.rates)]
+        mean = shares @ weights
+        apart = weights - mean
+        within = np.tensordot(shares, self._covariances[: len(shares)], axes=1)
+        return mean, within + (shares[:, None] * apart).T @ apart
 
     @property
     def mean_norm(self) -> float:
         """||mu||_k, of f as it is now."""
-        return float(np.linalg.norm(self.shares @ self._weights))
+        return float(np.linalg.norm(self.shares @ self._weights[: len(self.rates)]))
 
     @property
     def log_determinant_ratio(self) -> float:

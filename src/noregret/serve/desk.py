@@ -219,7 +219,7 @@ class Desks:
 
     async def summary(self, tenant: str, name: str) -> tuple[StoredStudy, Summary] | None:
         """What a list says of a study that is not open in this process; None of one that is, or is not there."""
-        stored_as = stored_name(tenant, name)
+        stored_as = stored_name(self.storage, tenant, name)
         if stored_as in self._desks:
             return None
         found = await self.quickly(self.storage.summaries, stored_as, tenant=tenant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
 
 import numpy as np
 
@@ -38,8 +38,9 @@ class EDetector(Memory):
     While f is a sample of the policy's kernel and does not change, an alarm is ever raised with probability at most
     delta (each cut spends delta anew, and what is kept was chosen by looking: for later alarms that is approximate).
     That is a mean over the scale, about the told one, that `weight` says; at the told scale itself it is measured.
-    Noise that was told wrongly, heavy tails and a wrong kernel are what `weight`, `clip` and `misfit` are for; noise of
-    one size here and another there, as of a yes or no, is taken for one size. Where silence means no (`Imputed`, and
+    Noise that was told wrongly, a wrong kernel, and outliers are what `weight`, `misfit` and `outliers` are for; the
+    last also for heavy tails, and noise of one size here and another there, or now and then. What they do there is
+    measured (docs/changing.md) and not proved. Where silence means no (`Imputed`, and
     `LateOrNever` once that is evident) it is shown too, as an answer of the least value, once 99% of the answers that
     come have come; each trial then waits for those asked for before it, and is seen so much later. Where the kernel is
     fitted nothing is promised: after each fit to at least 12 answers all since the last cut are weighed anew, and none
@@ -47,17 +48,23 @@ class EDetector(Memory):
 
     Attributes:
         delta: probability of a false alarm in the whole run.
-        clip: no single answer speaks for a change at some round by more than a factor e^clip.
+        clip: no single answer speaks for a change at some round by more than a factor e^clip; min(e, e^clip) has no
+            larger mean than e, so that the bound holds as before.
         weight: how many answers the scale that kernel and noise say is worth, against what the answers say.
         misfit: share of the prior variance by which f may deviate from what the kernel says, at each point by itself.
             A function that is rougher than it was believed to be then looks less like one that changes; 0 for a kernel
             that is right.
+        outliers: share of the answers that may be outliers, at first; the answers say more. A change must then also
+            predict better by 0.05 nats an answer. 0 for noise that is as told but for its scale.
     """
 
     delta: float = 0.05
     clip: float = 6.0
     weight: float = 10.0
     misfit: float = 0.05
+    outliers: float = 0.05
+
+    BEFORE: ClassVar[dict[str, float]] = {"outliers": 0.0}  # of what was stored when there was no such field
 
     def __post_init__(self) -> None:
         why = "It is the probability of a false alarm."
@@ -67,6 +74,9 @@ class EDetector(Memory):
             clip=number("clip", self.clip, low=0.0, high=MOST, open_low=True, why="It is a log likelihood ratio."),
             weight=number("weight", self.weight, low=0.0, high=1e9, open_low=True, why="It counts answers."),
             misfit=number("misfit", self.misfit, low=0.0, high=1.0, why="It is a share of the prior variance."),
+            outliers=number(
+                "outliers", self.outliers, low=0.0, high=1.0, open_high=True, why="It is a share of answers."
+            ),
         )
 
     def watch(self, world: World) -> EvidenceWatch:
@@ -94,7 +104,8 @@ class EvidenceWatch(Watch):
             [
                 ChangeEvidence(
                     known.covariance, known.noise_variance, channels=1 if world.models else world.channels,
-                    weight=memory.weight, clip=memory.clip, misfit=memory.misfit, scaled=known.scaled,
+                    weight=memory.weight, clip=memory.clip, misfit=memory.misfit, outliers=memory.outliers,
+                    scaled=known.scaled,
                 )
                 for known in _known_of(world)
             ]
@@ -213,7 +224,8 @@ class DriftBank(Memory):
     """All of them, the older the less, at rates of drift that are weighed by how well they predict the answers.
 
     A posterior as of `Discount` is kept for each rate, and what is believed is their mixture
-    (`noregret.posterior.bank`). With rate 0 among them a world that does not drift costs little.
+    (`noregret.posterior.bank`). With rate 0 among them a world that does not drift costs little. Answers are weighed by
+    the noise that was told, also where the regulariser is another number: a round then costs more.
 
     Attributes:
         rates: shares of f that may be new in each round, from 0 to 1, ascending.

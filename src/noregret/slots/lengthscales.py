@@ -94,6 +94,9 @@ class LengthscaleBank(Learning):
     and none is lost. A round costs as much as one of each. `study.lengthscales` shows the weights. The confidence
     bounds of a theorem are for a kernel that is given, so they are not called valid here.
 
+    Answers are weighed by the noise that was told, also where the regulariser is another number (`igp_ucb`, `gp_ts`):
+    a round then costs twice as much.
+
     Where f drifts (`Discount`, `DriftBank`) it is refused as fits are.
 
     Attributes:
@@ -130,9 +133,10 @@ class LengthscaleBank(Learning):
         if self.around is not None:
             self.around.check(policy)
 
-    def bank(self, kernel: Kernel, columns: int, more: int) -> Bank:  # noqa: ARG002 - none are added
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002 - none are added
         """A candidate for each factor."""
-        return Bank(tuple(with_factor(kernel, factor, columns) for factor in self.factors), self.factors, self.weight)
+        kernels = tuple(with_factor(kernel, factor, columns) for factor in self.factors)
+        return Bank(kernels, self.factors, self.weight, noise_variance)
 
     def of_constraint(self, *, warp: str, given: bool) -> LengthscaleBank:
         """The same factors of its kernel."""
@@ -202,7 +206,7 @@ class RegretBalancing(Learning):
         room = MOST - len(self.factors)
         return min(math.floor(self.growth * math.log(max(t, 1)) * columns + 1e-9), room)
 
-    def bank(self, kernel: Kernel, columns: int, more: int) -> Bank:
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002 - shares decide nothing
         """A candidate for each factor."""
         factors = self.all_factors(columns, more)
         return Bank(tuple(with_factor(kernel, factor, columns) for factor in factors), factors, None)

@@ -44,10 +44,10 @@ class Learning(ABC):
         """Refuse policies in which this makes no sense."""
 
     @abstractmethod
-    def bank(self, kernel: Kernel, columns: int, more: int) -> Bank | None:
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank | None:
         """The kernels to compare where this one is in use, on so many columns; None for this one alone.
 
-        `more` is how many were added in the run.
+        `more` is how many were added in the run, `noise_variance` as of `Bank`.
         """
 
     @abstractmethod
@@ -153,7 +153,7 @@ class Refit(Learning):
         """A kernel that has what a fit needs."""
         policy.kernel.rescaled(1.0 / sides(policy.domain, policy.context))
 
-    def bank(self, kernel: Kernel, columns: int, more: int) -> None:
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> None:
         """The last fit alone."""
 
     def of_constraint(self, *, warp: str, given: bool) -> Refit:

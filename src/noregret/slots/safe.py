@@ -89,7 +89,7 @@ class Safe(Constraints):
     delta: float = 0.05
 
     hallucinates: ClassVar[bool] = False  # a variance that counts answers that are not there certifies nothing
-    meant_before: ClassVar[Mapping[str, object]] = {"scale": "kernel"}  # what descriptions meant that do not say
+    BEFORE: ClassVar[Mapping[str, object]] = {"scale": "kernel"}  # what descriptions meant that do not say
 
     def __post_init__(self) -> None:
         super().__post_init__()

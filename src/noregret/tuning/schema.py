@@ -102,7 +102,7 @@ PARTS: dict[str, tuple[type, dict[str, Section]]] = {
         "discount": Section(Discount, {"rate": float}),
         "drift_bank": Section(DriftBank, {}, {"rates": list[float]}),
         "all_of": Section(AllOf, {"parts": list[Inner]}),
-        "e_detector": Section(EDetector, {}, dict.fromkeys(("delta", "clip", "weight", "misfit"), float)),
+        "e_detector": Section(EDetector, {}, dict.fromkeys(("delta", "clip", "weight", "misfit", "outliers"), float)),
     }),
     "explore": (Explore, {
         "uniform": Section(UniformExploration, {}, {"xi": float}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any, final
 
 import numpy as np
@@ -55,7 +56,7 @@ class ArmEngine(Engine[TableBelief]):
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
-        self._empty: dict[tuple[Kernel, float, Drift, Known | None, Bank | None], OnArms] = {}
+        self._empty: dict[tuple[Kernel, float, Drift, Known | None, Bank | None, float | None], OnArms] = {}
         self._failed: set[int] = set()
         self._rows: dict[bytes, int] = {}  # of contexts that were looked up: each is several times in a round
 
@@ -68,9 +69,10 @@ class ArmEngine(Engine[TableBelief]):
         drift: Drift,
         known: Known | None = None,
         bank: Bank | None = None,
+        noise_variance: float | None = None,
     ) -> TableBelief:
         """A belief over the table; what a kernel makes of it is worked out once."""
-        key = (kernel, regularization, drift, known, bank)
+        key = (kernel, regularization, drift, known, bank, noise_variance)
         if key not in self._empty:
             if len(self._empty) >= self.channels:  # of the last kernels alone: fits make many
                 self._empty = {}
@@ -78,16 +80,24 @@ class ArmEngine(Engine[TableBelief]):
         return TableBelief(self._empty[key].copy(), apart=apart)
 
     def _made(
-        self, kernel: Kernel, regularization: float, drift: Drift, known: Known | None, bank: Bank | None
+        self,
+        kernel: Kernel,
+        regularization: float,
+        drift: Drift,
+        known: Known | None,
+        bank: Bank | None,
+        noise_variance: float | None,
     ) -> OnArms:
         if known is not None:
             return RatePosterior(kernel, self._table.points, known, regularization=regularization)
         if bank is not None:
-            return AveragedArms(bank, [posterior_on_arms(self._table, each, regularization) for each in bank.kernels])
+            pairs = itertools.product(bank.variances(regularization), bank.kernels)
+            return AveragedArms(bank, [posterior_on_arms(self._table, each, variance) for variance, each in pairs])
         if drift is None:
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):
-            return Retraced(BankPosterior(self._table, kernel, regularization, rates=drift))
+            several = BankPosterior(self._table, kernel, regularization, rates=drift, noise_variance=noise_variance)
+            return Retraced(several)
         return Retraced(DriftingPosterior(self._table, kernel, regularization, rate=drift))
 
     def cell(self, trial: Trial) -> int:

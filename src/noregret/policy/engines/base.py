@@ -190,6 +190,7 @@ class Engine(ABC, Generic[B]):
         drift: Drift,
         known: Known | None = None,
         bank: Bank | None = None,
+        noise_variance: float | None = None,
     ) -> B:
         """A belief that has learned nothing (see `Belief` for `apart`).
 
@@ -200,6 +201,7 @@ class Engine(ABC, Generic[B]):
             drift: the share of f that is new in each round.
             known: what is known of rewards beyond their size, where that makes another posterior.
             bank: kernels of which all are kept, averaged; None for the one.
+            noise_variance: by which several rates of drift are weighed; None for lambda.
         """
 
     @abstractmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any, final
@@ -87,11 +88,13 @@ class PointEngine(Engine[PointBelief]):
         drift: Drift,
         known: Known | None = None,  # noqa: ARG002 - of tables alone
         bank: Bank | None = None,
+        noise_variance: float | None = None,  # noqa: ARG002 - likewise
     ) -> PointBelief:
         """A belief over (context, point)."""
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if bank is not None:
-            each = [posterior_at_points(one, columns, regularization, terms=self._terms) for one in bank.kernels]
+            pairs = itertools.product(bank.variances(regularization), bank.kernels)
+            each = [posterior_at_points(one, columns, variance, terms=self._terms) for variance, one in pairs]
             return PointBelief(AveragedPoints(bank, each), apart=apart)
         if isinstance(drift, tuple):
             raise InvalidInput("Several rates of drift are compared on finitely many arms: elsewhere take `Discount`.")
