@@ -66,7 +66,7 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
 
 def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, float, bool]]:
     """Kernel and regularization of those that are kept side by side, and whether it is drawn from."""
-    bank = None if policy.refit is None else policy.refit.bank(policy.kernel, len(policy.sides), 0)
+    bank = None if policy.refit is None else policy.refit.bank(policy.kernel, len(policy.sides), 0, None)
     for kernel in (policy.kernel,) if bank is None else bank.kernels:
         yield kernel, policy.regularization, policy.score.draws
     world = policy.constraints
