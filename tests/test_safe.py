@@ -277,3 +277,13 @@ def test_start_is_a_point_of_the_domain_to_its_last_digit():
     """0.3 is not the fourth of eleven arms, which is 0.30000000000000004: nothing could be played."""
     study = nr.Study(policy(nr.Safe(start=[0.3], scale=1.0), nr.Arms.grid(0, 1, 11), SHORT))
     assert study.ask().arm == 3
+
+
+def test_a_stored_study_whose_bounds_were_never_proved_opens_with_a_warning():
+    sound = nr.Safe(start=[[0.0]], kernel=SHORT, certificate="bounds")
+    text = policy(sound, LINE, SHORT).to_json().replace('"scale": null, ', "")
+    assert '"certificate": "bounds"' in text
+    old = text.replace('"confidence": null', '"confidence": {"type": "ConstantWidth", "value": 3.0}', 1)
+    assert old != text
+    with pytest.warns(nr.NoRegretWarning, match="nothing is proved for those of constraint 1"):
+        assert nr.Policy.from_json(old).constraints.certificate == "bounds"

@@ -11,6 +11,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
@@ -21,7 +22,7 @@ from numpy.typing import ArrayLike
 from ..checks import LARGEST_REWARD, Array, finite_array, number, one_of, settle
 from ..coordinates import named_points
 from ..domain import Domain
-from ..errors import InvalidInput, NoRegretError
+from ..errors import InvalidInput, NoRegretError, NoRegretWarning
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
 from ..record import Trial
@@ -171,7 +172,7 @@ class Safe(Constraints):
         for j in range(self.count):
             bounds = policy.of_channel(j + 1)
             if self.learns(j) or bounds.valid_for == "none":
-                raise InvalidInput(
+                refusal = InvalidInput(
                     f"`certificate` 'bounds' certifies by bounds that hold, and nothing is proved for those of "
                     f"constraint {j + 1} (`valid_for` is 'none'): `{type(bounds.confidence).__name__}` with lambda "
                     f"{bounds.regularization:.6g}, noise {bounds.noise:.6g}"
@@ -180,6 +181,9 @@ class Safe(Constraints):
                     "policy a width that is proved.",
                     advice="Such as those of `gp_ucb`.",
                 )
+                if self.scale != "kernel":
+                    raise refusal
+                warnings.warn(NoRegretWarning(refusal.what), stacklevel=2)  # a stored study opens all the same
 
     def begin(self) -> Books:
         """Nothing settled, nothing risked."""
