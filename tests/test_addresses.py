@@ -82,6 +82,12 @@ def test_a_study_of_any_name_is_made_asked_and_told_over_the_service():
         assert [each.name for each in client.studies()] == names == storage.names()
 
 
+def test_the_command_that_lists_studies_cuts_no_name(tmp_path):
+    url, name = f"sqlite:///{tmp_path}/a.db", "team/" + "x" * 195
+    nr.Study(POLICY, storage=url, name=name).close()
+    assert name in CliRunner().invoke(main, ["studies", url]).output
+
+
 OLD = ["two\nlines", "x" * 1000]
 
 

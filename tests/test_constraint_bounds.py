@@ -213,7 +213,7 @@ def test_kernels_of_epochs_are_stored_and_replayed(kind, tmp_path):
 @pytest.mark.parametrize(
     ("kernels", "more", "message"),
     [
-        (KERNELS[:3], {}, "4 epochs and 3 kernels"),
+        (KERNELS[:3], {}, "3 kernels for 4 epochs"),
         ([], {}, "must be a kernel"),
         ([*KERNELS[:3], "matern"], {}, "must be a kernel"),
         ([*KERNELS[:3], nr.Matern(2.5, [1.0, 1.0])], {}, "columns|dimension|lengthscale"),

@@ -199,7 +199,7 @@ def test_functions_of_arms():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: worlds.rkhs_function(nr.Matern(), nr.Arms.grid(0, 1, 5), seed=0, centers=6), "there are 5 arms"),
+        (lambda: worlds.rkhs_function(nr.Matern(), nr.Arms.grid(0, 1, 5), seed=0, centers=6), "for 5 arms"),
         (lambda: worlds.rkhs_function(nr.Matern(), "box", seed=0), "`domain`"),
         (lambda: worlds.rkhs_function(nr.Matern(), UNIT, seed=-1), "`seed` is -1"),
         (lambda: worlds.rkhs_function(nr.Matern(), UNIT, seed=0, norm=0.0), "`norm` is 0"),

@@ -109,7 +109,7 @@ def test_likelihood_of_nothing_is_one():
     [
         ({"X": [[0.0], [np.nan], [1.0]]}, "`X` has a value that is not finite"),
         ({"y": [0.0, np.inf, 1.0]}, "`y` has a value that is not finite"),
-        ({"y": [0.0, 1.0]}, r"`y` has shape \(2,\) and there are 3 points"),
+        ({"y": [0.0, 1.0]}, r"`y` has shape \(2,\) and X 3 rows"),
         ({"y": np.zeros((3, 1))}, r"`y` has shape \(3, 1\)"),
         ({"noise_variance": 0.0}, "`noise_variance` is 0"),
         ({"noise_variance": -1.0}, "`noise_variance` is -1"),

@@ -153,7 +153,7 @@ def mean_weights(matrix: Array, rewards: Array) -> Array:
 
 def _half(pairs: int, rewards: Array) -> int:
     if rewards.shape != (pairs,):
-        raise InvalidInput(f"`rewards` has shape {rewards.shape} for {many(pairs, 'point')}: one for each.")
+        raise InvalidInput(f"`rewards` has shape {rewards.shape} for {many(pairs, 'point')}: one for each point.")
     if pairs < 2 or pairs % 2:
         raise InvalidInput(
             f"There are {pairs} pairs: two halves of one size need an even number of them, at least 2. Usually one "

@@ -78,8 +78,8 @@ class Periodic(Spectral):
         for name, value in (("periods", self.period), ("lengthscales", self.lengthscale)):
             if isinstance(value, tuple) and len(value) != points.shape[1]:
                 raise InvalidInput(
-                    f"The kernel has {len(value)} {name} and the points {many(points.shape[1], 'dimension')}: give one "
-                    "number for all dimensions, or one for each."
+                    f"The kernel has {len(value)} {name} and the points have "
+                    f"{many(points.shape[1], 'dimension')}: give one number for all dimensions, or one for each."
                 )
         period = np.asarray(self.period)
         return np.asarray(2.0 * np.pi * (np.remainder(points, period) / period))  # large angles would cost digits

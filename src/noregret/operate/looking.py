@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ..checks import LONGEST_NAME
 from ..errors import InvalidInput
 from .common import (
     from_json,
@@ -63,7 +64,7 @@ def studies(storage: str, *, check: bool, as_json: bool) -> None:
             "best told",
             "last event (UTC)",
         ]
-        say(table(shown, headings))
+        say(table(shown, headings, first=LONGEST_NAME))
     else:
         say(f"{storage} has no studies.")
 

@@ -69,15 +69,15 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in text)
 
 
-def cell(value: object) -> str:
+def cell(value: object, *, most: int = MOST_CHARACTERS) -> str:
     """Of a table: one line, and not too long."""
     text = printable(figure(value).replace("\n", " "))
-    return text if len(text) <= MOST_CHARACTERS else text[: MOST_CHARACTERS - 3] + "..."
+    return text if len(text) <= most else text[: most - 3] + "..."
 
 
-def table(rows: Iterable[Sequence[object]], headings: Sequence[str]) -> str:
-    """Columns that are empty throughout are left out."""
-    cells = [[cell(value) for value in row] for row in rows]
+def table(rows: Iterable[Sequence[object]], headings: Sequence[str], *, first: int = MOST_CHARACTERS) -> str:
+    """Columns that are empty throughout are left out; of the first one cells have so many characters at most."""
+    cells = [[cell(value, most=MOST_CHARACTERS if i else first) for i, value in enumerate(row)] for row in rows]
     kept = [i for i in range(len(headings)) if any(row[i] for row in cells)]
     return tabulate(
         [[row[i] for i in kept] for row in cells], [headings[i] for i in kept], tablefmt="simple",
