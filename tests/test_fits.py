@@ -76,18 +76,16 @@ def no_optimiser(monkeypatch):
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_replay_fits_nothing_and_goes_on_to_the_bit(name, goal, tmp_path, no_optimiser):
     storage = f"sqlite:///{tmp_path}/a.db"
-    study = played(nr.Study(POLICIES[name], goal=goal, seed=1, storage=storage), 23)
+    study = played(nr.Study(POLICIES[name], goal=goal, seed=1, storage=storage), 13)
     study.ask()
-    assert [fit.trial for fit in study.fits if fit.channel == 0] == [5, 10, 15, 20]
+    assert [fit.trial for fit in study.fits if fit.channel == 0] == [5, 10]
     no_optimiser()
     again = nr.Study.open(storage=storage)
     assert list(again.trials) == list(study.trials)
     assert again.fits == study.fits
     assert said(again) == said(study)
-    last = study._kept.record[22]
-    for number in (20, 12, 4):
-        assert again.explain(number).repeated
-    assert again.explain(last).repeated
+    assert again.explain(10).repeated
+    assert again.explain(4).repeated
 
 
 def test_what_is_shown_of_a_fit_is_in_the_units_of_the_study():

@@ -36,12 +36,12 @@ def export(storage: str, study: str, file: Path | None) -> None:
 
     Without FILE as JSON lines on the terminal.
     """
-    from ..study.export import record_of
+    from ..study.export import whole_record_of
 
     found = opened_study(storage, study)
     if file is None:
         for trial in found.trials:
-            click.echo(json.dumps(record_of(trial)))
+            click.echo(json.dumps(whole_record_of(trial)))
         return
     try:
         found.export(file)

@@ -52,6 +52,12 @@ def record_of(trial: Trial) -> Row:
     } | (_run_of(trial) if trial.repeats > 1 else {})
 
 
+def whole_record_of(trial: Trial) -> Row:
+    """The same, with the fits that came into force with it, where some did."""
+    fits = [fit._asdict() for fit in trial.fits or ()]
+    return record_of(trial) | ({"fits": fits} if fits else {})
+
+
 def context_of(trial: Trial) -> dict[str, Any] | list[float] | None:
     """By names where contexts have them, else a list of coordinates."""
     if trial.context is None:
@@ -135,7 +141,7 @@ def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, besid
     ending = _ending(path)
     if ending == ".jsonl":
         more = beside or _nothing
-        lines = (json.dumps(record_of(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
+        lines = (json.dumps(whole_record_of(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
         with path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
         return path

@@ -16,6 +16,7 @@ from ..kernels import Matern
 from ..parameters import Choice, Float, Int
 from ..policy.policy import Policy
 from ..record import Trial
+from ..slots.refit import Refit
 from ..study.study import Study
 from .base import promise, refused
 
@@ -84,6 +85,7 @@ def _check_comes_back(storage: Any) -> None:
     )
     promise(again.ask().point.tolist() == study._state.decide().point.tolist(), "A study resumed decides otherwise.")
     _check_runs(storage)
+    _check_fits(storage)
     contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, (0.5, 0.2)), noise=0.1, context=Arms(np.array([[0.25], [1 / 3]])))
     constrained = gp_ucb_noisy_constraints(
         Arms.grid(0, 1, 5), Matern(2.5, 0.2), noise=0.1, norm_bound=1.0, epoch=2, epochs=2, constraints=2
@@ -111,6 +113,21 @@ def _check_runs(storage: Any) -> None:
         _keys(Study.open(storage=storage, name="runs").trials) == _keys(study.trials),
         "Trials that are to be played several times do not come out of the storage as they went in: `repeats`, and "
         "`plays` of answers and of those that were corrected.",
+    )
+
+
+def _check_fits(storage: Any) -> None:
+    """What came into force with a decision, and that nothing came with the others."""
+    refit = Refit(every=3, restarts=0, warp="half-rank")
+    study = Study(_arms().using(refit=refit), storage=storage, name="fits")
+    for number in range(7):
+        study.tell(study.ask(), 1 / 3 + 0.1 * number * (-1) ** number)
+    study.ask()
+    again = Study.open(storage=storage, name="fits")
+    promise(len(study.fits) == 2 and again.fits == study.fits, "Fits do not come out of the storage as they went in.")
+    promise(
+        [trial.fits for trial in again.trials] == [trial.fits for trial in study.trials],
+        "Of a decision with which no fit came into force the storage says otherwise: `fits` is (), and not None.",
     )
 
 
