@@ -74,8 +74,11 @@ def test_the_same_words_make_the_same_policy_as_in_python(client):
 def test_a_budget_on_average_by_its_name(client):
     policy = {"algorithm": "gp_ucb", "kernel": KERNEL, "noise": 0.1}
     own = {"type": "on_average", "step": 0.5, "kernel": {"type": "matern", "lengthscale": 0.5}, "noise": 0.0}
-    for name, constraints in (("short", "on_average"), ("long", own | {"confidence": 1.0, "prior_mean": -0.1})):
-        body = {"arms": [[0.0], [1.0]], "constraints": 2, "policy": policy | {"constraints": constraints}}
+    for name, said in (
+        ("short", policy | {"constraints": "on_average"}), ("auto", {"constraints": "on_average"}),
+        ("long", policy | {"constraints": own | {"confidence": 1.0, "prior_mean": -0.1}}),
+    ):  # fmt: skip
+        body = {"arms": [[0.0], [1.0]], "constraints": 2, "policy": said}
         assert client.put(f"/v1/studies/{name}", body)[0] == 201
         for _ in range(3):
             at = f"/v1/studies/{name}/decisions"
@@ -98,7 +101,6 @@ def test_in_which_sense_constraints_hold_needs_constraints(client):
     for body, words in (
         ({"policy": policy | {"constraints": "on_average"}}, "say beside the policy how many there are"),
         ({"constraints": 1, "policy": policy | {"constraints": "on_avrage"}}, "Did you mean 'on_average'?"),
-        ({"constraints": 1, "policy": {"constraints": "on_average"}}, "beside the policy"),
     ):
         status, said = client.put("/v1/studies/none", {"arms": [[0.0], [1.0]]} | body)
         assert (status, said["error"]["field"]) == (422, "policy.constraints")
