@@ -34,6 +34,16 @@ KERNEL = nr.SquaredExponential(0.1, scale=0.0625)
 LOOKS = (50, 100, 200, 400)
 
 
+class TwoSpeeds(Delay):
+    """At once with this probability, else so many questions later."""
+
+    def __init__(self, at_once, later):
+        self.at_once, self.later = at_once, later
+
+    def draw(self, rng, point, reward):
+        return 0.0 if rng.uniform() < self.at_once else self.later
+
+
 @dataclass(frozen=True)
 class World:
     """How rewards come about, and which of them are told.
@@ -42,10 +52,12 @@ class World:
         noise: standard deviation of rewards around f; None for a yes (1) with probability f, a no (0) otherwise.
         silent: whether a no is never told.
         lost: the share of answers that are lost, whatever they are.
+        low: the least value of f.
     """
 
     delay: Delay
     top: float = 1.0
+    low: float = 0.0
     noise: float | None = None
     silent: bool = False
     lost: float = 0.0
@@ -63,6 +75,11 @@ JUDGED = {  # worlds in which silence is judged, and whether it means no there
     "heavy tails, P(d >= a) = 1 / (1 + a / 3)": (World(HeavyTailedDelay(3.0), noise=0.1), False),
     "yes and no are told, geometric delays of mean 10": (World(GeometricDelay(10.0)), False),
     "yes and no are told, 3 of 10 are lost": (World(GeometricDelay(5.0), lost=0.3), False),
+    "the same yes always, 9 of 10 at once, 1 in 10 150 later": (World(TwoSpeeds(0.9, 150), noise=0.02, low=0.9), False),
+    "the same yes always, 1 in 25 at once, the others 150 later": (
+        World(TwoSpeeds(0.04, 150), noise=0.02, low=0.9),
+        False,
+    ),
     "values are told, 3 of 10 are lost": (World(GeometricDelay(5.0), noise=0.1, lost=0.3), False),
 }
 
@@ -80,7 +97,7 @@ def policy_in(world, pending):
 def run(world, pending, rounds, seed):
     """Cumulative regret of one run, and whether silence is believed to mean no after each of `LOOKS`."""
     values = nr.environments.gp_sample(nr.SquaredExponential(0.1), ARMS, seed=seed).values
-    f = world.top * (values - values.min()) / (values.max() - values.min())
+    f = world.low + (world.top - world.low) * (values - values.min()) / (values.max() - values.min())
     rng = np.random.default_rng([seed, 1])
     noise, lost = rng.uniform(size=rounds) if world.noise is None else rng.normal(size=rounds), rng.uniform(size=rounds)
     delays = [world.delay.draw(rng, ARMS.points[0], 0.0) for _ in range(rounds)]

@@ -1,6 +1,7 @@
 """Answers that never come because they are a no: what is expected of silence, and when silence is believed."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -301,6 +302,25 @@ def test_what_was_evident_once_stays_so_where_every_question_is_answered():
         if t >= 40 or t % 3 == 0:
             study.tell(trial, 1.0)
     assert silence_of(study)
+
+
+@pytest.mark.parametrize("at_once", [0.8, 0.1])
+def test_what_came_late_after_all_was_no_no(at_once):
+    """Ten runs in which every question is answered with the same yes, at once or 60 questions later."""
+    early, late = 0, 0
+    for seed in range(10):
+        rng, due = np.random.default_rng(seed), {}
+        silence = nr.LateOrNever().waits()
+        for number in range(240):
+            silence.ask(SimpleNamespace(number=number, reward=None))
+            due.setdefault(number if rng.uniform() < at_once else number + 60, []).append(number)
+            for told in due.pop(number, []):
+                silence.hear(SimpleNamespace(number=told, reward=1.0))
+            silence.moving()
+            early += number == 59 and silence.evident
+        late += silence.evident
+    assert early >= 1  # until then nobody can know
+    assert late == 0
 
 
 def test_answers_that_differ_order_the_points_and_missing_ones_may_be_lost():

@@ -218,6 +218,10 @@ class Arrivals:
         old = (self._limits() >= age) & (delays != APART)
         return int(old.sum()), int((delays[old] >= 0).sum())
 
+    def later_than(self, age: float) -> int:
+        """How many answers took longer."""
+        return int((np.array(self._delays) > age).sum())
+
     def copy(self) -> Arrivals:
         """An independent one in the same state."""
         other = Arrivals.__new__(Arrivals)
