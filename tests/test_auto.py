@@ -344,7 +344,7 @@ def test_values_that_make_no_sense_are_refused(options, words):
 SENSES = {
     "on average": nr.OnAverage(step=0.1),
     "every round": nr.EveryRound(count=2),
-    "safely": nr.Safe(start=[[0.0, 0.0]], noise=0.1),
+    "safely": nr.Safe(start=[[0.0, 0.0]], scale=1.0, noise=0.1),
 }
 
 
@@ -378,7 +378,7 @@ def test_a_count_of_constraints_is_every_round():
 
 
 def test_nothing_is_certified_by_a_noise_that_nobody_told():
-    safe = nr.Safe(start=[[0.0, 0.0]])
+    safe = nr.Safe(start=[[0.0, 0.0]], scale=1.0)
     for make in (lambda: nr.auto(SQUARE, constraints=safe), lambda: nr.auto(SQUARE).using(constraints=safe)):
         with pytest.raises(nr.InvalidInput, match="certifies by the noise that is told"):
             make()
