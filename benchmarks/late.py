@@ -39,7 +39,7 @@ class TwoSpeeds(Delay):
     def __init__(self, at_once, later):
         self.at_once, self.later = at_once, later
 
-    def draw(self, rng, point, reward):
+    def draw(self, rng, point, reward):  # noqa: ARG002 - depends on neither
         return 0.0 if rng.uniform() < self.at_once else self.later
 
 
@@ -110,7 +110,7 @@ def run(world, pending, rounds, seed):
         for number, told in due.pop(t, []):
             study.tell(number, told)
         if t + 1 in LOOKS:
-            waits = study._look()._ledger._waits
+            waits = study._look()._ledger.waits
             believed.append(None if waits is None else waits.evident)
     return regret, believed
 
