@@ -40,7 +40,7 @@ class TwoSpeeds(Delay):
     def __init__(self, at_once, later):
         self.at_once, self.later = at_once, later
 
-    def draw(self, rng, point, reward):
+    def draw(self, rng, point, reward):  # noqa: ARG002 - depends on neither
         return 0.0 if rng.uniform() < self.at_once else self.later
 
 

@@ -123,8 +123,8 @@ class LateOrNever(_Silent):
     - of n old trials too few, k, were answered at some time: the likelihood of k under a uniform probability of an
       answer was at least 100 times that under 0.95. Were it 0.95 or more wherever one asks, this would ever happen with
       probability at most about 0.01 (Ville's inequality; about, since the law is estimated). Delays of two kinds, of
-      which the longer has not been seen yet, cannot be told from silence. Once answers come that are later than those
-      old trials, and too many of them by the same kind of evidence (100 times likelier than at 0.005), it is judged anew.
+      which the longer has not been seen yet, cannot be told from silence. Where too many answers (100 times likelier
+      than under 0.005) come after all, later than those old trials, it is judged anew.
     - all answers are one and the same yes: but for two, and one in a hundred, they are within a quarter of v - s of v.
       Where they differ they order the points by themselves, and missing ones may merely be lost; who knows that
       silence means no there says `Imputed`.
