@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, final
 
@@ -42,6 +43,13 @@ class Database(ABC):
 
         Database errors in it become `StorageError`s. Where it writes, it may hold a lock of the whole database.
         """
+
+    def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+        """What one statement reads, as of `text`: a transaction of its own."""
+        with self.transaction(write=False) as connection:
+            cursor = connection.connection.cursor()
+            cursor.execute(statement, parameters)
+            return cursor.fetchall()
 
     @abstractmethod
     def format(self, connection: sql.Connection) -> int:

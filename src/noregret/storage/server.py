@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, final
 
@@ -74,12 +74,9 @@ class Server(Database):
         of all that was written so far, which the server does for many at once. What comes later in the log, others'
         events that build on this one included, cannot reach the disk before it.
         """
-        if self._process != os.getpid():
-            self.engine.dispose(close=False)  # connections of the process that this one was forked from
-            self._process = os.getpid()
-        driver: Any = self.engine.dialect.dbapi
+        driver = self._driver()
         flushed = write and self._flushes(driver)
-        try:
+        with self._in_words(driver):
             connection, cursor = self._begun(BEGIN_WRITING if flushed else BEGIN, driver)
             try:
                 yield connection
@@ -92,6 +89,27 @@ class Server(Database):
                 if connection.connection.dbapi_connection.closed:
                     connection.invalidate()
                 connection.close()
+
+    def rows(self, statement: str, parameters: Mapping[str, Any]) -> Sequence[Any]:
+        """See `Database`; the server is asked once, and not for a transaction around it."""
+        driver = self._driver()
+        with self._in_words(driver):
+            connection, cursor = self._begun(statement, driver, parameters)
+            with connection:
+                found: Sequence[Any] = cursor.fetchall()
+                return found
+
+    def _driver(self) -> Any:
+        if self._process != os.getpid():
+            self.engine.dispose(close=False)  # connections of the process that this one was forked from
+            self._process = os.getpid()
+        return self.engine.dialect.dbapi
+
+    @contextmanager
+    def _in_words(self, driver: Any) -> Iterator[None]:
+        """Errors of the database as `StorageError`s."""
+        try:
+            yield
         except (exc.DBAPIError, driver.Error) as error:
             own = error.orig if isinstance(error, exc.DBAPIError) else error
             cause = str(own).strip().split("\n")[0]
@@ -100,13 +118,13 @@ class Server(Database):
                 f"The storage {self.url} could not be used: {cause}. {_remedy(cause, lost=lost)}"
             ) from error
 
-    def _begun(self, how: str, driver: Any) -> tuple[Any, Any]:
-        """A connection that answers, in a transaction: those that the server has closed meanwhile are thrown away."""
+    def _begun(self, how: str, driver: Any, parameters: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
+        """A connection that answers, after a first statement: those that the server has closed meanwhile are thrown away."""
         while True:
             connection = self.engine.connect()
             cursor = connection.connection.cursor()
             try:
-                cursor.execute(how)
+                cursor.execute(how, parameters)
             except driver.OperationalError:
                 fresh = connection.info.pop("fresh", False)
                 connection.invalidate()

@@ -235,10 +235,7 @@ class SqlStorage(Storage, KeepsNotes):
 
     def noted(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """See `KeepsNotes`."""
-        with self._database.transaction(write=False) as connection:
-            cursor = connection.connection.cursor()
-            cursor.execute(*self._notes.read(owner(study), keys))
-            return dict(cursor.fetchall())
+        return dict(self._database.rows(*self._notes.read(owner(study), keys)))
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
         """The notes of a study (those of none) whose keys begin so; keys are ASCII."""
@@ -250,10 +247,7 @@ class SqlStorage(Storage, KeepsNotes):
 
     def _under(self, statement: str, study: StoredStudy | None, prefix: str, **more: str) -> Sequence[Any]:
         whose = NOBODY if study is None else owner(study)
-        with self._database.transaction(write=False) as connection:
-            cursor = connection.connection.cursor()
-            cursor.execute(statement, {"study": whose, "low": prefix, "high": prefix + "\x7f"} | more)
-            return cursor.fetchall()
+        return self._database.rows(statement, {"study": whose, "low": prefix, "high": prefix + "\x7f"} | more)
 
     def note_once(self, key: str, value: str) -> str:
         """Write a note of no study, where there is none under the key; returns the one there is then."""
@@ -268,6 +262,9 @@ class SqlStorage(Storage, KeepsNotes):
 
     def news(self, study: StoredStudy, *, since: int, stamp: str) -> News:
         """See `Storage`."""
+        now = self._stamp(study, self._database.rows(self._statements.head, {"sought": study.id}))
+        if stamp == now != NEVER:  # mostly
+            return News((), stamp)
         with self._database.transaction(write=False) as connection:
             return self._turn(connection, study, lock=False).news(since=since, stamp=stamp)
 
@@ -284,11 +281,16 @@ class SqlStorage(Storage, KeepsNotes):
         """A file may be replaced while it is in use: what is not the study that was opened is not written to."""
         cursor = connection.connection.cursor()
         cursor.execute(self._statements.lock if lock else self._statements.head, {"sought": study.id})
-        row = cursor.fetchone()
-        if row is None or tuple(row)[:2] != (str(study.seed), study.created_at):
+        heads = cursor.fetchall()
+        stamp = self._stamp(study, heads)
+        return _Turn(cursor, self._statements, self._notes, study, stamp, _summary(tuple(heads[0])[3:]))
+
+    def _stamp(self, study: StoredStudy, heads: Sequence[Any]) -> str:
+        """Of the record, from the study's row."""
+        if not heads or tuple(heads[0])[:2] != (str(study.seed), study.created_at):
             raise StorageError(self._database.gone(study.name))
-        stamp = row[2] if isinstance(row[2], str) else NEVER
-        return _Turn(cursor, self._statements, self._notes, study, stamp, _summary(tuple(row)[3:]))
+        stamp = heads[0][2]
+        return stamp if isinstance(stamp, str) else NEVER
 
 
 class Statements:

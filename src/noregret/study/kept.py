@@ -192,9 +192,9 @@ class Kept:
     def _done(self, place: Place, act: Callable[[], R]) -> R | _More:
         """What comes of it; record and state are then ahead of the storage."""
         self.notes = Jotter(place) if place.keeps_notes else None
-        begin = time.monotonic()
+        begin = time.thread_time()  # of the processor: on a busy machine nothing is quick
         result = _More() if self._expire(most=BATCH) else act()
-        self._took = max(time.monotonic() - begin, FADING * self._took)
+        self._took = max(time.thread_time() - begin, FADING * self._took)
         self._ahead = True
         return result
 
