@@ -4,7 +4,7 @@
     python benchmarks/replay.py box          # what the factor of a box costs, live and opened
     python benchmarks/replay.py --studies 0 --numpy PYTHON   # PYTHON has another numpy
 
-First the costs: records are opened, a late decision is explained, a server begins on many studies. Then a policy that
+First the costs: a server begins on many studies, records are opened, a late decision is explained. Then a policy that
 fits goes on with a record under one thread of BLAS, under two, and by the interpreters given, and must decide the same.
 
 Last durability: studies whose workers are killed with SIGKILL at random moments, again and again, on both databases.
@@ -217,8 +217,8 @@ def main():
     wrong = []
     warnings.simplefilter("ignore", nr.NoRegretWarning)
     with tempfile.TemporaryDirectory() as folder:
-        wrong += [] if opening.table(folder, options.share) else ["a study that was opened went on otherwise"]
         opening.started(folder, *options.many)
+        wrong += [] if opening.table(folder, options.share) else ["a study that was opened went on otherwise"]
         wrong += anywhere.compare(folder, options.numpy)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         server = stack.enter_context(Server()) if options.studies else None

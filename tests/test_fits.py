@@ -12,6 +12,7 @@ import noregret as nr
 from noregret.slots import refit as refits
 from noregret.storage import MemoryStorage
 from noregret.storage.sql import SqlStorage
+from noregret.study import kept
 
 SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
 REFIT = nr.Refit(every=5, restarts=0)
@@ -265,3 +266,12 @@ def test_a_list_of_studies_is_what_their_trials_say_and_opens_none(kind, goal, p
     assert [stored.name for stored, _ in found] == ["a", "b"]
     assert [tuple(summary) for _, summary in found] == expected
     assert [summary.pending for _, summary in found] == [2, 0]
+
+
+@pytest.mark.parametrize("storage", [None, MemoryStorage()], ids=["in memory", "stored"])
+def test_a_study_makes_its_state_once(storage, monkeypatch):
+    made, begun = [], kept.begun
+    monkeypatch.setattr(kept, "begun", lambda *args, **more: made.append(1) or begun(*args, **more))
+    study = nr.Study(POLICIES["arms"], storage=storage)
+    assert len(made) == 1
+    assert study.ask().number == 0
