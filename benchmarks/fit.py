@@ -9,7 +9,7 @@ points in the unit cube, here and with scikit-learn's GaussianProcessRegressor. 
 BLAS thread each; both must reach the same optimum. scikit-learn starts once; here once, and three times (the default).
 Times are the best of three runs, two for scikit-learn.
 
-`--cost` is what a fit of a study costs (`nr.Refit`) with ever more points, and once with all of 2,000, not a part of them.
+`--cost` is what a fit of a study costs (`nr.Refit`) with ever more points, and once with all of 2,000.
 
 `--regret` plays `nr.auto` on Hartmann's function of six dimensions, noise .3, for 600 rounds: fits to all points, and
 fits that work with 200. The same seeds; until the 200th answer the two are the same.
