@@ -1,14 +1,15 @@
 """Speed of fitting, as ratios within one run.
 
     python benchmarks/fit.py
-    python benchmarks/fit.py --regret 4
+    python benchmarks/fit.py --cost
+    python benchmarks/fit.py --regret 6
 
 Maximum likelihood of seven kernel parameters (six lengthscales of a Matern-5/2 kernel and its scale) and the noise, n
 points in the unit cube, here and with scikit-learn's GaussianProcessRegressor. Same data, same start, same bounds, one
 BLAS thread each; both must reach the same optimum. scikit-learn starts once; here once, and three times (the default).
 Times are the best of three runs, two for scikit-learn.
 
-Then what a fit of a study costs (`nr.Refit`) with ever more points, and once with all of 2,000 and not a part of them.
+`--cost` is what a fit of a study costs (`nr.Refit`) with ever more points, and once with all of 2,000.
 
 `--regret` plays `nr.auto` on Hartmann's function of six dimensions, noise .3, for 600 rounds: fits to all points, and
 fits that work with 200. The same seeds; until the 200th answer the two are the same.
@@ -124,10 +125,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[60, 200, 1000])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--cost", action="store_true", help="of a study's fits instead")
     parser.add_argument("--regret", type=int, metavar="SEEDS", help="compare regret instead")
     options = parser.parse_args()
     if options.regret:
         regret_of_parts(options.regret)
-        raise SystemExit
-    main(options.sizes, options.repeats)
-    bounded([500, 1000, 2000, 3000, 10_000])
+    elif options.cost:
+        bounded([500, 1000, 2000, 3000, 10_000])
+    else:
+        main(options.sizes, options.repeats)
