@@ -1,6 +1,6 @@
 """Clicks whose rates drift, switch or stay: `nr.auto` beside Thompson sampling that forgets in other ways.
 
-    python benchmarks/drift.py --jobs 2            # 12 seeds of 3,000 rounds: half an hour
+    python benchmarks/drift.py --jobs 2              # 12 seeds of 3,000 rounds: half an hour
     python benchmarks/drift.py --seeds 2 --rounds 300
 
 Ten arms. Printed: the mean cumulative regret of plain Thompson sampling (Beta posteriors, all answers count), and of
