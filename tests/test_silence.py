@@ -104,7 +104,7 @@ def test_what_was_forgotten_is_seen_as_long_as_it_counted():
     arrivals.hear(trial._replace(number=2, reward=1.0, state="observed"))  # too late: it counts no more
     arrivals.ask(trial._replace(number=6))
     assert arrivals._limits().tolist() == [5, 4, 3, 3, 2, 1, 0]
-    assert arrivals.by_age(4) == (2, 1)
+    assert arrivals.by_age(4, arrivals.asked) == (2, 1)
     assert list(arrivals.open) == [3, 4, 5, 6]
 
 

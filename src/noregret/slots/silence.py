@@ -123,8 +123,8 @@ class LateOrNever(_Silent):
     - of n old trials too few, k, were answered at some time: the likelihood of k under a uniform probability of an
       answer was at least 100 times that under 0.95. Were it 0.95 or more wherever one asks, this would ever happen with
       probability at most about 0.01 (Ville's inequality; about, since the law is estimated). Delays of two kinds, of
-      which the longer has not been seen yet, cannot be told from silence. Where too many answers (100 times likelier
-      than under 0.005) come after all, later than those old trials, it is judged anew.
+      which the longer has not been seen yet, cannot be told from silence: where those old trials are answered after
+      all, so that they are not too few any more, it is judged anew.
     - all answers are one and the same yes: but for two, and one in a hundred, they are within a quarter of v - s of v.
       Where they differ they order the points by themselves, and missing ones may merely be lost; who knows that
       silence means no there says `Imputed`.
@@ -157,7 +157,7 @@ class Silence(Waits):
         self._least, self._most = math.inf, -math.inf
         self._reach: float = 0  # the age from which on trials counted as final, when it was last asked
         self._last = 0  # how many questions there were then
-        self._final = math.inf  # the age from which on silence was for good, when it was evident that too few answer
+        self._judged: tuple[int, int] | None = None  # an age, and how many of the first questions: too few are answered
         self.evident = always
 
     def ask(self, trial: Trial) -> None:
@@ -236,18 +236,13 @@ class Silence(Waits):
         told = len(arrivals.told)
         if told < FEWEST:
             return False
-        late = arrivals.later_than(self._final)
-        if late > (1.0 - OLD) * told and _evidence(told, late, 1.0 - OLD) >= EVIDENCE:
-            self._final = math.inf  # answers still came: it was too early to say so
-        if self._final == math.inf:
+        if self._judged is None or not _too_few(*arrivals.by_age(*self._judged)):  # they may be answered after all
             age = arrivals.law.reaches(OLD)
-            n, k = arrivals.by_age(age)
-            if k < EVENTUALLY * n and _evidence(n, k, EVENTUALLY) >= EVIDENCE:
-                self._final = age
+            self._judged = (age, arrivals.asked) if _too_few(*arrivals.by_age(age, arrivals.asked)) else None
         low = self.worth(self._least if self._part.minimum is None else self._part.minimum)
         yes = self._sum / told if self._part.answer is None else self._part.answer
         others = sum(abs(reward - yes) > ALIKE * abs(yes - low) for reward in arrivals.told)
-        return self._final < math.inf and others <= BYCHANCE + FEW * told
+        return self._judged is not None and others <= BYCHANCE + FEW * told
 
     def copy(self) -> Silence:
         """An independent one in the same state."""
@@ -261,7 +256,8 @@ def _turned(value: float | None) -> float | None:
     return None if value is None else 0.0 - value
 
 
-def _evidence(n: int, k: int, share: float) -> float:
-    """Log of the likelihood of k of n, averaged over a uniform probability, over that of this probability."""
+def _too_few(n: int, k: int) -> bool:
+    """Whether k answers of n are too few for `EVENTUALLY`: log of the likelihoods, the other one averaged."""
     mixture = math.lgamma(k + 1) + math.lgamma(n - k + 1) - math.lgamma(n + 2)  # log B(k + 1, n - k + 1)
-    return mixture - k * math.log(share) - (n - k) * math.log1p(-share)
+    evidence = mixture - k * math.log(EVENTUALLY) - (n - k) * math.log1p(-EVENTUALLY)
+    return k < EVENTUALLY * n and evidence >= EVIDENCE

@@ -212,15 +212,11 @@ class Arrivals:
         delays = np.array(self._delays, dtype=np.intp)
         return delays[delays >= 0], self._limits()[delays >= 0]
 
-    def by_age(self, age: int) -> tuple[int, int]:
-        """How many questions have waited as long as this, or could have; and how many of them were answered."""
+    def by_age(self, age: int, first: int) -> tuple[int, int]:
+        """How many questions had waited as long as this, or could have, after so many; and how many were answered."""
         delays = np.array(self._delays, dtype=np.intp)
-        old = (self._limits() >= age) & (delays != APART)
+        old = (np.minimum(self._limits(), first - 1 - np.arange(self.asked)) >= age) & (delays != APART)
         return int(old.sum()), int((delays[old] >= 0).sum())
-
-    def later_than(self, age: float) -> int:
-        """How many answers took longer."""
-        return int((np.array(self._delays) > age).sum())
 
     def copy(self) -> Arrivals:
         """An independent one in the same state."""
