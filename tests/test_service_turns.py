@@ -287,8 +287,8 @@ def test_an_interrupt_before_a_transaction_gives_the_connection_to_a_server_back
         def cursor(self):
             return self
 
-        def execute(self, statement):
-            self._made.connection.cursor().execute(statement)
+        def execute(self, statement, parameters=None):
+            self._made.connection.cursor().execute(statement, parameters)
             raise KeyboardInterrupt
 
     database.engine = type("Engine", (), {"connect": staticmethod(Interrupting), "dialect": database.engine.dialect})

@@ -119,7 +119,7 @@ class Server(Database):
             ) from error
 
     def _begun(self, how: str, driver: Any, parameters: Mapping[str, Any] | None = None) -> tuple[Any, Any]:
-        """A connection that answers, after a first statement: those that the server has closed meanwhile are thrown away."""
+        """A connection that answers, after a first statement; those that the server has closed are thrown away."""
         while True:
             connection = self.engine.connect()
             cursor = connection.connection.cursor()
