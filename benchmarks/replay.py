@@ -205,6 +205,7 @@ def main():
     parser.add_argument("--workers", type=int, default=8, help="at most")
     parser.add_argument("--share", type=float, default=1.0, help="of the trials of the records that are opened")
     parser.add_argument("--many", type=int, nargs=2, default=[50, 5000], help="studies of a server, and trials of each")
+    parser.add_argument("--rounds", type=int, default=24, help="of a study that goes on elsewhere")
     parser.add_argument("--numpy", metavar="PYTHON", nargs="*", default=[], help="interpreters with other libraries")
     parser.add_argument("--work", nargs=3, metavar=("URL", "SEED", "ALONE"), help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -219,7 +220,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         opening.started(folder, *options.many)
         wrong += [] if opening.table(folder, options.share) else ["a study that was opened went on otherwise"]
-        wrong += anywhere.compare(folder, options.numpy)
+        wrong += anywhere.compare(folder, options.numpy, options.rounds)
     with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
         server = stack.enter_context(Server()) if options.studies else None
         for kind in ("SQLite", "PostgreSQL"):

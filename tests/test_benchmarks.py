@@ -13,7 +13,7 @@ SMALL = {
     "constrained.py": ["--runs", "1", "--rounds", "6", "--side", "9"],
     "fit.py": ["--sizes", "30", "--repeats", "1"],
     "arms.py": ["--rounds", "8", "--seeds", "1", "--long", "2000", "--imports", "1", "--tiny", "4"],
-    "replay.py": ["--studies", "2", "--workers", "2", "--share", "0.002", "--many", "2", "20"],
+    "replay.py": ["--studies", "2", "--workers", "2", "--share", "0.002", "--many", "2", "20", "--rounds", "6"],
     "service.py": ["--count", "6", "--clients", "2"],
     "storage.py": ["--count", "8", "--long", "150", "--box", "0", "--crowd", "16", "--repeats", "1"],
     "dashboard.py": ["--trials", "60", "--repeats", "1"],

@@ -15,7 +15,6 @@ import numpy as np
 
 import noregret as nr
 
-ROUNDS, MORE = 24, 12
 CHILD = """
 import sys, json, warnings
 import numpy as np
@@ -57,7 +56,7 @@ def run(python, url, rounds, threads):
     return json.loads(done.stdout)
 
 
-def compare(folder, interpreters):
+def compare(folder, interpreters, rounds):
     """What is wrong, in words."""
     wrong = []
     for name, policy in {
@@ -66,13 +65,13 @@ def compare(folder, interpreters):
     }.items():
         path = f"{folder}/anywhere.db"
         with nr.Study(policy, seed=3, storage=f"sqlite:///{path}") as study:
-            play(study, ROUNDS)
+            play(study, rounds)
         others = [(sys.executable, 1), (sys.executable, 2), *((python, 1) for python in interpreters)]
         found = []
         for number, (python, threads) in enumerate(others):
             copy = f"{folder}/copy{number}.db"
             shutil.copy(path, copy)
-            found.append(run(python, f"sqlite:///{copy}", MORE, threads))
+            found.append(run(python, f"sqlite:///{copy}", rounds // 2, threads))
         again = [run(python, f"sqlite:///{folder}/copy0.db", 0, threads) for python, threads in others]
         for (python, threads), mine, repeated in zip(others, found, again, strict=True):
             same = mine["points"] == found[0]["points"]
