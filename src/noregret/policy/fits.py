@@ -163,7 +163,7 @@ class Fits(Learner):
         self._old = False
         for fit in fits:
             if fit.channel == self._channel and fit != news:  # made by this very state, for the decision
-                self.count = fit.number
+                self.count, self._wanted = fit.number, 0
                 if fit.number >= self._last:
                     ledger.begin(*Refitted.of(fit.values))
 

@@ -17,10 +17,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..algorithms.common import prior_std
 from ..baselines.scripted import ScriptedPolicy
 from ..checks import Array
 from ..domain import Arms, Domain
+from ..kernels.domains import prior_std
 from ..policy.policy import Policy
 from ..record import Trial
 from ..slots.explore import UniformExploration

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from ..algorithms.common import prior_std
 from ..checks import Array
 from ..domain import Arms, Domain, Space, enclosing_box
 from ..errors import InvalidInput, TrialError
+from ..kernels.domains import prior_std
 from ..policy.policy import Policy
 from ..record import Trial
 from ..study.study import Study
