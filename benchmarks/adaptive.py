@@ -10,8 +10,8 @@ GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world 
    degrees of freedom, and with lengthscales told 1.6 times too long or too short.
 2. Figure 3 of Avanesov: T = 1,200, 1,000 arms, another function every 300 rounds. Regret over that of the oracle of the
    same width: ratio of the medians, of the means (95% intervals over paired worlds); changes missed, false alarms,
-   median delay; the same for the detector without a clip, GP-UCB-CPD at several settings (of equal width, a quarter
-   of the worlds), and the paper's own setting.
+   median delay; the same for detectors that know nothing of outliers, one of them without a clip (a quarter of the
+   worlds, as all that follow), GP-UCB-CPD at several settings of equal width, and the paper's own setting.
 3. What drifts a little in every round (1,200 of them, 150 arms), at two rates and at none: regret of the bank over
    that of the best fixed rate (0 or one of the bank's), in paired worlds.
 4. Drift and switches at once: another function every quarter of 1,200 rounds, which drifts a little in every round, at
@@ -169,7 +169,8 @@ def with_changes(each, worlds, rounds, settings):
     rules = {
         "told the change points": (told, worlds),
         "e-detector": (e_detector, worlds),
-        "e-detector, no clip": (partial(e_detector, clip=50.0), some),
+        "e-detector, no outliers": (partial(e_detector, outliers=0.0), worlds),
+        "e-detector, no outliers, no clip": (partial(e_detector, clip=50.0, outliers=0.0), some),
         "GP-UCB": (never, some),
         "GP-UCB-CPD of the paper": (papers, some),
     }

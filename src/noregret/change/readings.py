@@ -31,8 +31,9 @@ READINGS = 8  # no more than `PLACES`
 FORGOTTEN = 25.0  # nats below the best reading, from which on one goes
 OWN = 4.0  # answers that kappa = 1 is worth at a cell
 WORTH = 20.0  # answers that the share of outliers told is worth
+FEW = 2.0  # answers that the scale told is worth where another one begins
 WIDE = 5.0  # scales of a prediction: of an outlier
-ANEW = 0.005  # probability that with an answer another scale begins
+ANEW = 0.02  # probability that with an answer another scale begins
 HALF = math.log(0.5)
 
 
@@ -56,6 +57,8 @@ class Readings(Posteriors):
         self._taken, self._outliers = np.zeros(PLACES), np.zeros(PLACES)  # answers, and how many were outliers
         self._own_seen, self._own_squares = np.zeros((PLACES, 0)), np.zeros((PLACES, 0))
         super().__init__(covariance, noise_variance, channels=channels, weight=weight)
+        self._seen = np.zeros(PLACES)
+        self._anew = min(FEW - weight, 0.0)  # answers: what another scale begins with, beside `weight` of them
 
     def learn(self, cell: Any, values: Array) -> float:
         """Log density of an answer `(c,)` under all readings, before they learn it. O(R (r^2 + cells))."""
@@ -85,7 +88,9 @@ class Readings(Posteriors):
                 np.log1p(-share - ANEW * (1.0 - share)) + _log_density(squares / scale, wide, freedom),
                 np.log(share) + HALF + np.logaddexp(cauchy, anywhere),
                 np.log(ANEW * (1.0 - share))
-                + _log_density(squares, np.broadcast_to(total[:, None], wide.shape), np.minimum(own, self._weight)),
+                + _log_density(
+                    squares, np.broadcast_to(total[:, None], wide.shape), np.minimum(own, self._weight + self._anew)
+                ),
             ]
         )
         density = float(np.logaddexp.reduce(logs, axis=None))
@@ -97,8 +102,8 @@ class Readings(Posteriors):
         self._weights[many] += error[parents][:, :, None] * step[:, None, :]
         self._covariances[many] -= step[:, :, None] * along[:, None, :]
         anew = kinds == 2
-        self._squares[many] = np.where(anew[:, None], 0.0, self._squares[many]) + of_noise
-        self._seen[many] = np.where(anew, 0, self._seen[many]) + (kinds != 1)
+        self._squares[many] = np.where(anew[:, None], self._anew, self._squares[many]) + of_noise
+        self._seen[many] = np.where(anew, self._anew, self._seen[many]) + heard
         self._taken[many] += 1.0
         self._outliers[many] += kinds == 1
         as_told = (total / (variance + self._noise))[parents, None] / scale[parents]

@@ -59,7 +59,7 @@ class EDetector(Memory):
     """
 
     delta: float = 0.05
-    clip: float = 6.0
+    clip: float = 8.0
     weight: float = 10.0
     misfit: float = 0.05
     outliers: float = 0.05
