@@ -23,16 +23,18 @@ from noregret.serve.dashboard.views.pictures import (
     thinned,
 )
 from noregret.serve.dashboard.views.progress import progress
-from noregret.serve.dashboard.views.standing import described, order_of, standing, unchanged
+from noregret.serve.dashboard.views.standing import described, order_of, standing, summed_up, unchanged
 from noregret.serve.dashboard.views.trials import PER_PAGE, listed, one, reasons
 from noregret.serve.dashboard.views.waits import waits
 from noregret.serve.dashboard.views.worth import worth
 from noregret.serve.waiting import Rule
+from noregret.storage.sql import SqlStorage
 
 from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
 from .reference import mapped
 
 NOW = 1_750_010_000.0
+SAME = ("goal", "algorithm", "trials", "pending", "state", "state_why")
 
 
 @pytest.fixture(scope="module")
@@ -633,3 +635,17 @@ def test_ranges_allow_for_contexts_that_stand_for_others():
         said = [(found.gained[-1], found.gained_half[-1]), found.cost]
         outside += [abs(value - true) > half for (value, half), true in zip(said, truth, strict=True)]
     assert (outside <= 5).all()
+
+
+@pytest.mark.parametrize("later", [10.0, 2 * 3600.0, 2 * 86400.0])
+@pytest.mark.parametrize("answers", [0, 2, 3])
+def test_a_line_of_a_study_that_nobody_has_opened_says_what_it_says_of_an_open_one(tmp_path, answers, later):
+    storage = SqlStorage(f"sqlite:///{tmp_path}/s.db")
+    study = nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), KERNEL, noise=0.1), storage=storage, name="s")
+    for number in range(3):
+        trial = study.ask()
+        if number < answers:
+            study.tell(trial, 1.0)
+    now = trial.asked_at + later
+    line, opened = summed_up(*storage.summaries()[0], now=now), standing(study, now=now)
+    assert [line[key] for key in SAME] == [opened[key] for key in SAME]

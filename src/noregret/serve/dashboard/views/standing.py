@@ -75,7 +75,7 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
 
 def summed_up(stored: StoredStudy, known: Summary, *, now: float) -> dict[str, Any]:
     """What a line of a list says of a study that nobody has opened here: as `standing`, with the best that was told."""
-    states: dict[TrialState, int] = {"observed": known.observed, "failed": known.failed}
+    states: dict[TrialState, int] = {"observed": known.observed, "pending": known.pending, "failed": known.failed}
     last = known.last_at
     state, why = _state([], states, last, now)
     best = None if known.best is None else {"reward": short(known.best), "where": None}
