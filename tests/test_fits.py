@@ -206,6 +206,10 @@ def test_policies_without_fits_have_none_on_record():
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ('"number": 1', '"number": 2'),
+        ('"number": 1', '"number": 1000000000000000000000000000000'),
+        ('"scale": 1.0', '"scale": 1e30'),
+        ('"knots": [', '"knots": [-9.0, '),
         ('"channel": 0', '"channel": 1'),
         ('"channel": 0', '"channel": "0"'),
         ('"number": 1', '"number": 0'),
@@ -219,8 +223,8 @@ def test_policies_without_fits_have_none_on_record():
     ],
 )  # fmt: skip
 def test_a_fit_that_could_not_have_been_made_is_refused(old, new, tmp_path):
-    path = tmp_path / "a.db"
-    with played(nr.Study(POLICIES["a box"], seed=1, storage=f"sqlite:///{path}"), 6) as study:
+    path, policy = tmp_path / "a.db", POLICIES["warped" if "knots" in old else "a box"]
+    with played(nr.Study(policy, seed=1, storage=f"sqlite:///{path}"), 6) as study:
         assert len(study.fits) == 1
     with closing(sqlite3.connect(path)) as connection:
         (text,) = connection.execute("SELECT fits FROM trials WHERE number = 5").fetchone()

@@ -43,6 +43,15 @@ def brute_force(rewards):
     return np.array(warped)
 
 
+@pytest.mark.parametrize(
+    ("knots", "heights"),
+    [([0.0, 1.0], [1.0]), ([1.0], [1.0]), ([1.0, 1.0], [0.0, 1.0]), ([0.0, 1.0], [1.0, 1.0]), ([0.0, 1.0], [0.0, 2.0])],
+)
+def test_what_is_no_increasing_map_is_refused(knots, heights):
+    with pytest.raises(nr.InvalidInput, match="ascend"):
+        Warp(knots, heights)
+
+
 def drawn(n, seed):
     return np.random.default_rng(seed).standard_normal(n)
 

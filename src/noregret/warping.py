@@ -23,7 +23,8 @@ from typing import final
 
 import numpy as np
 
-from .checks import Array, frozen
+from .checks import Array, finite_array, frozen, number, settle, shown
+from .errors import InvalidInput
 from .serialize import described
 
 MOST_LOG = 200.0  # of a warped value, in scales: e^200 is beyond every reward
@@ -45,8 +46,14 @@ class Warp:
     heights: Array
 
     def __post_init__(self) -> None:
-        for name in ("knots", "heights"):
-            object.__setattr__(self, name, frozen(np.array(getattr(self, name), dtype=np.float64)))
+        knots, heights = (finite_array(name, getattr(self, name)).copy() for name in ("knots", "heights"))
+        rise = knots.shape == heights.shape == (knots.size,) and knots.size > 1 and knots[-1] == heights[-1]
+        if not (rise and (np.diff(knots) > 0.0).all() and (np.diff(heights) > 0.0).all()):
+            raise InvalidInput(
+                f"`knots` {shown(knots.tolist())} and `heights` {shown(heights.tolist())} must be as many, two or "
+                "more, ascend, and end with the same number."
+            )
+        settle(self, knots=frozen(knots), heights=frozen(heights))
 
     def to(self, rewards: Array) -> Array:
         """Warped rewards."""
@@ -123,6 +130,9 @@ class SignedLog:
     """
 
     scale: float
+
+    def __post_init__(self) -> None:
+        settle(self, scale=number("scale", self.scale, low=0.0, open_low=True))
 
     def to(self, values: Array) -> Array:
         """Warped values."""

@@ -18,7 +18,9 @@ from ..domain import Arms, Domain, Space
 from ..errors import InvalidInput, StorageError
 from ..kernels import Kernel
 from ..parameters import Float, Parameter
+from ..policy.engines import row_of
 from ..policy.policy import Policy
+from ..posterior.protocol import LEAST_REGULARIZATION
 from ..record import Record
 from ..serialize import plain_loads
 from ..slots.refit import Refitted
@@ -134,16 +136,21 @@ class Auditor:
         policy = self._policy
         channels = policy.constraint_count if has_channels(policy) else 0
         asked = trial.righted().told_order != trial.asked_order
-        if not isinstance(policy, Policy) or not asked or not 0 <= fit.channel <= channels or fit.number < 1:
-            self._refuse(trial, f"fit {fit.number} of channel {fit.channel} came into force with it")
-        of = policy.of_channel(fit.channel) if fit.channel else policy
+        of = None
+        if isinstance(policy, Policy) and asked and 0 <= fit.channel <= channels:
+            of = policy.of_channel(fit.channel) if fit.channel else policy
+        if of is None or of.fitting is None or not 1 <= fit.number <= of.fitting.fits(trial.number):
+            self._refuse(trial, f"fit {shown(fit.number)} of channel {fit.channel} came into force with it")
         try:
-            kernel, own = Refitted.of(fit.values).kernel, of.kernel.rescaled(1.0 / of.sides).rescaled(of.sides)
-            same = of.fitting is not None and _structure(kernel) == _structure(own)
+            kernel, ridge, _, _ = Refitted.of(fit.values)
+            same = _structure(kernel) == _structure(of.kernel.rescaled(1.0 / of.sides).rescaled(of.sides))
+            told = same and ridge >= LEAST_REGULARIZATION * float(kernel.diagonal(row_of(trial)[None])[0])
         except (InvalidInput, ValueError) as error:
             self._refuse(trial, f"its fit describes nothing: {error}")
         if not same:
             self._refuse(trial, f"its fit is of another kernel, {shown(kernel)}")
+        if not told:
+            self._refuse(trial, f"its fit has the regularization {ridge:g}, too little for {shown(kernel)}")
 
     def _check_outcome(self, trial: Trial) -> None:
         wanted = (trial.reward is not None, trial.reason is not None, trial.told_order is not None)
