@@ -378,6 +378,8 @@ def test_show_says_where_a_study_stands(folder):
     lower, upper = study.bounds(best.point[None])
     assert (said["best"]["lower"], said["best"]["upper"]) == (lower[0], upper[0])
     text = run("show", "studies.db", "late")
+    assert "0.4 after 1, " in text  # trials are numbered from 0: a count says that it is one
+    assert "1.1 after 8 answers" in text
     for words in ("restarts", "too late to count: trials 0, 1", "Waiting for an answer", "8 observed, 4 pending"):
         assert words in text
     average = stored(nr.gp_ucb(nr.Arms.grid(0, 1, 9), K, noise=0.1, constraints=nr.OnAverage(step=0.5)), name="cost")

@@ -236,6 +236,14 @@ def test_limits_know_what_a_posterior_will_hold(make, rough):
                 check_posterior(policy, limits)
 
 
+@pytest.mark.parametrize("part", [{"refit": LengthscaleBank(factors=(0.5, 1.0))}, {"memory": DriftBank((0.0, 0.1))}])
+def test_banks_that_weigh_by_the_noise_hold_twice_as_much_under_another_regulariser(part):
+    limits = Limits(posterior_bytes=2**22 if "refit" in part else 2**24)
+    check_posterior(nr.gp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, **part), limits)
+    with pytest.raises(nr.InvalidInput, match="on 300 arms would hold more"):
+        check_posterior(nr.igp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, norm_bound=1.0, **part), limits)
+
+
 def test_a_policy_whose_posterior_is_too_large_is_refused_before_it_is_made(monkeypatch):
     monkeypatch.setattr("noregret.posterior.bank.BankPosterior.__init__", None)
     policy = {"algorithm": "gp_ucb", "noise": 0.1, "memory": {"type": "drift_bank"},

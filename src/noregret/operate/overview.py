@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import counted
 from ..errors import NoRegretError, TrialError
 from ..record import Trial
 from ..study.cautions import cautions
@@ -147,7 +148,9 @@ def _of_best(said: dict[str, Any]) -> list[tuple[str, object]]:
 
 def _milestones(progress: list[dict[str, Any]]) -> str:
     """The last of them, each with after how many answers it was the best."""
-    return ", ".join(f"{figure(each['best'])} ({each['answers']})" for each in progress[-MOST_MILESTONES:])
+    shown = progress[-MOST_MILESTONES:]
+    text = ", ".join(f"{figure(each['best'])} after {each['answers']}" for each in shown)
+    return f"{text} {counted(shown[-1]['answers'], 'answer')}" if shown else text
 
 
 def _waited(delays: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ the square of their number, times the rates of a bank or the constraints.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator
 
@@ -20,6 +21,7 @@ from ..domain import Arms
 from ..errors import InvalidInput
 from ..kernels import Kernel
 from ..policy.engines.base import table
+from ..policy.ledger import noise_told
 from ..policy.policy import Policy
 from ..posterior import MAX_RANK
 from ..posterior.arms import Prior
@@ -50,11 +52,11 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
         return  # what is kept grows with the answers
     arms = table(policy.domain, policy.context)
     room = limits.posterior_bytes / BYTES
-    known: dict[tuple[Kernel, float, bool], float] = {}
-    for kernel, ridge, draws in _posteriors(policy):
-        key = kernel, ridge, draws
+    known: dict[tuple[Kernel, tuple[float, ...], bool], float] = {}
+    for kernel, ridges, draws in _posteriors(policy):
+        key = kernel, ridges, draws
         if key not in known:
-            known[key] = _numbers(Prior(kernel, arms.points), ridge, policy, room, draws=draws)
+            known[key] = _numbers(Prior(kernel, arms.points), ridges, policy, room, draws=draws)
         room -= known[key] * (2 if policy.pending.hallucinates else 1)
         if room < 0:
             raise InvalidInput(
@@ -66,22 +68,29 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
             )
 
 
-def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, float, bool]]:
-    """Kernel and regularization of those that are kept side by side, and whether it is drawn from."""
-    bank = None if policy.refit is None else policy.refit.bank(policy.kernel, len(policy.sides), 0, None)
-    for kernel in (policy.kernel,) if bank is None else bank.kernels:
-        yield kernel, policy.regularization, policy.score.draws
-    world = policy.constraints
-    for j in range(0 if world is None else world.count):
-        own = {} if world is None else world.of_channel(policy, j)
-        yield own["kernel"], own["regularization"], False
+def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, tuple[float, ...], bool]]:
+    """Kernel and regularizations of those that are kept side by side, and whether it is drawn from.
+
+    A bank has posteriors of the noise told besides, where lambda is another number.
+    """
+    ridge, judging = policy.regularization, noise_told(policy, policy.regularization)
+    bank = None if policy.refit is None else policy.refit.bank(policy.kernel, len(policy.sides), 0, judging)
+    if bank is not None:
+        for kernel, variance in itertools.product(bank.kernels, bank.variances(ridge)):
+            yield kernel, (variance,), policy.score.draws
+    else:
+        yield policy.kernel, (ridge,) if judging is None else (ridge, judging), policy.score.draws
+    for j in range(0 if policy.constraints is None else policy.constraints.count):
+        own = policy.of_channel(j + 1)
+        judging = noise_told(own, own.regularization)
+        yield own.kernel, (own.regularization,) if judging is None else (own.regularization, judging), False
 
 
-def _numbers(prior: Prior, ridge: float, policy: Policy, room: float, *, draws: bool) -> float:
+def _numbers(prior: Prior, ridges: tuple[float, ...], policy: Policy, room: float, *, draws: bool) -> float:
     """How many numbers one of them holds; infinity for more than there is room for."""
     if policy.objective.learned(policy) is not None:  # of clicks and counts, whatever the kernel
         return float(2 * len(prior.points) * RATES)
-    count, drift, tol = len(prior.points), policy.memory.drift(), tolerance(prior.variance, ridge)
+    count, drift, tol = len(prior.points), policy.memory.drift(), tolerance(prior.variance, ridges[0])
     if drift is None:
         found = pivoted_cholesky(prior.kernel, prior.points, tol=tol, max_rank=MAX_RANK)
         rank = found.features.shape[1]
@@ -93,7 +102,8 @@ def _numbers(prior: Prior, ridge: float, policy: Policy, room: float, *, draws: 
         return float(count * played + played**2) + drawn
     rates, copies = 1, FEWEST + AT_WORK
     if isinstance(drift, tuple):
-        rates, tol = len(drift), max(tol, TOLERANCE * ridge)
+        least = min(ridges)
+        rates, tol = len(drift) * len(ridges), max(tolerance(prior.variance, least), TOLERANCE * least)
     most = math.isqrt(int(min(room / (rates * copies), WORK / count))) + 1
     found = pivoted_cholesky(prior.kernel, prior.points, tol=tol, max_rank=min(most, count))
     rank = found.features.shape[1]
