@@ -46,8 +46,8 @@ def test_a_point_means_every_arm_that_is_there():
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"among": []}, r"rule out all that there is \(12 arms\)"),
-        ({"exclude": range(12)}, r"rule out all that there is \(12 arms\)"),
+        ({"among": []}, r"rules out all that there is \(12 arms\)"),
+        ({"exclude": range(12)}, r"rules out all that there is \(12 arms\)"),
         ({"among": [3], "exclude": [3]}, "`among` and `exclude` rule out"),
         ({"among": [12]}, "arm 12, but these are arms 0 .. 11"),
         ({"among": [True, False]}, "2 truth values for 12 arms"),

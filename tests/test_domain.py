@@ -46,6 +46,11 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
         nr.Arms([1e-12, 2e-12]).index([1e-10])
     with pytest.raises(nr.InvalidInput, match=r"nearest is arm 3 at \[5\.0, -2\.0\]"):
         arms.index([[4.9, -2.0]])
+    ovens = nr.Space(heat=nr.Float(0, 250)).grid(26)
+    with pytest.raises(nr.InvalidInput, match=r"\{'heat': 205.0\} is not .* arm 20 at \{'heat': 200.0\}"):
+        ovens.index({"heat": 205})
+    with pytest.raises(nr.InvalidInput, match=r"\[205.0\] is not .* from 0 to 1"):
+        ovens.index([[205.0]])
     with pytest.raises(nr.InvalidInput, match="2 dimensions"):
         arms.index([[1.0, 2.0, 3.0]])
     with pytest.raises(nr.InvalidInput, match="not finite"):

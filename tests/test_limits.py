@@ -133,7 +133,7 @@ def test_processes_are_sent_limits_too():
     ("answer", "constraints", "reason"),
     [
         ({"reward": 1.0}, "latency <= 50", "no entry 'latency'"),
-        (1.0, "latency <= 50", "no entry 'latency', which has a limit: no mapping"),
+        (1.0, "latency <= 50", "its answer is 1.0, and 'latency' has a limit: it must be a dict"),
         ({"reward": 1.0, "latency": None}, "latency <= 50", "its entry 'latency' is not a number but None"),
         ({"reward": 1.0, "latency": math.nan}, "latency <= 50", "not finite"),
         (1.0, 1, "it must be (value, [g, ...])"),

@@ -275,7 +275,7 @@ def test_failing_commands_say_why_and_exit_with_an_error(folder, command, reason
     [
         (("trials = 12", "trials = 0"), "Expected `int` >= 1 - at `trials`"),
         (("trials = 12", "trials = '12'"), "Expected `int`, got `str` - at `trials`"),
-        (("trials = 12", ""), "missing required field `trials`"),
+        (("trials = 12", ""), "the entry `trials` is missing"),
         (("trials = 12", "trials = 12\ntrails = 3"), "unknown field `trails`. Did you mean `trials`?"),
         (("trials = 12", "trials = 12\nbudget = 3"), "unknown field `budget`. The fields are: trials, parameters"),
         (

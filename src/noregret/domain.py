@@ -419,11 +419,19 @@ class Arms:
             return int(near[gaps.argmin()])
         arm = int(self._gaps(slice(None), row).argmin())
         raise InvalidInput(
-            f"{shown(row.tolist())} is not one of the arms; the nearest is arm {arm} at "
-            f"{shown(self.points[arm].tolist())}. "
-            "A posterior on arms knows only the arms: use one of them, or add this point to them.",
+            f"{self._named(row)} is not one of the arms; the nearest is arm {arm} at {self._named(self.points[arm])}. "
+            "A posterior on arms knows only the arms: use one of them, or add this point to them."
+            + ("" if self._coded(row) else " Numbers without names are from 0 to 1 here: give parameters by name."),
             advice="They are `domain.points` (of contexts, `context.points`).",
         )
+
+    def _named(self, row: Array) -> str:
+        """A point as an error shows it: by its parameters, where it has any."""
+        return shown(self.space.decode(row) if self.space is not None and self._coded(row) else row.tolist())
+
+    def _coded(self, row: Array) -> bool:
+        """Whether a point may be one of the space, where there is one."""
+        return self.space is None or bool(((row >= 0.0) & (row <= 1.0)).all())
 
     def _gaps(self, arms: IndexArray | slice, row: Array) -> Array:
         """How far a point is from some arms, in units of the resolution, `(n,)`."""

@@ -110,7 +110,7 @@ def auto(
     one_of("world", world, WORLDS)
     one_of("answers", answers, ANSWERS)
     sense = constraints if isinstance(constraints, Constraints) else None
-    why = "It counts constraint values, or is a part such as `nr.OnAverage()`."
+    why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
     count = 0 if isinstance(constraints, Constraints) else integer("constraints", constraints, low=0, why=why)
     limited = count > 0 or sense is not None
     std = max(told, LEAST_NOISE) if told else FIRST_NOISE

@@ -37,9 +37,14 @@ class Rule:
 
     def value(self, answer: object) -> float:
         """How far beyond the bound the answer is, in the entry's units: at most 0 where it is satisfied."""
-        if not isinstance(answer, Mapping) or self.entry not in answer:
-            there = ", ".join(map(repr, answer)) if isinstance(answer, Mapping) else "no mapping"
-            raise Unusable(f"its answer has no entry {self.entry!r}, which has a limit: {there or 'nothing'}")
+        if not isinstance(answer, Mapping):
+            raise Unusable(
+                f"its answer is {shown(answer)}, and {self.entry!r} has a limit: it must be a dict with the entries "
+                f"'reward' and {self.entry!r}"
+            )
+        if self.entry not in answer:
+            there = ", ".join(map(repr, answer)) or "nothing"
+            raise Unusable(f"its answer has no entry {self.entry!r}, which has a limit, only {there}")
         return self.sign * (one_number(answer[self.entry], f"its entry {self.entry!r}") - self.bound)
 
 
@@ -111,7 +116,9 @@ def _one(given: Any) -> Rule | Callable[..., Any]:
         return given  # type: ignore[no-any-return]
     raise InvalidInput(
         f"`constraints` has {shown(given)}: it must be a number of constraint values, a text such as 'latency <= 50', "
-        "a function of the parameters whose value is at most 0 where it is satisfied, or several of the last two."
+        "a function of the parameters whose value is at most 0 where it is satisfied, or several of the last two.",
+        advice="A part such as `nr.Safe(...)` is for a policy, and a loop that asks and tells: "
+        "`nr.Study(nr.auto(space, constraints=...))`.",
     )
 
 

@@ -76,8 +76,9 @@ def available(domain: Domain, among: Some | None, exclude: Some | None) -> Avail
         given = " and ".join(
             f"`{name}`" for name, value in (("among", among), ("exclude", exclude)) if value is not None
         )
+        rule = "rule" if among is not None and exclude is not None else "rules"
         raise InvalidInput(
-            f"Nothing is left to play: {given} rule out all that there is ({many(len(domain), 'arm')}). "
+            f"Nothing is left to play: {given} {rule} out all that there is ({many(len(domain), 'arm')}). "
             "Usually a filter upstream came back empty, or the two were mixed up. Ask again when an arm is available; "
             "nothing was recorded."
         )

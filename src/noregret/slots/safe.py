@@ -41,7 +41,7 @@ CONTRADICTS = 4.0  # deviations from what was expected: at 1 of 16,000 points, i
 PATIENCE = 16  # values at the points of `start`, after which a step is overdue
 REPEATED = 6.0  # likewise of a point that was told before, of which there may be many: 1 of 500 million values
 NO_SCALE = (
-    "`Safe` certifies by how large the constraint is, and nobody has said that: a unit variance would be a guess, of "
+    "`scale` is missing: `Safe` certifies by how large the constraint is, and a unit variance would be a guess, of "
     "degrees, milliseconds or dollars a bad one. Give `scale`, a standard deviation of the constraint over the domain "
     "in its own units (about a quarter of its range), or a `kernel` of the constraint, or have it learned from small "
     "steps around `start` (`scale` 'learned')."
@@ -122,7 +122,11 @@ class Safe(Constraints):
 
     def within(self, domain: Domain) -> Safe:
         """The points of `start` as the domain has them: encoded, and to the last digit."""
-        return replace(self, start=tuple(map(tuple, domain.inside("start", self.start).tolist())))
+        try:
+            points = domain.inside("start", self.start)
+        except InvalidInput as error:
+            raise error.within("start").within("constraints") from error
+        return replace(self, start=tuple(map(tuple, points.tolist())))
 
     def kernel_of(self, policy: Combination, j: int) -> Kernel:
         """Of constraint j, counted from 0: brought to the scale that was told."""
@@ -143,7 +147,11 @@ class Safe(Constraints):
         """Sizes that are known, functions that stay, a kernel that is given, no forced rounds, bounds that hold."""
         super().check(policy)
         if self.scale is None and self.kernel is None:
-            raise InvalidInput(NO_SCALE, advice="Such as `nr.Safe(start=points, scale=25.0, noise=0.5)`.")
+            raise InvalidInput(
+                NO_SCALE,
+                advice="Such as `nr.Safe(start=points, scale=25.0, noise=0.5)`.",
+                places=("constraints",),
+            )
         if policy.explore.ever:
             raise InvalidInput(
                 f"`{type(policy.explore).__name__}` forces rounds that nothing has certified, and `Safe` plays nothing "

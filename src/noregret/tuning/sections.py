@@ -100,7 +100,7 @@ def convert(data: Any, kind: Any, place: str = "") -> Any:
         return msgspec.convert(data, kind)
     except msgspec.ValidationError as error:
         message = (
-            str(error)
+            re.sub(r"^Object missing required field (`.*?`)", r"the entry \1 is missing", str(error))
             .replace("Object", "the table")
             .replace("`object`", "a table")
             .replace("`str | object`", "a name or a table")
