@@ -13,6 +13,7 @@ from noregret.slots import refit as refits
 from noregret.storage import MemoryStorage
 from noregret.storage.sql import SqlStorage
 from noregret.study import kept
+from noregret.study.several import several
 
 SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
 REFIT = nr.Refit(every=5, restarts=0)
@@ -182,6 +183,18 @@ def test_a_record_of_an_older_version_is_fitted_once_and_goes_on_with_events(nam
         no_optimiser()
     again = nr.Study.open(storage=storage)
     assert said(again) == said(older)
+
+
+def test_what_would_be_asked_of_a_record_of_an_older_version_changes_nothing():
+    storage = MemoryStorage()
+    played(nr.Study(POLICIES["a box"], seed=1, storage=storage), 5).ask()
+    kept = storage._studies["study"]
+    kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
+    older = nr.Study.open(storage=storage)
+    several(older, [lambda turn: turn.would(None)], seconds=1.0)
+    older.add(older.trials[0].point, 0.123)
+    older.ask()
+    assert said(older) == said(nr.Study.open(storage=storage))
 
 
 def test_a_decision_that_was_not_recorded_leaves_no_fit(tmp_path):

@@ -16,7 +16,7 @@ from ..policy.engines import Decision
 from ..policy.state import State
 from ..trial import Plays, Trial
 from .answering import Told
-from .goal import of_rewards
+from .goal import copied, of_rewards
 from .kept import Jotter
 from .study import Study
 
@@ -117,7 +117,8 @@ class Turn:
 
     def would(self, context: Array | None) -> Decision:
         """What `ask` would decide now; nothing is asked."""
-        return self.study._kept.state.settled().decide(context, now=self.now)
+        state = self.study._kept.state  # of a copy: a decision may begin anew with a fit of an older record
+        return (copied(state) or state).decide(context, now=self.now)
 
     def noted(self, key: str) -> str | None:
         """The note under a key that was announced."""
