@@ -3,12 +3,14 @@
 import sqlite3
 from contextlib import closing
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 import noregret as nr
+from noregret.policy.engines.points import PointEngine
 from noregret.slots import refit as refits
 from noregret.storage import MemoryStorage
 from noregret.storage.sql import SqlStorage
@@ -195,6 +197,20 @@ def test_what_would_be_asked_of_a_record_of_an_older_version_changes_nothing():
     older.add(older.trials[0].point, 0.123)
     older.ask()
     assert said(older) == said(nr.Study.open(storage=storage))
+
+
+@pytest.mark.parametrize("call", [lambda study: study.predict([[1.0, 0.0]]), lambda study: study.ask()])
+def test_an_interrupt_while_a_state_learns_what_is_looked_at_loses_nothing(call, monkeypatch):
+    """Also that of a copy, which is made before a decision that may have to be taken back."""
+    storage = MemoryStorage()
+    played(nr.Study(POLICIES["hallucinated"], seed=1, storage=storage), 4)
+    study = nr.Study.open(storage=storage)  # which learns when it is looked at
+    with monkeypatch.context() as during:
+        during.setattr(kept, "QUICK", 0.0)
+        during.setattr(PointEngine, "put", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            call(study)
+    assert said(study) == said(nr.Study.open(storage=storage))
 
 
 def test_a_decision_that_was_not_recorded_leaves_no_fit(tmp_path):

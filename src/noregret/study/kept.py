@@ -100,6 +100,25 @@ class _More:
 
 
 @final
+class _Lock:
+    """The lock of record and state: where holding it ends by an interrupt, the state is made afresh.
+
+    A state learns when it is looked at, so that also a look may leave it half changed.
+    """
+
+    def __init__(self, lock: threading.RLock, kept: Kept) -> None:
+        self._lock, self._kept = lock, kept
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None and not issubclass(kind, NoRegretError):
+            self._kept.distrust()
+        self._lock.release()
+
+
+@final
 class Kept:
     """The record of a study, and the state after it.
 
@@ -120,7 +139,8 @@ class Kept:
     ) -> None:
         self._policy, self._goal, self._seed, self._clock = policy, goal, seed, clock
         self.place = place
-        self.lock = threading.RLock()
+        lock = threading.RLock()
+        self.lock = _Lock(lock, self)
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), begun(policy, goal, seed=seed)
         self._looked: AnyState | None = None
@@ -130,7 +150,7 @@ class Kept:
         self._leases: list[tuple[float, int]] = []  # (when it ends, trial), a heap
         self.notes: Jotter | None = None  # of the call that writes, where the storage keeps some
         self._calls = threading.RLock()  # one of this process writes at a time
-        self._recorded = threading.Condition(self.lock)
+        self._recorded = threading.Condition(lock)
         self._ahead = False  # whether record and state are those of a call that is not in the storage yet
         self._before: AnyState | None = None  # the state before it, where a copy is cheaper than to make it afresh
         self._took = 0.0  # seconds, calls of late
@@ -265,6 +285,10 @@ class Kept:
                 heapq.heappush(self._leases, (trial.lease_until, trial.number))
         self._looked = None
         return trial
+
+    def distrust(self) -> None:
+        """Something went wrong on the way: the next call makes record and state afresh."""
+        self._whole, self._looked = False, None
 
     def deciding(self) -> None:
         """The state is about to take in what was told.
