@@ -132,9 +132,9 @@ def in_words(said: dict[str, Any], pending: Sequence[Trial]) -> str:
 def _of_best(said: dict[str, Any]) -> list[tuple[str, object]]:
     best = said["best"]
     if best is None:
-        return [("best", said["why_no_best"])]
+        return [("recommended", said["why_no_best"])]
     at = cell(best["parameters"] or best["point"])
-    found: list[tuple[str, object]] = [("best", f"trial {best['number']} at {at}: {figure(best['reward'])}")]
+    found: list[tuple[str, object]] = [("recommended", f"trial {best['number']} at {at}: {figure(best['reward'])}")]
     if best["context"] is not None:
         found.append(("under", best["context"]))
     if "mean" in best:
