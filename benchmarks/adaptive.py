@@ -263,7 +263,7 @@ def surprised(
     draws = rng.standard_normal(rounds) if freedom is None else rng.standard_t(freedom, rounds) / 3**0.5
     draws *= noise * np.where(rng.uniform(size=rounds) < 0.04, contaminated, 1.0)
     draws[rounds // 4 :] *= later
-    draws[rng.integers(20, rounds // 2)] += off
+    draws[rng.integers(rounds // 20, rounds // 2)] += off
     study, after = nr.Study(ucb(grid, nr.EDetector(outliers=outliers)), seed=seed), []
     study.quiet = True
     for t in range(rounds):

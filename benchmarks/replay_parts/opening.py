@@ -100,7 +100,7 @@ def started(folder, studies, trials):
     made = trials_of(policy, trials)
     names = [f"s{number}" for number in range(studies)]
     for name in names:
-        put(storage, stored_name("default", name), policy, made)
+        put(storage, stored_name(storage, "default", name), policy, made)
     begin = time.process_time()
     listed = storage.summaries()
     whole = time.process_time() - begin

@@ -234,7 +234,7 @@ class Unfinished(Explore):
         ({"memory": mine.RootWidth()}, r"`memory` is RootWidth\(scale=1.0\): it must be"),
         ({"confidence": 3}, r"`confidence` is 3: it must be .*derives from `Confidence`"),
         ({"score": "ucb"}, r"`score` is 'ucb': it must be .*derives from `Score`"),
-        ({"pending": None}, r"derives from `Pending`"),
+        ({"pending": 3.0}, r"derives from `Pending`"),
         ({"explore": 0.1}, r"derives from `Explore`"),
         ({"objective": lambda trial: 1.0}, r"derives from `Objective`"),
         ({"search": mine.Middle()}, r"`search` is .*PointSearch"),
