@@ -217,11 +217,13 @@ def test_a_picture_is_read_on_where_it_was_left_when_it_is_drawn_anew(browser, b
         assert page.wrong == []
 
 
-@pytest.mark.parametrize("name", ["..", ".", "~~2e", "a\\b"])
+@pytest.mark.parametrize("name", ["..", ".", "~~2e", "a\\b", "a" * 150])
 def test_a_study_of_any_name_is_reached_through_the_list(browser, base, url, name):
     play(nr.Study(arms(), storage=url, name=name), 2, hill)
     with opened(browser, base) as page:
         page.goto(f"{base}/studies")
+        page.get_by_role("link", name=name, exact=True).wait_for()
+        until(page, "() => studies.scrollWidth <= studies.parentElement.clientWidth")
         page.get_by_role("link", name=name, exact=True).click()
         page.get_by_role("heading", name=name, exact=True, level=1).wait_for()
         settled(page)
