@@ -12,6 +12,7 @@ import heapq
 import math
 import threading
 import time
+import weakref
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, cast, final
 
@@ -140,7 +141,7 @@ class Kept:
         self._policy, self._goal, self._seed, self._clock = policy, goal, seed, clock
         self.place = place
         lock = threading.RLock()
-        self.lock = _Lock(lock, self)
+        self.lock = _Lock(lock, weakref.proxy(self))  # no cycle: a study that is let go of closes its files at once
         self._timed = policy.pending.in_time
         self.record, self.state = Record(), begun(policy, goal, seed=seed)
         self._looked: AnyState | None = None
