@@ -20,7 +20,7 @@ GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world 
 5. What an answer costs: microseconds a round without, with the detector, with the bank, with both.
 6. Noise that is not as it was told, 400 rounds on 150 arms: of `surprises` runs without a change those with an alarm,
    and of as many in which another function begins with round 200 those with a cut at 195 to 300; the median delay of
-   these. With the detector, and with one that knows nothing of outliers (`outliers=0.0`).
+   these. With the detector, and with one that knows nothing of outliers (`clip=6.0, outliers=0.0`).
 
 `--parts 4` makes the fourth alone.
 """
@@ -169,7 +169,7 @@ def with_changes(each, worlds, rounds, settings):
     rules = {
         "told the change points": (told, worlds),
         "e-detector": (e_detector, worlds),
-        "e-detector, no outliers": (partial(e_detector, outliers=0.0), worlds),
+        "e-detector, no outliers": (partial(e_detector, clip=6.0, outliers=0.0), worlds),
         "e-detector, no outliers, no clip": (partial(e_detector, clip=50.0, outliers=0.0), some),
         "GP-UCB": (never, some),
         "GP-UCB-CPD of the paper": (papers, some),
@@ -255,7 +255,7 @@ def with_both(each, worlds, rounds, arms):
 
 
 def surprised(
-    seed, *, changes, rounds, arms, outliers, freedom=None, contaminated=1.0, best=1.0, noise=1.0, later=1.0, off=0.0
+    seed, *, changes, rounds, arms, memory, freedom=None, contaminated=1.0, best=1.0, noise=1.0, later=1.0, off=0.0
 ):
     """The cuts of one run, and after which rounds they were made."""
     grid, rng = nr.Arms.grid(0.0, 5.0, arms), np.random.default_rng([seed, 5])
@@ -264,7 +264,7 @@ def surprised(
     draws *= noise * np.where(rng.uniform(size=rounds) < 0.04, contaminated, 1.0)
     draws[rounds // 4 :] *= later
     draws[rng.integers(rounds // 20, rounds // 2)] += off
-    study, after = nr.Study(ucb(grid, nr.EDetector(outliers=outliers)), seed=seed), []
+    study, after = nr.Study(ucb(grid, memory), seed=seed), []
     study.quiet = True
     for t in range(rounds):
         trial, f = study.ask(), values[changes and t >= rounds // 2]
@@ -279,10 +279,10 @@ def surprised(
 def with_surprises(each, runs, rounds, arms):
     print(f"6. {rounds} rounds, {arms} arms: runs with an alarm where nothing changes; changes found, median delay")
     half = rounds // 2
-    for outliers in (nr.EDetector().outliers, 0.0):
-        print(f"   outliers={outliers:g}")
+    for memory in (nr.EDetector(), nr.EDetector(clip=6.0, outliers=0.0)):
+        print(f"   outliers={memory.outliers:g}, clip={memory.clip:g}")
         for name, truth in SURPRISES.items():
-            play_one = partial(surprised, rounds=rounds, arms=arms, outliers=outliers, **truth)
+            play_one = partial(surprised, rounds=rounds, arms=arms, memory=memory, **truth)
             wrong = sum(bool(cuts) for cuts, _ in each(partial(play_one, changes=False), range(runs)))
             delays = []
             for cuts, after in each(partial(play_one, changes=True), range(runs)):

@@ -46,7 +46,15 @@ class Readings(Posteriors):
         outliers: the share of answers that are outliers, at first, in (0, 1).
     """
 
-    ROWS: ClassVar[tuple[str, ...]] = (*Posteriors.ROWS, "_logs", "_taken", "_outliers", "_own_seen", "_own_squares")
+    ROWS: ClassVar[tuple[str, ...]] = (
+        *Posteriors.ROWS,
+        "_logs",
+        "_since",
+        "_taken",
+        "_outliers",
+        "_own_seen",
+        "_own_squares",
+    )
 
     def __init__(
         self, covariance: Covariance, noise_variance: float, *, channels: int, weight: float, outliers: float
@@ -54,10 +62,10 @@ class Readings(Posteriors):
         self._share = outliers
         self._cells: dict[Any, int] = {}
         self._logs = np.zeros(PLACES)
+        self._since = np.zeros(PLACES)  # answers, since the scale is as it is
         self._taken, self._outliers = np.zeros(PLACES), np.zeros(PLACES)  # answers, and how many were outliers
         self._own_seen, self._own_squares = np.zeros((PLACES, 0)), np.zeros((PLACES, 0))
         super().__init__(covariance, noise_variance, channels=channels, weight=weight)
-        self._seen = np.zeros(PLACES)
         self._anew = min(FEW - weight, 0.0)  # answers: what another scale begins with, beside `weight` of them
 
     def learn(self, cell: Any, values: Array) -> float:
@@ -72,10 +80,10 @@ class Readings(Posteriors):
         variance = np.maximum(direction @ phi, 0.0) + rest  # (R,)
         own = OWN + self._own_seen[many, at]
         total = variance + self._noise * (OWN + self._own_squares[many, at]) / own
-        scale = (self._weight + self._squares[many]) / (self._weight + self._seen[many])[:, None]  # v, (R, c)
+        scale = (self._weight + self._squares[many]) / (self._weight + self._since[many])[:, None]  # v, (R, c)
         error = values - self._weights[many] @ phi
         squares = np.clip(error / np.sqrt(total)[:, None], -FARTHEST, FARTHEST) ** 2
-        freedom = np.minimum(own, self._weight + self._seen[many])
+        freedom = np.minimum(own, self._weight + self._since[many])
         wide = scale * total[:, None]
         cauchy = _log_density(squares / (WIDE**2 * scale), WIDE**2 * wide, np.ones(len(own)))
         prior = scale * (float(phi @ phi) + rest + self._noise)
@@ -103,7 +111,7 @@ class Readings(Posteriors):
         self._covariances[many] -= step[:, :, None] * along[:, None, :]
         anew = kinds == 2
         self._squares[many] = np.where(anew[:, None], self._anew, self._squares[many]) + of_noise
-        self._seen[many] = np.where(anew, self._anew, self._seen[many]) + heard
+        self._since[many] = np.where(anew, self._anew, self._since[many]) + heard
         self._taken[many] += 1.0
         self._outliers[many] += kinds == 1
         as_told = (total / (variance + self._noise))[parents, None] / scale[parents]
