@@ -69,7 +69,7 @@ def main():
         wrong += len(same) - sum(same)
         print(f"{name:24s} {sum(same)} of {len(same)} explanations exact")
     print(f"{wrong} explanations wrong")
-    sys.exit(wrong > 0)
+    sys.exit(int(wrong > 0))
 
 
 if __name__ == "__main__":

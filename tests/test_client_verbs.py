@@ -19,9 +19,10 @@ LEFT_OUT = {
     ),
     **dict.fromkeys(
         ["evidence", "restart_reasons", "lengthscales", "norm_bounds", "minimum", "saturated", "shortfall",
-         "multiplier_history", "last_multipliers"],
+         "multiplier_history", "last_multipliers", "fits", "valid_for"],
         "the dashboard shows them; `explain` says what counted for a decision",
     ),
+    "remarks": "warnings of the process that decides",
 }  # fmt: skip
 OWN = {"decision": "what became of one", "status": "where it stands", "events": "what happened, as it comes"}
 # Arguments that are called otherwise, or that no request has.

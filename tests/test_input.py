@@ -37,6 +37,7 @@ from noregret.slots.scores import (
     ThompsonSample,
     UpperConfidenceBound,
 )
+from noregret.warping import SignedLog, Warp
 from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
 from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
 from noregret.widths.likelihoods import LikelihoodRatio
@@ -283,6 +284,8 @@ DESCRIBED = [
     nr.gp_ucb_cpd(ARMS, KERNEL, noise=F(0.1), horizon=W(50), alpha=F(2), detector=S("test"), threshold=W(3)),
     nr.gp_ucb_sdf(ARMS, KERNEL, noise=F(0.1), window=W(3), minimum=W(0), beta=F(1), horizon=W(9)),
     nr.igp_ucb(ARMS, KERNEL, noise=F(0.1), guess_norm=B(True), horizon=W(9)),
+    Warp(np.array([F(0), F(1)]), np.array([F(0.5), F(1)])),
+    SignedLog(W(2)),
 ]
 
 

@@ -55,6 +55,14 @@ class Warp:
             )
         settle(self, knots=frozen(knots), heights=frozen(heights))
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Warp):
+            return NotImplemented
+        return np.array_equal(self.knots, other.knots) and np.array_equal(self.heights, other.heights)
+
+    def __hash__(self) -> int:
+        return hash((self.knots.tobytes(), self.heights.tobytes()))
+
     def to(self, rewards: Array) -> Array:
         """Warped rewards."""
         return _through(rewards, self.knots, self.heights)
