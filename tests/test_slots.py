@@ -263,7 +263,7 @@ def test_a_policy_using_several_parts_that_need_each_other():
         ({"scroe": PosteriorMean()}, "A policy has no slot 'scroe'.* its slots are domain, context, kernel, noise"),
         ({"algorithm": "mine"}, "A policy has no slot 'algorithm'"),
         ({"score": "ucb"}, "`score` is 'ucb': it must be a part of `noregret.slots.scores`"),
-        ({"explore": None}, "`explore` is None"),
+        ({"explore": 3}, "`explore` is 3"),
         ({"objective": PosteriorMean()}, "`objective` is PosteriorMean"),
         ({"confidence": 3}, "`confidence` is 3"),
         ({"noise": -1.0}, "`noise` is -1"),
