@@ -128,7 +128,13 @@ class DecisionRequest(Request, frozen=True):
     """Ask what to do."""
 
     context: Context = None
-    count: Annotated[Several | None, Meta(description="How many decisions; one unless given.")] = None
+    count: Annotated[
+        Several | None,
+        Meta(
+            description="How many decisions; one unless given. What takes longer than an answer may take is recorded in "
+            "part: with an `Idempotency-Key`, send it again to go on."
+        ),
+    ] = None
     deadline: Deadline | None = None
     client: Annotated[
         Key | None,
