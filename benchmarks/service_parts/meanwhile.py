@@ -39,6 +39,9 @@ class Asking(threading.Thread):
         self.decisions = len(said["decisions"])
 
 
+PAUSE = 0.02  # seconds between rounds of calls: the service takes so many requests of a tenant a second
+
+
 def run(url, *, count=MANY, alone=3.0):
     """Seconds of the request, and of another tenant's calls the slowest in milliseconds: (without it, during it).
 
@@ -51,7 +54,7 @@ def run(url, *, count=MANY, alone=3.0):
     tokens = Tokens(storage)
     secrets = {tenant: tokens.new("decider", tenant) for tenant in ("many", "other")}
     for tenant, name, policy in (("many", "many", slow_policy()), ("other", "shop", quick_policy())):
-        nr.Study(policy, storage=storage, name=stored_name(tenant, name))
+        nr.Study(policy, storage=storage, name=stored_name(storage, tenant, name))
     storage.close()
     server = Server.of_studies(url)
     server.begin()
@@ -86,4 +89,5 @@ def slowest(connection, on):
         timed("reward", "PUT", f"/v1/studies/shop/decisions/{decided['id']}/reward", {"reward": 0.5})
         timed("prediction", "GET", "/v1/studies/shop/predict", None)
         timed("/readyz", "GET", "/readyz", None)
+        time.sleep(PAUSE)
     return found

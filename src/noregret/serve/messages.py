@@ -131,7 +131,7 @@ class DecisionRequest(Request, frozen=True):
     count: Annotated[
         Several | None,
         Meta(
-            description="How many decisions; one unless given. What takes longer than an answer may take is recorded in "
+            description="How many decisions; one unless given. What takes too long for one answer is recorded in "
             "part: with an `Idempotency-Key`, send it again to go on."
         ),
     ] = None
