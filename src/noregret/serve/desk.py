@@ -198,11 +198,7 @@ class Desks:
         Raises:
             Problem: 404, there is none for this tenant.
         """
-        stored_as = (
-            await self.quickly(stored_name, self.storage, tenant, name, tenant=tenant)
-            if BETWEEN in name and tenant == OPERATOR  # it is looked up whether that is a tenant's
-            else stored_name(self.storage, tenant, name)
-        )
+        stored_as = await self._stored_as(tenant, name)
         desk = self._known(stored_as, tenant)
         if desk is None and stored_as in self._desks:
             desk = await self.quickly(self._still, stored_as, tenant, tenant=tenant)
@@ -217,9 +213,15 @@ class Desks:
         opening.add_done_callback(lambda _: self._opening.pop(stored_as, None))
         return await asyncio.shield(asyncio.wrap_future(opening))
 
+    async def _stored_as(self, tenant: str, name: str) -> str:
+        """Returns the name in the storage, which is asked on a thread where a tenant may have the name."""
+        if BETWEEN in name and tenant == OPERATOR:
+            return await self.quickly(stored_name, self.storage, tenant, name, tenant=tenant)
+        return stored_name(self.storage, tenant, name)
+
     async def summary(self, tenant: str, name: str) -> tuple[StoredStudy, Summary] | None:
         """What a list says of a study that is not open in this process; None of one that is, or is not there."""
-        stored_as = stored_name(self.storage, tenant, name)
+        stored_as = await self._stored_as(tenant, name)
         if stored_as in self._desks:
             return None
         found = await self.quickly(self.storage.summaries, stored_as, tenant=tenant)
