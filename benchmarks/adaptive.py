@@ -15,7 +15,8 @@ GP-UCB of width 2 on [0, 5], Matern-5/2 of lengthscale 1, noise 0.05; the world 
 3. What drifts a little in every round (1,200 of them, 150 arms), at two rates and at none: regret of the bank over
    that of the best fixed rate (0 or one of the bank's), in paired worlds.
 4. Drift and switches at once: another function every quarter of 1,200 rounds, which drifts a little in every round, at
-   two rates and at none. Regret of the detector, the bank, and both (`nr.AllOf`) over that of who is told the rounds
+   two rates and at none. Regret of the detector, the bank, and both (`nr.slots.AllOf`) over that of who is told the
+   rounds
    and the rate, in paired worlds with seeds from 1,000 on.
 5. What an answer costs: microseconds a round without, with the detector, with the bank, with both.
 6. Noise that is not as it was told, 400 rounds on 150 arms: of `surprises` runs without a change those with an alarm,
@@ -39,11 +40,11 @@ from functools import partial
 import numpy as np
 from scipy.stats import beta
 
-import noregret as nr
-from noregret import metrics
-from noregret.environments import drifting_samples, even_changes, gp_sample
-from noregret.papers import avanesov
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.papers import avanesov
+from nilregret.simulation import metrics
+from nilregret.simulation.environments import drifting_samples, even_changes, gp_sample
+from nilregret.slots.envelope import ConstantWidth
 
 NOISE, KERNEL = avanesov.NOISE, avanesov.KERNEL
 WIDTH = ConstantWidth(value=2.0)
@@ -113,11 +114,11 @@ def switching(seed, *, rounds, make):
 
 
 def e_detector(_, **choices):
-    return ucb(avanesov.ARMS, nr.EDetector(**choices))
+    return ucb(avanesov.ARMS, nr.slots.EDetector(**choices))
 
 
 def told(rounds):
-    return ucb(avanesov.ARMS, nr.RestartAt(even_changes(rounds, PERIODS)))
+    return ucb(avanesov.ARMS, nr.slots.RestartAt(even_changes(rounds, PERIODS)))
 
 
 def never(_):
@@ -125,7 +126,7 @@ def never(_):
 
 
 def cpd(rounds, *, exploration, level):
-    policy = avanesov.rule(rounds, exploration=exploration, threshold=nr.PowerLaw(level, -6 / 7))
+    policy = avanesov.rule(rounds, exploration=exploration, threshold=nr.theory.PowerLaw(level, -6 / 7))
     return policy.using(confidence=WIDTH, regularization=NOISE**2)
 
 
@@ -206,8 +207,10 @@ def drifting(seed, *, rate, rounds, arms):
     else:
         functions = [gp_sample(KERNEL, grid, seed=[seed, 9])] * rounds
     values = [f.values for f in functions]
-    memories = {"rate 0": None} | {f"rate {each:g}": nr.Discount(each) for each in nr.DriftBank().rates if each}
-    memories |= {"bank": nr.DriftBank(), "e-detector": "adaptive"}
+    memories = {"rate 0": None} | {
+        f"rate {each:g}": nr.slots.Discount(each) for each in nr.slots.DriftBank().rates if each
+    }
+    memories |= {"bank": nr.slots.DriftBank(), "e-detector": "adaptive"}
     return {name: play(ucb(grid, memory), values, int, rounds, seed)[0].sum() for name, memory in memories.items()}
 
 
@@ -231,10 +234,11 @@ def both_at_once(seed, *, rate, rounds, arms):
             values += [f.values for f in drifting_samples(KERNEL, grid, rounds=length, rate=rate, seed=[seed, period])]
         else:
             values += [gp_sample(KERNEL, grid, seed=[seed, period]).values] * length
-    switches = nr.RestartAt(even_changes(rounds, PERIODS))
+    switches = nr.slots.RestartAt(even_changes(rounds, PERIODS))
     memories = {
-        "told": nr.AllOf((switches, nr.Discount(rate))), "detector": "adaptive", "bank": nr.DriftBank(),
-        "both": nr.AllOf((nr.EDetector(), nr.DriftBank())),
+        "told": nr.slots.AllOf((switches, nr.slots.Discount(rate))), "detector": "adaptive",
+        "bank": nr.slots.DriftBank(),
+        "both": nr.slots.AllOf((nr.slots.EDetector(), nr.slots.DriftBank())),
     }  # fmt: skip
     found = {}
     for name, memory in memories.items():
@@ -279,7 +283,7 @@ def surprised(
 def with_surprises(each, runs, rounds, arms):
     print(f"6. {rounds} rounds, {arms} arms: runs with an alarm where nothing changes; changes found, median delay")
     half = rounds // 2
-    for memory in (nr.EDetector(), nr.EDetector(clip=6.0, outliers=0.0)):
+    for memory in (nr.slots.EDetector(), nr.slots.EDetector(clip=6.0, outliers=0.0)):
         print(f"   outliers={memory.outliers:g}, clip={memory.clip:g}")
         for name, truth in SURPRISES.items():
             play_one = partial(surprised, rounds=rounds, arms=arms, memory=memory, **truth)
@@ -295,8 +299,8 @@ def cost(rounds):
     print(f"5. microseconds a round, 1,000 arms, {rounds} rounds")
     values = [gp_sample(KERNEL, avanesov.ARMS, seed=0).values]
     for name, memory in {
-        "without": None, "with the detector": "adaptive", "with the bank": nr.DriftBank(),
-        "with both": nr.AllOf((nr.EDetector(), nr.DriftBank())),
+        "without": None, "with the detector": "adaptive", "with the bank": nr.slots.DriftBank(),
+        "with both": nr.slots.AllOf((nr.slots.EDetector(), nr.slots.DriftBank())),
     }.items():  # fmt: skip
         start = time.process_time()
         play(ucb(avanesov.ARMS, memory), values, always, rounds, 0)

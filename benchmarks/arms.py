@@ -4,9 +4,9 @@
 
 1. GP-UCB on 1,000 arms (SE, lengthscale 0.2, noise variance 0.025, beta_t / 5, T = 1,000) against scikit-learn's
    GaussianProcessRegressor refitted every round with the same fixed kernel. Same seeds, same noise, one BLAS thread
-   each; the chosen arms must be equal. noregret's time is the whole `simulate` (study, record and all).
+   each; the chosen arms must be equal. nilregret's time is the whole `simulate` (study, record and all).
 2. T = 30,000 on 100 random arms: the time of the last 1,000 rounds over the first 1,000.
-3. `import noregret`, and a study made and asked, against `import numpy, scipy.linalg`, in fresh processes.
+3. `import nilregret`, and a study made and asked, against `import numpy, scipy.linalg`, in fresh processes.
 4. `replicate` of many tiny runs (20 rounds on 20 arms) with jobs=2 against jobs=1, in pairs.
 """
 
@@ -23,10 +23,10 @@ import time
 
 import numpy as np
 
-import noregret as nr
-from noregret.randomness import Randomness, simulation_generator
-from noregret.search.arms import best_arm
-from noregret.slots.envelope import FiniteBayes
+import nilregret as nr
+from nilregret._utils.randomness import Randomness, simulation_generator
+from nilregret.domains.search.arms import best_arm
+from nilregret.slots.envelope import FiniteBayes
 
 NOISE = 0.025**0.5
 
@@ -61,7 +61,7 @@ def with_scikit_learn(env, rounds, seed):
 def against_scikit_learn(rounds, seeds):
     domain, kernel = nr.Arms.grid(0, 1, 1000), nr.SquaredExponential(0.2)
     policy = nr.gp_ucb(domain, kernel, noise=NOISE, scale=0.2)
-    print(f"1. SE, 1,000 arms, T = {rounds}: scikit-learn refitted each round against noregret")
+    print(f"1. SE, 1,000 arms, T = {rounds}: scikit-learn refitted each round against nilregret")
     ratios, each = [], []
     for seed in range(seeds):
         env = sample(kernel, domain, seed)
@@ -77,7 +77,7 @@ def against_scikit_learn(rounds, seeds):
         ratios.append(peer / own)
         each.append(own / rounds * 1e6)
         print(
-            f"   seed {seed}: scikit-learn {peer:6.1f} s, noregret {own:6.4f} s ({each[-1]:.0f} us a round): "
+            f"   seed {seed}: scikit-learn {peer:6.1f} s, nilregret {own:6.4f} s ({each[-1]:.0f} us a round): "
             f"{ratios[-1]:.0f} times faster; same arms: {'yes' if same else 'NO'}"
         )
         if not same:
@@ -112,12 +112,12 @@ def imports(repeats):
         subprocess.run(command, check=True)
         return time.perf_counter() - start
 
-    ask = "import noregret as nr; nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.SquaredExponential(), noise=0.1)).ask()"
-    statements = ["import noregret", ask, "import numpy, scipy.linalg"]
+    ask = "import nilregret as nr; nr.Study(nr.gp_ucb(nr.Arms.grid(0, 1, 9), nr.SquaredExponential(), noise=0.1)).ask()"
+    statements = ["import nilregret", ask, "import numpy, scipy.linalg"]
     times = [[seconds(statement) for statement in statements] for _ in range(repeats + 1)][1:]
     bare, asked, base = (statistics.median(column) for column in zip(*times, strict=True))
     ratio = statistics.median(own / peer for own, _, peer in times)
-    print(f"3. import noregret {bare:.3f} s, import numpy, scipy.linalg {base:.3f} s: ratio {ratio:.2f}")
+    print(f"3. import nilregret {bare:.3f} s, import numpy, scipy.linalg {base:.3f} s: ratio {ratio:.2f}")
     asking = statistics.median(own / peer for _, own, peer in times)
     print(f"   import and first decision {asked:.3f} s: ratio {asking:.2f}")
 

@@ -7,17 +7,17 @@
 Needs botorch and scikit-learn. Everything runs on one thread and in double precision.
 
 1. `ask`: GP-UCB on [0, 1]^2, Matern-5/2 of a given lengthscale, noise 0.1, nothing fitted, n random observations. Each
-   round both get one new random observation and what the last trial brought; then noregret's `study.ask()` is timed,
+   round both get one new random observation and what the last trial brought; then nilregret's `study.ask()` is timed,
    which takes both in, and BoTorch's `optimize_acqf` of the same upper bound (same width) on a model of the same data
    (10 restarts, 512 raw samples), which is conditioned, caches and all, before the clock starts. Both chosen points are
-   then valued by noregret's exact posterior, which is compared with BoTorch's there. At the largest n, the peak memory
+   then valued by nilregret's exact posterior, which is compared with BoTorch's there. At the largest n, the peak memory
    of one process each that takes in the data and asks once (Linux).
 2. `tell`: one new observation at n, all of what it causes: `study.add` without a storage (the study takes it in at the
    next question), the new row of the factor, the next entry of L^{-1} y (with which predictions and decisions in two
    dimensions do), and the standing candidates of the search; against `condition_on_observations` of a model whose
    caches exist.
 3. `fit`: maximum likelihood of six lengthscales, a scale and the noise, Matern-5/2; same data and same start. The peers
-   start once; noregret once, and three times (its default). Log likelihoods are totals, as each library reports it.
+   start once; nilregret once, and three times (its default). Log likelihoods are totals, as each library reports it.
 4. `hartmann`: Hartmann-6 with noise 0.1, ten shared random points and then GP-UCB of a fixed width, a fit every few
    evaluations; same noise. Both have a Matern-5/2 kernel under the priors of Hvarfner et al. 2024 on rewards that are
    standardised at each fit. BoTorch is built anew with the last fit's hyperparameters between fits. Simple regret is of
@@ -42,10 +42,10 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
-from noregret.posterior import PointPosterior, Standing
-from noregret.slots.envelope import Confidence
-from noregret.slots.refit import Refit
+import nilregret as nr
+from nilregret.gp import PointPosterior, Standing
+from nilregret.slots.envelope import Confidence
+from nilregret.slots.refit import Refit
 
 NOISE = 0.1
 SECTIONS = ("ask", "tell", "fit", "hartmann")
@@ -65,7 +65,7 @@ def span(ratios):
     return f"{median(ratios):.1f} times faster (median; {min(ratios):.1f} to {max(ratios):.1f})"
 
 
-# -- BoTorch, imported late: a process that measures noregret's memory has none of it -----------------------------
+# -- BoTorch, imported late: a process that measures nilregret's memory has none of it -----------------------------
 
 
 def torch_one_thread():
@@ -198,7 +198,7 @@ def report_asks(rows):
     ratios, gains = peer / own, ours - theirs
     reached = int((gains >= -1e-9 * np.abs(theirs)).sum())
     print(
-        f"      noregret {median(own) * 1e3:.1f} ms, BoTorch {median(peer) * 1e3:.0f} ms "
+        f"      nilregret {median(own) * 1e3:.1f} ms, BoTorch {median(peer) * 1e3:.0f} ms "
         f"(medians of {len(rows)} rounds): {span(ratios)}"
     )
     print(
@@ -212,7 +212,7 @@ def report_asks(rows):
 def memory(n, options):
     """Peak memory of fresh processes."""
     peaks = []
-    for who in ("noregret", "botorch"):
+    for who in ("nilregret", "botorch"):
         command = [sys.executable, __file__, "--peak", who, "--sizes", str(n)]
         command += [
             "--lengthscale",
@@ -225,7 +225,7 @@ def memory(n, options):
         output = subprocess.run(command, check=True, capture_output=True, text=True).stdout
         peaks.append(float(output))
     print(
-        f"   peak memory at n = {n}, data and one ask: noregret {peaks[0]:.0f} MB, BoTorch {peaks[1]:.0f} MB: "
+        f"   peak memory at n = {n}, data and one ask: nilregret {peaks[0]:.0f} MB, BoTorch {peaks[1]:.0f} MB: "
         f"ratio {peaks[1] / peaks[0]:.1f}",
         flush=True,
     )
@@ -233,7 +233,7 @@ def memory(n, options):
 
 def peak(options):
     X, y = Feed([options.sizes[0], options.seed]).draw(options.sizes[0])
-    if options.peak == "noregret":
+    if options.peak == "nilregret":
         filled(X, y, options.lengthscale, options.scale).ask()
     else:
         botorch_ask(fixed_model(X, y, options.lengthscale), 2.0, 2)
@@ -272,7 +272,7 @@ def tell(options):
     recording, taking, peer = np.array(rows).T
     ratios = peer / (recording + taking)
     print(
-        f"2. tell at n = {n}: noregret {median(recording + taking) * 1e3:.2f} ms (recording "
+        f"2. tell at n = {n}: nilregret {median(recording + taking) * 1e3:.2f} ms (recording "
         f"{median(recording) * 1e3:.3f}, taking in {median(taking) * 1e3:.2f}), BoTorch condition_on_observations "
         f"{median(peer) * 1e3:.0f} ms: {span(ratios)}",
         flush=True,
@@ -290,11 +290,11 @@ def matern_rewards(n, seed):
     X = rng.uniform(size=(n, DIMENSION))
     matrix = nr.Matern(2.5, np.geomspace(0.3, 3.0, DIMENSION))(X, X)
     y = np.linalg.cholesky(matrix + 1e-10 * np.eye(n)) @ rng.standard_normal(n) + NOISE * rng.standard_normal(n)
-    return X, nr.Standardization.of(y).to(y)
+    return X, nr.gp.Standardization.of(y).to(y)
 
 
 def own_fit(X, y, restarts):
-    found = nr.fit(nr.Matern(2.5, [0.5] * DIMENSION), X, y, prior=None, noise=NOISE, restarts=restarts)
+    found = nr.gp.fit(nr.Matern(2.5, [0.5] * DIMENSION), X, y, prior=None, noise=NOISE, restarts=restarts)
     return found.log_likelihood
 
 
@@ -347,8 +347,8 @@ def fit(options):
 def fit_at(n, options):
     X, y = matern_rewards(n, seed=options.seed + 1)
     calls = {
-        "noregret, one start": lambda: own_fit(X, y, 0),
-        "noregret, three starts": lambda: own_fit(X, y, 2),
+        "nilregret, one start": lambda: own_fit(X, y, 0),
+        "nilregret, three starts": lambda: own_fit(X, y, 2),
         "scikit-learn": lambda: scikit_learn_fit(X, y),
         "BoTorch": lambda: botorch_fit(X, y),
     }
@@ -439,11 +439,11 @@ def botorch_loop(first, noise, options, seed):
     torch.manual_seed(seed)
     points, values = list(first), [hartmann(x) for x in first]
     rewards = [value + error for value, error in zip(values, noise, strict=False)]
-    learned, scale, fitted = None, nr.Standardization(0.0, 1.0), 0
+    learned, scale, fitted = None, nr.gp.Standardization(0.0, 1.0), 0
     for error in noise[len(first) :]:
         due = len(rewards) // options.every
         if due > fitted:
-            scale = nr.Standardization.of(rewards[: due * options.every])
+            scale = nr.gp.Standardization.of(rewards[: due * options.every])
         model = prior_model(points, scale.to(rewards), options.peer_kernel)
         if due > fitted:
             fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
@@ -484,7 +484,7 @@ def hartmann_section(options):
             own, peer = future.result()
             results.append((own, peer))
             print(
-                f"   seed {seed}: noregret {own[0]:6.1f} s, simple regret {own[1]:.4f}, cumulative {own[2]:6.1f}; "
+                f"   seed {seed}: nilregret {own[0]:6.1f} s, simple regret {own[1]:.4f}, cumulative {own[2]:6.1f}; "
                 f"BoTorch {peer[0]:6.1f} s, {peer[1]:.4f}, {peer[2]:6.1f}; {peer[0] / own[0]:.1f} times faster",
                 flush=True,
             )
@@ -498,7 +498,8 @@ def report_hartmann(results):
     for column, name in ((1, "simple regret"), (2, "cumulative regret")):
         ours, theirs = own[:, column], peer[:, column]
         print(
-            f"   {name}: noregret mean {ours.mean():.4f}, median {median(ours):.4f}; BoTorch mean {theirs.mean():.4f}, "
+            f"   {name}: nilregret mean {ours.mean():.4f}, median {median(ours):.4f}; BoTorch mean "
+            f"{theirs.mean():.4f}, "
             f"median {median(theirs):.4f}; paired difference {interval(ours - theirs)}"
         )
 
@@ -532,7 +533,7 @@ def parsed():
     parser.add_argument("--every", type=int, default=10, help="evaluations between fits (default 10)")
     parser.add_argument("--width", type=float, default=2.0, help="times the std, in `hartmann` (default 2)")
     parser.add_argument("--peer-kernel", choices=["matern", "rbf"], default="matern", help="of BoTorch in `hartmann`")
-    parser.add_argument("--peak", choices=["noregret", "botorch"], help=argparse.SUPPRESS)
+    parser.add_argument("--peak", choices=["nilregret", "botorch"], help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.only = options.only.split(",")
     unknown = set(options.only) - set(SECTIONS)

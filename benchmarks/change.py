@@ -25,8 +25,8 @@ import time
 
 import numpy as np
 
-import noregret as nr
-from noregret.change import detection_ridge, detection_threshold, uniform_count
+import nilregret as nr
+from nilregret.theory.change import detection_ridge, detection_threshold, uniform_count
 
 NOISE = 0.05
 KERNEL = nr.Matern(2.5, 1.0)
@@ -53,7 +53,7 @@ def pairs(functions, counts, rng):
 
 
 def with_detector(points, rewards):
-    detector, distances = nr.ChangeDetector(KERNEL, domain=DOMAIN, threshold=THETA, ridge=RIDGE), []
+    detector, distances = nr.theory.ChangeDetector(KERNEL, domain=DOMAIN, threshold=THETA, ridge=RIDGE), []
     verdicts = []
     for point, reward in zip(points, rewards, strict=True):
         verdicts.append(detector.add(point, reward).changed)
@@ -65,7 +65,7 @@ def afresh(points, rewards):
     verdicts, distances = [], []
     for m in range(1, len(points) + 1):
         tests = [
-            nr.detect_change(
+            nr.theory.detect_change(
                 points[m - 2 * n : m], rewards[m - 2 * n : m], KERNEL, domain=DOMAIN, threshold=THETA, ridge=RIDGE
             )
             for n in range(1, m // 2 + 1)
@@ -130,7 +130,7 @@ def whole_run(rounds, samples):
     points, rewards = pairs([samples.draw(rng)], [count], rng)
 
     def run():
-        detector = nr.ChangeDetector(KERNEL, domain=DOMAIN, threshold=math.inf)
+        detector = nr.theory.ChangeDetector(KERNEL, domain=DOMAIN, threshold=math.inf)
         for point, reward in zip(points, rewards, strict=True):
             detector.add(point, reward)
 
@@ -151,7 +151,7 @@ def errors(runs, samples):
     print(f"3. {runs} runs: alarms within 30 / 60 pairs without a change; changes after 30 pairs missed in 60 more")
     for distance, constants in (("integral", [0.1, 1, 5, 10]), ("average", [0.1, 1, 2, 5])):
         for c in constants:
-            detector = nr.ChangeDetector(
+            detector = nr.theory.ChangeDetector(
                 KERNEL,
                 domain=DOMAIN,
                 threshold=THETA,
@@ -177,9 +177,9 @@ def calibrated(runs, fresh):
         if runs < 1 / rate:
             continue
         start = time.perf_counter()
-        found = nr.calibrate_threshold(KERNEL, domain=DOMAIN, noise=NOISE, horizon=800, rate=rate, runs=runs)
+        found = nr.theory.calibrate_threshold(KERNEL, domain=DOMAIN, noise=NOISE, horizon=800, rate=rate, runs=runs)
         seconds = time.perf_counter() - start
-        check = nr.calibrate_threshold(
+        check = nr.theory.calibrate_threshold(
             KERNEL, domain=DOMAIN, noise=NOISE, horizon=800, rate=0.5, runs=fresh, seed=1
         ).maxima
         print(

@@ -20,7 +20,7 @@ import time
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 NOISE = 0.05
 KERNEL = nr.Matern(2.5, 1.0)
@@ -55,9 +55,9 @@ def late_rounds(rounds):
     f = nr.environments.gp_sample(KERNEL, ARMS, seed=0)
     memories = {
         "everything": None,
-        "Discount": nr.Discount(0.001),
-        "SlidingWindow": nr.SlidingWindow(max(rounds // 20, 2)),
-        "RestartEvery": nr.RestartEvery(max(rounds // 20, 2)),
+        "Discount": nr.slots.Discount(0.001),
+        "SlidingWindow": nr.slots.SlidingWindow(max(rounds // 20, 2)),
+        "RestartEvery": nr.slots.RestartEvery(max(rounds // 20, 2)),
     }
     part = max(rounds // 10, 1)
     print(f"2. {rounds} rounds: microseconds a round in the second tenth and in the last, medians")

@@ -28,8 +28,8 @@ from scipy.stats import binom
 from tabulate import tabulate
 from tqdm import tqdm
 
-import noregret as nr
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.slots.envelope import ConstantWidth
 
 ARMS, DELTA, FIRST_SEED, CENTER = 100, 0.1, 1000, 0.3
 WORLDS = [(kind, low, high) for low, high in ((0.02, 0.05), (0.1, 0.5)) for kind in ("related", "unrelated")]

@@ -22,9 +22,9 @@ import numpy as np
 from scipy.ndimage import label
 from scipy.optimize import linprog
 
-import noregret as nr
-from noregret.environments import small_feasible_region
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.simulation.environments import small_feasible_region
+from nilregret.slots.envelope import ConstantWidth
 
 NOISE = 0.1
 
@@ -135,7 +135,7 @@ def _play(world: World, policy: nr.Policy) -> tuple[float, float]:
 def on_average(runs: int, rounds: int) -> None:
     worlds = [World(seed, rounds) for seed in range(runs)]
     arms, contexts = nr.Arms.grid(0, 1, ACTIONS), nr.Arms.grid(0, 1, CONTEXTS)
-    kernel, memory = nr.SquaredExponential([0.2, 0.2]), nr.RestartAt(worlds[0].changes)
+    kernel, memory = nr.SquaredExponential([0.2, 0.2]), nr.slots.RestartAt(worlds[0].changes)
     width = ConstantWidth(value=2.0)
     common = {"noise": NOISE, "context": contexts, "pending": "hallucinate", "memory": memory}
     plain = nr.gp_ucb(arms, kernel, **common).using(confidence=width)
@@ -241,7 +241,7 @@ def _of_norm(K: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     return NORM * (K @ weights) / np.sqrt(weights @ K @ weights)
 
 
-def _policy(algorithm: str, certificate: str, arms: nr.Arms, kernel: nr.Kernel, part: nr.Safe) -> nr.Policy:
+def _policy(algorithm: str, certificate: str, arms: nr.Arms, kernel: nr.kernels.Kernel, part: nr.Safe) -> nr.Policy:
     common = {"noise": UNIT * NOISE, "delta": 0.05, "constraints": part}
     if algorithm == "gp_ucb":
         return nr.gp_ucb(arms, kernel, **common)
@@ -311,7 +311,7 @@ def main() -> None:
     parser.add_argument("--side", type=int, default=121, help="arms along each side of E.1")
     given = parser.parse_args()
     chosen = given.worlds or worlds
-    warnings.simplefilter("ignore", nr.NoRegretWarning)
+    warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
     if "every-round" in chosen:
         every_round(given.runs, given.rounds or 340, given.side)
     if "average" in chosen:

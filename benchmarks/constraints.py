@@ -17,7 +17,7 @@ import time
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 PROBLEM = nr.environments.small_feasible_region
 KERNEL = nr.Matern(2.5, lengthscale=1.0)

@@ -22,8 +22,8 @@ import numpy as np
 from scipy.stats import binom
 from tqdm import tqdm
 
-import noregret as nr
-from noregret.environments import gp_sample, rkhs_function
+import nilregret as nr
+from nilregret.simulation.environments import gp_sample, rkhs_function
 
 DELTA = 0.1
 ARMS = nr.Arms.grid(0, 1, 100)
@@ -36,7 +36,7 @@ class Case(NamedTuple):
     """A policy, and the functions its theorem is about."""
 
     name: str
-    kernel: nr.Kernel
+    kernel: nr.kernels.Kernel
 
     @property
     def on_samples(self):
@@ -64,10 +64,10 @@ class Case(NamedTuple):
         """The theorem's bound of the cumulative regret, with the largest width and the gain of the whole run."""
         gain, width = study.information_gain, study.width
         if self.on_samples:  # of GP-BUCB the width has its factor exp(C), the one now and not the largest
-            return nr.gp_ucb_regret_bound(rounds, width=width, information_gain=gain, noise=NOISE)
+            return nr.theory.gp_ucb_regret_bound(rounds, width=width, information_gain=gain, noise=NOISE)
         if self.name == "IGP-UCB":
-            return nr.igp_ucb_regret_bound(rounds, width=width, information_gain=gain)
-        return nr.gp_ts_regret_bound(
+            return nr.theory.igp_ucb_regret_bound(rounds, width=width, information_gain=gain)
+        return nr.theory.gp_ts_regret_bound(
             rounds, width=width, information_gain=gain, norm_bound=NORM, log_size=np.log(len(ARMS)), delta=DELTA
         )
 

@@ -2,7 +2,7 @@
 
     python benchmarks/dashboard.py
 
-A study of many trials in an SQLite file, `noregret serve` in a process of its own, and Chromium without a window. The
+A study of many trials in an SQLite file, `nilregret serve` in a process of its own, and Chromium without a window. The
 server opens a study when it is first asked for; then the page is loaded afresh several times. Given are the time from
 the request to the frame in which the first picture is drawn (median and longest), to that in which every part of the
 page is there, and the processor time for all of it: on a busy machine the others are longer. The page of an empty
@@ -21,12 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
-from noregret.serve.dashboard.files import bytes_of_scripts
-from noregret.serve.testing import in_a_process
+import nilregret as nr
+from nilregret.serve.dashboard.files import bytes_of_scripts
+from nilregret.serve.testing import in_a_process
 
 AT_ONCE = 5000  # trials of one transaction while the study is made
-FIRST = "performance.getEntriesByName('noregret-first-picture').map(each => each.startTime)[0]"
+FIRST = "performance.getEntriesByName('nilregret-first-picture').map(each => each.startTime)[0]"
 ALL_THERE = """() => !document.body.innerText.includes('looking ...') && !document.querySelector('.htmx-request')
   && [...document.querySelectorAll('[data-picture]')].every(each => each.hasAttribute('data-drawn'))"""
 

@@ -24,7 +24,7 @@ import math
 import numpy as np
 from common_parts import mapped, ratio
 
-import noregret as nr
+import nilregret as nr
 
 ARMS = nr.Arms.grid(0, 1, 10)
 RATE = 1e-3  # of the drift

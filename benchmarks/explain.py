@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 ARMS = nr.Arms.grid(0, 1, 100)
 K = nr.SquaredExponential(0.1)
@@ -51,7 +51,7 @@ def main():
     parser.add_argument("--trials", type=int, default=20_000, help="of the long study")
     parser.add_argument("--rounds", type=int, default=60, help="of each of the others")
     options = parser.parse_args()
-    warnings.simplefilter("ignore", nr.NoRegretWarning)
+    warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
     start = time.process_time()
     study, _ = played(POLICIES["GP-UCB on arms"], options.trials, look=False)
     between = time.process_time()

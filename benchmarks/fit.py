@@ -9,7 +9,7 @@ points in the unit cube, here and with scikit-learn's GaussianProcessRegressor. 
 BLAS thread each; both must reach the same optimum. scikit-learn starts once; here once, and three times (the default).
 Times are the best of three runs, two for scikit-learn.
 
-`--cost` is what a fit of a study costs (`nr.Refit`) with ever more points, and once with all of 2,000.
+`--cost` is what a fit of a study costs (`nr.slots.Refit`) with ever more points, and once with all of 2,000.
 
 `--regret` plays `nr.auto` on Hartmann's function of six dimensions, noise .3, for 600 rounds: fits to all points, and
 fits that work with 200. The same seeds; until the 200th answer the two are the same.
@@ -29,9 +29,9 @@ import numpy as np
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
-import noregret as nr
-from noregret import fitting
-from noregret.environments import hartmann6
+import nilregret as nr
+from nilregret.gp import fitting
+from nilregret.simulation.environments import hartmann6
 
 DIMENSION = 6
 
@@ -42,7 +42,7 @@ def rewards(n, seed):
     X = rng.uniform(size=(n, DIMENSION))
     matrix = nr.Matern(2.5, np.geomspace(0.3, 3.0, DIMENSION))(X, X)
     y = np.linalg.cholesky(matrix + 1e-10 * np.eye(n)) @ rng.standard_normal(n) + 0.1 * rng.standard_normal(n)
-    return X, nr.Standardization.of(y).to(y)
+    return X, nr.gp.Standardization.of(y).to(y)
 
 
 def timed(call, runs):
@@ -66,9 +66,9 @@ def main(sizes, repeats):
     kernel = nr.Matern(2.5, [0.5] * DIMENSION)
     for n in sizes:
         X, y = rewards(n, seed=1)
-        once, found = timed(lambda X=X, y=y: nr.fit(kernel, X, y, prior=None, noise=0.1, restarts=0), repeats)
-        default, best = timed(lambda X=X, y=y: nr.fit(kernel, X, y, prior=None, noise=0.1), repeats)
-        mapped, _ = timed(lambda X=X, y=y: nr.fit(kernel, X, y), repeats)
+        once, found = timed(lambda X=X, y=y: nr.gp.fit(kernel, X, y, prior=None, noise=0.1, restarts=0), repeats)
+        default, best = timed(lambda X=X, y=y: nr.gp.fit(kernel, X, y, prior=None, noise=0.1), repeats)
+        mapped, _ = timed(lambda X=X, y=y: nr.gp.fit(kernel, X, y), repeats)
         theirs, regressor = timed(lambda X=X, y=y: peer(X, y), max(repeats - 1, 1))
         reached = regressor.log_marginal_likelihood_value_
         if min(found.log_likelihood, best.log_likelihood) < reached - 1e-3:
@@ -89,7 +89,7 @@ def smooth(n):
 
 def bounded(sizes):
     """What a fit costs when a study has this many answers."""
-    kernel, refit, most = nr.Matern(2.5, [0.5] * DIMENSION), nr.Refit(), fitting.MOST
+    kernel, refit, most = nr.Matern(2.5, [0.5] * DIMENSION), nr.slots.Refit(), fitting.MOST
     for n, bound in [*((n, most) for n in sizes), (2 * most, 2 * most)]:
         X, y = smooth(n)
         fitting.MOST = bound

@@ -22,9 +22,9 @@ import time
 import numpy as np
 from scipy.linalg import solve_triangular
 
-import noregret as nr
-from noregret.posterior import PlayedPosterior
-from noregret.posterior.arms import Prior
+import nilregret as nr
+from nilregret.gp import PlayedPosterior
+from nilregret.gp.arms import Prior
 
 RIDGE = 0.025
 
@@ -90,7 +90,7 @@ def against_naive(count, repeats):
     print(f"1. 100 arms in 2 dimensions, T = {count}: dense log-determinants against the grown design")
     for kernel in (nr.SquaredExponential(0.3), nr.Matern(2.5, 0.3)):
         theirs, expected = seconds(lambda kernel=kernel: naive_gain(kernel, points, count))
-        ours, gain = seconds(lambda kernel=kernel: nr.GreedyDesign(kernel, points, RIDGE).gain(count), repeats)
+        ours, gain = seconds(lambda kernel=kernel: nr.theory.GreedyDesign(kernel, points, RIDGE).gain(count), repeats)
         same = abs(gain - expected) <= 1e-9 * expected
         print(f"   {type(kernel).__name__}: {theirs / ours:.0f} times faster; same: {'yes' if same else 'NO'}")
         if not same:
@@ -99,9 +99,9 @@ def against_naive(count, repeats):
 
 def many_rounds(count, repeats):
     arms, kernel = nr.Arms(np.random.default_rng(0).uniform(0, 1, (100, 1))), nr.SquaredExponential(0.2)
-    grown, _ = seconds(lambda: nr.GreedyDesign(kernel, arms, RIDGE).gain(count), repeats)
+    grown, _ = seconds(lambda: nr.theory.GreedyDesign(kernel, arms, RIDGE).gain(count), repeats)
     print(f"2. SE, 100 arms, T = {count}: {grown / count * 1e6:.0f} us a point")
-    design = nr.GreedyDesign(kernel, arms, RIDGE)
+    design = nr.theory.GreedyDesign(kernel, arms, RIDGE)
     half, _ = seconds(lambda: design.gain(count // 2))
     rest, _ = seconds(lambda: design.gain(count))
     print(f"   second half over first half: {rest / half:.2f}")
@@ -119,7 +119,7 @@ def many_arms(size, repeats):
         for batch in (16, 128, 1024):
             lazy, (_, evaluations) = seconds(lambda k=kernel, p=points, b=batch: lazy_gain(k, p, 50, b), repeats)
             parts.append(f"batches of {batch} {lazy / full:.1f} ({evaluations / 50:.0f})")
-        grown, _ = seconds(lambda k=kernel, p=points: nr.GreedyDesign(k, p, RIDGE).gain(50), repeats)
+        grown, _ = seconds(lambda k=kernel, p=points: nr.theory.GreedyDesign(k, p, RIDGE).gain(50), repeats)
         parts.append(f"GreedyDesign, its search for features included, {grown / full:.1f}")
         print(f"   {type(kernel).__name__}, {d} dimensions, {full * 1e3:.0f} ms: {', '.join(parts)}")
 
@@ -128,7 +128,7 @@ def tightness(largest):
     arms = nr.Arms.grid(0, 1, 100)
     print("4. bounds over the greedy gain, 100 arms: greedy 5.1, sharp, eq. 8, eq. 8 without its constant, Theorem 4")
     for kernel in (nr.SquaredExponential(0.2), nr.Matern(2.5, 0.2)):
-        design, spectrum = nr.GreedyDesign(kernel, arms, RIDGE), nr.Spectrum.of(kernel, arms, RIDGE)
+        design, spectrum = nr.theory.GreedyDesign(kernel, arms, RIDGE), nr.theory.Spectrum.of(kernel, arms, RIDGE)
         for count in (1, 10, 100, 1000, 30_000):
             if count <= largest:
                 values = [design.bound(count), design.sharp_bound(count)]

@@ -26,8 +26,8 @@ from functools import partial
 import numpy as np
 from common_parts import ratio
 
-import noregret as nr
-from noregret.environments.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay
+import nilregret as nr
+from nilregret.simulation.environments.delays import Delay, FixedDelay, GeometricDelay, HeavyTailedDelay, PoissonDelay
 
 ARMS = nr.Arms.grid(0.0, 1.0, 200)
 KERNEL = nr.SquaredExponential(0.1, scale=0.0625)
@@ -134,11 +134,11 @@ def independent(pool, rounds, seeds):
     """Delays that have nothing to do with rewards."""
     print(f"delays independent of the reward, Poisson of mean 10, T = {rounds}, {len(seeds)} seeds from {seeds[0]}")
     rules = {
-        "ignored": nr.Ignored(),
-        "hallucinated": nr.Hallucinated(),
-        "auto": nr.LateOrNever(),
-        "censored, window 20": nr.Censored(minimum=0.0, window=20),
-        "imputed": nr.Imputed(),
+        "ignored": nr.slots.Ignored(),
+        "hallucinated": nr.slots.Hallucinated(),
+        "auto": nr.slots.LateOrNever(),
+        "censored, window 20": nr.slots.Censored(minimum=0.0, window=20),
+        "imputed": nr.slots.Imputed(),
     }
     rules |= {
         f"gp_ucb_sdf(width={width!r})": nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=20, width=width)
@@ -156,23 +156,23 @@ def conversions(pool, title, world, rounds, seeds):
     print(f"{title}, T = {rounds}, {len(seeds)} seeds from {seeds[0]}")
     print("  if every no were told, too:")
     for name, delay in (("at once", FixedDelay(0)), ("as late as a yes", world.delay)):
-        regrets_of(pool, replace(world, silent=False, delay=delay), {name: nr.Hallucinated()}, rounds, seeds)
+        regrets_of(pool, replace(world, silent=False, delay=delay), {name: nr.slots.Hallucinated()}, rounds, seeds)
     print("  as it is:")
     short = max(round(2.0 * world.delay.mean / 3.0), 1)  # a third of what docs/late-answers.md advises
-    windows = {f"censored, window {m}": nr.Censored(minimum=0.0, window=m) for m in (short, *WINDOWS[world])}
+    windows = {f"censored, window {m}": nr.slots.Censored(minimum=0.0, window=m) for m in (short, *WINDOWS[world])}
     rules = {
-        "ignored": nr.Ignored(),
-        "hallucinated": nr.Hallucinated(),
+        "ignored": nr.slots.Ignored(),
+        "hallucinated": nr.slots.Hallucinated(),
         **windows,
-        "imputed": nr.Imputed(),
-        "imputed, law known": nr.Imputed(delay=world.delay),
-        "auto": nr.LateOrNever(),
+        "imputed": nr.slots.Imputed(),
+        "imputed, law known": nr.slots.Imputed(delay=world.delay),
+        "auto": nr.slots.LateOrNever(),
     }
     found = regrets_of(pool, world, rules, rounds, seeds)
     best = min(windows, key=lambda name: found[name].mean())
     third = f"censored, window {max(round(windows[best].window / 3), 1)}"
     if third not in found:
-        rule = nr.Censored(minimum=0.0, window=max(round(windows[best].window / 3), 1))
+        rule = nr.slots.Censored(minimum=0.0, window=max(round(windows[best].window / 3), 1))
         found |= regrets_of(pool, world, {third: rule}, rounds, seeds)
     for name in ("imputed", "auto"):
         print(f"  {name} over {best}, the best in hindsight: {ratio(found[name], found[best])} (to reach: at most 1.1)")
@@ -186,7 +186,7 @@ def judged(pool, rounds, seeds):
     looks = [t for t in LOOKS if t <= rounds]
     print("share of runs in which auto is wrong about its world after", *looks, "rounds:")
     for name, (world, is_no) in JUDGED.items():
-        results = pool.map(partial(run, world, nr.LateOrNever(), rounds), seeds)
+        results = pool.map(partial(run, world, nr.slots.LateOrNever(), rounds), seeds)
         wrong = np.array([[believed is not is_no for believed in each] for _, each in results]).reshape(len(seeds), -1)
         kind = "silence is a no" if is_no else "silence is no no"
         print(f"  {name} ({kind}):", *(f"{share:.2f}" for share in wrong.mean(axis=0)), flush=True)

@@ -23,9 +23,9 @@ import numpy as np
 from common_parts import mapped, ratio
 from tabulate import tabulate
 
-import noregret as nr
-from noregret.environments import gp_sample
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.simulation.environments import gp_sample
+from nilregret.slots.envelope import ConstantWidth
 
 FIRST_SEED = 1000
 NOISE = 0.1
@@ -68,13 +68,13 @@ def policy_of(rule, cell, norm):
     if rule == "lb":
         d = cell.dimension
         factors = [math.exp(-i / d) for i in range(1 + math.ceil(d * math.log(4)))]  # from 2 l to l / 2
-        return nr.lb_gp_ucb(arms, cell.kernel(2 * cell.told), noise=NOISE, norm_bound=norm, factors=factors)
+        return nr.algorithms.lb_gp_ucb(arms, cell.kernel(2 * cell.told), noise=NOISE, norm_bound=norm, factors=factors)
     known = {"true": cell.true, "long": 4 * cell.true, "short": cell.true / 4}.get(rule, cell.told)
     refit = {
-        "bank": nr.LengthscaleBank(),
-        "wide": nr.LengthscaleBank(factors=WIDE),
-        "mle": nr.Refit(every=10, prior="none", standardize=False, noise="given"),
-        "map": nr.Refit(every=10),
+        "bank": nr.slots.LengthscaleBank(),
+        "wide": nr.slots.LengthscaleBank(factors=WIDE),
+        "mle": nr.slots.Refit(every=10, prior="none", standardize=False, noise="given"),
+        "map": nr.slots.Refit(every=10),
     }.get(rule)
     return nr.gp_ucb(arms, cell.kernel(known), noise=NOISE, width=ConstantWidth(value=2.0), refit=refit)
 
@@ -83,7 +83,7 @@ def regret(cell, rule, seed, rounds, norm):
     arms = cell.arms()
     world = nr.Environment(gp_sample(cell.kernel(cell.true), arms, seed=seed), domain=arms, noise=NOISE)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nr.NoRegretWarning)  # of fits to a few answers
+        warnings.simplefilter("ignore", nr.errors.NoRegretWarning)  # of fits to a few answers
         return nr.simulate(policy_of(rule, cell, norm), world, rounds, seed=seed).regret.sum()
 
 

@@ -22,16 +22,16 @@ import time
 import numpy as np
 from common_parts import ratio
 
-import noregret as nr
-from noregret.environments import Environment, gp_sample
-from noregret.policy.state import State
-from noregret.record import Record
-from noregret.trial import Trial
+import nilregret as nr
+from nilregret.policy.state import State
+from nilregret.simulation.environments import Environment, gp_sample
+from nilregret.storage.record import Record
+from nilregret.storage.trial import Trial
 
 ARMS, KERNEL, NOISE, BOUND = nr.Arms.grid(0, 1, 1000), nr.SquaredExponential(0.05), 0.1, 2.0
 POLICY = nr.igp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=BOUND, width="amm", regularization=NOISE**2)
 FACTORS = (1.05, 1.1, 1.4)
-LAZY = POLICY.using(switching=nr.Lazy(factor=1.1))
+LAZY = POLICY.using(switching=nr.slots.Lazy(factor=1.1))
 
 
 def world(seed):
@@ -65,7 +65,9 @@ def regrets(rounds, seeds):
     found = []
     for seed in seeds:
         env = world(seed)
-        runs = [nr.simulate(POLICY, env, rounds, seed=seed, switching=how) for how in (None, *map(nr.Lazy, FACTORS))]
+        runs = [
+            nr.simulate(POLICY, env, rounds, seed=seed, switching=how) for how in (None, *map(nr.slots.Lazy, FACTORS))
+        ]
         found.append([float(run.total_regret) for run in runs])
     return np.array(found)
 

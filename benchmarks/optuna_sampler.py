@@ -21,7 +21,7 @@ import warnings
 import numpy as np
 import optuna
 
-from noregret.integrations.optuna import NoRegretSampler
+from nilregret.integrations.optuna import NoRegretSampler
 
 NAMES = [f"x{i}" for i in range(5)]
 SPACE = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in NAMES}

@@ -21,9 +21,9 @@ from dataclasses import replace
 
 import numpy as np
 
-import noregret as nr
-from noregret.policy.state import State
-from noregret.record import Event, Trial
+import nilregret as nr
+from nilregret.policy.state import State
+from nilregret.storage.record import Event, Trial
 
 NOISE = 0.1
 PENDING = 20
@@ -73,15 +73,15 @@ def rounds_of(policy, f, rounds):
 
 def policies(arms, kernel):
     """Every treatment at the same constant width, and the paper's algorithms."""
-    for kind, make in (("UCB", nr.gp_bucb), ("Thompson", nr.gp_bts)):
+    for kind, make in (("UCB", nr.gp_bucb), ("Thompson", nr.algorithms.gp_bts)):
         policy = make(arms, kernel, noise=NOISE, beta=2.0)
-        yield f"{kind}, ignored", replace(policy, pending=nr.Ignored())
+        yield f"{kind}, ignored", replace(policy, pending=nr.slots.Ignored())
         yield f"{kind}, hallucinated", policy
         for late in ("drop", "accept"):
-            censored = nr.Censored(minimum=-3.0, window=PENDING, late=late)
+            censored = nr.slots.Censored(minimum=-3.0, window=PENDING, late=late)
             yield f"{kind}, censored, late {late}", replace(policy, pending=censored)
-        yield f"{kind}, imputed", replace(policy, pending=nr.Imputed(minimum=-3.0))
-        yield f"{kind}, auto", replace(policy, pending=nr.LateOrNever(minimum=-3.0))
+        yield f"{kind}, imputed", replace(policy, pending=nr.slots.Imputed(minimum=-3.0))
+        yield f"{kind}, auto", replace(policy, pending=nr.slots.LateOrNever(minimum=-3.0))
     yield "gp_ucb_sdf, tight", nr.gp_ucb_sdf(arms, kernel, noise=NOISE, window=PENDING, minimum=-3.0, width="tight")
     yield "gp_ucb_sdf", nr.gp_ucb_sdf(arms, kernel, noise=NOISE, window=PENDING, minimum=-3.0)
     yield "gp_ts_sdf", nr.gp_ts_sdf(arms, kernel, noise=NOISE, window=PENDING, minimum=-3.0)

@@ -27,12 +27,12 @@ import numpy as np
 from common_parts import mapped, ratio
 from tabulate import tabulate
 
-import noregret as nr
-from noregret.environments import gp_sample
-from noregret.serialize import described
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import Explore, InitialDesign, InTurn
-from noregret.slots.scores import ExpectedImprovement, RandomisedBound, ThompsonSample
+import nilregret as nr
+from nilregret._utils.serialize import described
+from nilregret.simulation.environments import gp_sample
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.explore import Explore, InitialDesign, InTurn
+from nilregret.slots.scores import ExpectedImprovement, RandomisedBound, ThompsonSample
 
 FIRST_SEED = 1000
 STUCK = 0.1  # reward units; functions vary by 1
@@ -148,7 +148,7 @@ def play(task, rule, seed, best, f):
     study, regret, gaps = nr.Study(policy, seed=seed), 0.0, []
     noise = task.noise * np.random.default_rng([seed, 1]).standard_normal(task.rounds)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nr.NoRegretWarning)
+        warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
         for t in range(task.rounds):
             trial = study.ask()
             value = float(f(trial.point[None])[0])

@@ -39,8 +39,8 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 from scipy.linalg import cholesky
 
-import noregret as nr
-from noregret.blas import one_thread
+import nilregret as nr
+from nilregret._utils.blas import one_thread
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.replay_parts import anywhere, opening
@@ -120,7 +120,7 @@ def attack(url, seed, workers, luck):
             facts, killed = worker.end()
             said, kills = said + facts, kills + killed
         # It may have been killed before there was a study.
-        with contextlib.suppress(nr.InvalidInput), nr.Study.open(storage=url) as study:
+        with contextlib.suppress(nr.errors.InvalidInput), nr.Study.open(storage=url) as study:
             if len(study.trials) >= ROUNDS:
                 return said, kills
 
@@ -216,7 +216,7 @@ def main():
         box(options.points)
         return
     wrong = []
-    warnings.simplefilter("ignore", nr.NoRegretWarning)
+    warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
     with tempfile.TemporaryDirectory() as folder:
         opening.started(folder, *options.many)
         wrong += [] if opening.table(folder, options.share) else ["a study that was opened went on otherwise"]

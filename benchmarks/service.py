@@ -4,7 +4,7 @@
     python benchmarks/service.py --meanwhile
     python benchmarks/service.py --kills 100
 
-Everything is on this machine: server processes of `noregret serve`, with its gate; a client that writes HTTP by hand;
+Everything is on this machine: server processes of `nilregret serve`, with its gate; a client that writes HTTP by hand;
 databases on this disk, PostgreSQL from a wheel (extra `test`). 100 arms, Theorem 1. Processor times are those of the
 server process, compared with those of a server whose one endpoint answers {}, and with what Python's sqlite3 needs for
 a commit of the same rows, in blocks that take turns. Percentiles of the time until an answer are of one process on
@@ -31,7 +31,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 from tabulate import tabulate
 
-import noregret as nr
+import nilregret as nr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from benchmarks.service_parts import kills, meanwhile

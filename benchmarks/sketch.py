@@ -11,7 +11,8 @@ One thread, CPU seconds. Functions, contexts and noise are those of the seeds fr
    over the 500 before t: with the features, with the posterior at n points that it was before (as far as
    `--dense` decisions), and LinUCB's arithmetic alone (Sherman-Morrison on 9 features, nothing recorded or checked).
 2. `sketch`: 50 arms on [0, 1] under a context on [0, 1], squared-exponential kernel of lengthscale 0.2 in both, f of
-   norm 2 (the norm bound told), noise 0.1, AY width with lambda = 0.01. Regret of `nr.Sketch()` over that of the exact
+   norm 2 (the norm bound told), noise 0.1, AY width with lambda = 0.01. Regret of `nr.slots.Sketch()` over that of
+   the exact
    posterior on the first `--prefix` rounds, same function, contexts and noise; CPU time of the last `--prefix` rounds
    over that of the first; inducing points, rho and the memory of the process in the end. `--keep` names a folder where
    exact runs, which take long, are kept and taken from.
@@ -30,9 +31,9 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
-import noregret.posterior
-from noregret.widths.mixtures import AnyRidge
+import nilregret as nr
+import nilregret.gp
+from nilregret.slots.widths.mixtures import AnyRidge
 
 NOISE, NORM, ARMS = 0.1, 2.0, 50
 WINDOW = 500  # decisions that a time is averaged over
@@ -95,9 +96,9 @@ def finite(options):
     quick, played = with_library(options.first, options.decisions)
     print(f"  features            {at(quick, rounds)}")
     print(f"  LinUCB, arithmetic  {at(linucb(options.first, options.decisions), rounds)}")
-    limit, noregret.posterior.MOST_FEATURES = noregret.posterior.MOST_FEATURES, 0
+    limit, nilregret.gp.MOST_FEATURES = nilregret.gp.MOST_FEATURES, 0
     dense, same = with_library(options.first, options.dense)
-    noregret.posterior.MOST_FEATURES = limit
+    nilregret.gp.MOST_FEATURES = limit
     print(f"  points observed     {at(dense, [t for t in rounds if t <= options.dense] or [options.dense])}")
     print(f"  same arms as with the points observed: {'yes' if played[: len(same)] == same else 'no'}")
 
@@ -156,7 +157,7 @@ def sketch(options):
     print(f"sketch, {ARMS} arms under a context, {options.rounds} rounds; exact to {prefix}")
     for seed in range(options.first, options.first + options.seeds):
         kernel, f = world(seed)
-        policy = policy_of(kernel).using(sketch=nr.Sketch(accuracy=options.accuracy))
+        policy = policy_of(kernel).using(sketch=nr.slots.Sketch(accuracy=options.accuracy))
         regret, times, study = play(policy, f, options.rounds, options.prefix, seed)
         flat = times[-prefix:].sum() / times[:prefix].sum()
         flats.append(flat)
@@ -182,7 +183,10 @@ def box(options):
         policy = nr.gp_ucb(nr.Box([0, 0], [1, 1]), kernel, noise=NOISE, scale=0.2)
         for n in options.observations:
             line = f"box, {name}, n = {n}:"
-            for how, each in (("sketch", policy.using(sketch=nr.Sketch(accuracy=options.accuracy))), ("exact", policy)):
+            for how, each in (
+                ("sketch", policy.using(sketch=nr.slots.Sketch(accuracy=options.accuracy))),
+                ("exact", policy),
+            ):
                 if how == "exact" and n > options.most:
                     continue
                 rng, study = np.random.default_rng([options.first, 6]), nr.Study(each, seed=options.first)

@@ -23,7 +23,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 from tabulate import tabulate
 
-import noregret as nr
+import nilregret as nr
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from tests.postgres import Server
@@ -194,7 +194,7 @@ def growth(folder, options):
 def opening(url):
     """Seconds of processor and wall, in a fresh process, imports apart."""
     script = (
-        "import sys, time, noregret as nr, sqlalchemy, noregret.storage\n"
+        "import sys, time, nilregret as nr, sqlalchemy, nilregret.storage\n"
         "c, w = time.process_time(), time.perf_counter()\n"
         "study = nr.Study.open(storage=sys.argv[1])\n"
         "print(time.process_time() - c, time.perf_counter() - w)"

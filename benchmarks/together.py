@@ -35,10 +35,10 @@ from pathlib import Path
 import numpy as np
 from common_parts import limits
 
-import noregret as nr
-from noregret import metrics
-from noregret.environments.delays import GeometricDelay
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.simulation import metrics
+from nilregret.simulation.environments.delays import GeometricDelay
+from nilregret.slots.envelope import ConstantWidth
 
 CONTEXTS, ACTIONS = nr.Arms.grid(0, 1, 12), nr.Arms.grid(0, 1, 30)
 LENGTH, NOISE, DELAY, SHIFT, INSIDE = 0.2, 0.1, 10.0, 0.4, -0.1
@@ -97,7 +97,7 @@ def world(seed, *, rounds, reward_changes=True):
 
 def policy(*, memory, rounds, pending="hallucinate", constraint=True, context=True, length=LENGTH, noise=NOISE):
     """The full policy, or one without some of its parts or with other beliefs."""
-    memory = nr.RestartAt(nr.environments.even_changes(rounds, PERIODS)) if memory == "told" else memory
+    memory = nr.slots.RestartAt(nr.environments.even_changes(rounds, PERIODS)) if memory == "told" else memory
     return nr.gp_ucb(
         ACTIONS,
         nr.SquaredExponential([length if context else EVERYWHERE, length]),
@@ -135,7 +135,7 @@ def played(job, *, rounds):
     """(R+, V+, cuts, missed changes) of one policy on one seed."""
     name, seed = job
     chosen, where, _ = POLICIES[name]
-    warnings.simplefilter("ignore", nr.NoRegretWarning)
+    warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
     env = world(seed, rounds=rounds, **where)
     run = nr.simulate(policy(rounds=rounds, **chosen), env, rounds, seed=seed)
     missed = metrics.detections([cut + 1 for cut in run.restarts if cut < rounds], env.change_points, rounds).missed

@@ -25,8 +25,8 @@ from common_parts import mapped, ratio
 from scipy.stats import binom
 from tabulate import tabulate
 
-import noregret as nr
-from noregret.environments import rkhs_function
+import nilregret as nr
+from nilregret.simulation.environments import rkhs_function
 
 DELTA = 0.1
 FIRST_SEED = 1000

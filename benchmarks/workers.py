@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 ARMS = nr.Arms(np.stack(np.meshgrid(np.linspace(0, 1, 10), np.linspace(0, 1, 10)), axis=-1).reshape(-1, 2))
 SPACE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))

@@ -6,16 +6,16 @@ Its pages are those that are read on their own too; the reference is made from t
 import re
 from importlib.metadata import version as installed
 
-project = "noregret"
-author = "the authors of noregret"
-release = version = installed("noregret")
+project = "nilregret"
+author = "the authors of nilregret"
+release = version = installed("nilregret")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx.ext.viewcode"]
 source_suffix = {".md": "markdown"}
 root_doc = "index"
 myst_heading_anchors = 4  # links to headings, as a repository's page shows them
 html_theme = "furo"
-html_title = f"noregret {release}"
+html_title = f"nilregret {release}"
 html_show_sourcelink = False
 
 autodoc_member_order = "bysource"

@@ -17,8 +17,8 @@ from sklearn.datasets import load_diabetes
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.model_selection import KFold, cross_val_score
 
-import noregret as nr
-from noregret import plots
+import nilregret as nr
+from nilregret.study import plots
 
 SPACE = nr.Space(
     learning_rate=nr.Float(0.01, 0.5, log=True),

@@ -1,7 +1,7 @@
 """Three studies to look at in a browser, and what the dashboard shows of them.
 
     python examples/dashboard.py
-    noregret serve --storage sqlite:///dashboard.db
+    nilregret serve --storage sqlite:///dashboard.db
 
 A shop tries prices for new and returning customers, who buy late or never, until a competitor opens in the middle; an
 oven is set to waste as little as possible, and its fuse blows where it is too hot; a router spends a budget of
@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
-from noregret.serve.testing import in_a_process
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.serve.testing import in_a_process
+from nilregret.slots.envelope import ConstantWidth
 
 MINUTES = 60.0
 SHOTS = {  # picture: address, part of the page (or nothing for what is on the screen), width, height, light or dark
@@ -143,6 +143,6 @@ if __name__ == "__main__":
     address = f"sqlite:///{given.database}"
     for number, story in enumerate((shop, oven, router)):
         story(address, given.days, np.random.default_rng([2026, number]))
-    print(f"Look at it: noregret serve --storage {address}")
+    print(f"Look at it: nilregret serve --storage {address}")
     if given.pictures is not None:
         photograph(address, given.pictures)

@@ -19,8 +19,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-import noregret as nr
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.slots.envelope import ConstantWidth
 
 VISITORS = nr.Space(hour=nr.Float(8, 20), loyalty=nr.Float(0, 1)).grid({"hour": 4, "loyalty": 3})
 OFFERS = nr.Space(price=nr.Float(10, 22), discount=nr.Float(0, 6)).grid({"price": 7, "discount": 5})
@@ -131,7 +131,7 @@ def picture(ours, told, fixed_price, path):
     days = np.arange(1, len(ours.profits) // A_DAY + 1)
     for values, color, style, name in (
         (told.profits, "#7a8793", "--", "the same, told of the competitor"),
-        (ours.profits, "#00798c", "-", "noregret, told nothing"),
+        (ours.profits, "#00798c", "-", "nilregret, told nothing"),
         (fixed_price, "#e09f3e", "-.", "the best price for everybody, as it was"),
     ):
         earned.plot(days, A_DAY * daily(values), color=color, ls=style, lw=2.0, label=name)
@@ -175,11 +175,11 @@ def main():
     opens, last = visitors // 2, slice(2 * visitors // 3, visitors)
     print(f"{options.days} days of {A_DAY} visitors; the competitor opens after day {opens / A_DAY:g}")
     print("shop   profit per day in the last third            of the told   average    noticed after   false")
-    print("       noregret   told   the best price as it was      oracle's  discount   so many visitors  alarms")
+    print("       nilregret   told   the best price as it was      oracle's  discount   so many visitors  alarms")
     shares, discounts = [], []
     for seed in range(options.seeds):
-        ours = run(nr.EDetector(delta=0.01), options.days, seed=seed)
-        told = run(nr.RestartAt((opens,)), options.days, seed=seed)
+        ours = run(nr.slots.EDetector(delta=0.01), options.days, seed=seed)
+        told = run(nr.slots.RestartAt((opens,)), options.days, seed=seed)
         old = fixed(visitors, seed=seed)
         if seed == 0:
             picture(ours, told, old, options.out)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
-from noregret import metrics, plots
-from noregret.curves import Curves
+import nilregret as nr
+from nilregret.simulation import metrics
+from nilregret.study import plots
+from nilregret.study.curves import Curves
 
 WORLD = nr.environments.data_rates()  # stands in for the servers: reality, in your case
 EPOCH, EPOCHS = 20, 15
@@ -105,7 +106,7 @@ def main():
     try:
         best = study.best()
         print(f"best rates within the budget: {np.round(best.point, 2)} (hour {best.number + 1})")
-    except nr.TrialError as error:
+    except nr.errors.TrialError as error:
         print(error)
     print(f"best possible: {np.round(WORLD.argmax, 2)}, utility {WORLD.best:.3f}")
     picture(study, options.folder / "router.png")

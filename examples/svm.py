@@ -1,6 +1,6 @@
 """Cross-validated accuracy of an RBF support vector machine: the objective of svm.toml, and a search for its maximum.
 
-`noregret tune examples/svm.toml` keeps every trial and draws a picture; `python examples/svm.py` does the same from
+`nilregret tune examples/svm.toml` keeps every trial and draws a picture; `python examples/svm.py` does the same from
 Python and keeps nothing.
 """
 
@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-import noregret as nr
+import nilregret as nr
 
 
 @cache

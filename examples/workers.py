@@ -14,7 +14,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.svm import SVC
 
-import noregret as nr
+import nilregret as nr
 
 
 def policy():

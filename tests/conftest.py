@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from noregret.storage import MemoryStorage
+from nilregret.storage import MemoryStorage
 
 from .postgres import Server
 from .waiting import LONG

@@ -10,13 +10,13 @@ from urllib.parse import unquote, urlsplit
 import numpy as np
 from starlette.middleware import Middleware
 
-import noregret as nr
-from noregret.baselines import bandit_oco
-from noregret.serve.app import create_app
-from noregret.serve.caller import Caller
-from noregret.serve.dashboard import ROUTES
-from noregret.storage import MemoryStorage
-from noregret.storage.base import Change
+import nilregret as nr
+from nilregret.algorithms.baselines import bandit_oco
+from nilregret.serve.app import create_app
+from nilregret.serve.auth.caller import Caller
+from nilregret.serve.dashboard import ROUTES
+from nilregret.storage import MemoryStorage
+from nilregret.storage.base import Change
 
 MARKUP = "<script>alert(1)<img src=x onerror=alert(2)>"
 KERNEL = nr.SquaredExponential(0.2)
@@ -131,7 +131,7 @@ def of_changes(make):
 
 
 def of_late_answers(make):
-    study = make(arms(pending=nr.Censored(window=3, minimum=-1.0)))
+    study = make(arms(pending=nr.slots.Censored(window=3, minimum=-1.0)))
     trials = study.ask(count=8)
     for trial in trials[:6]:
         study.tell(trial, float(hill(trial)))

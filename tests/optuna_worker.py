@@ -5,7 +5,7 @@ import sys
 
 import optuna
 
-from noregret.integrations.optuna import NoRegretSampler
+from nilregret.integrations.optuna import NoRegretSampler
 
 SEED = 5
 

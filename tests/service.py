@@ -7,9 +7,9 @@ import re
 import httpx
 import msgspec
 
-import noregret as nr
-from noregret.serve.app import OPERATIONS, create_app
-from noregret.serve.messages import Problem
+import nilregret as nr
+from nilregret.serve.app import OPERATIONS, create_app
+from nilregret.serve.messages import Problem
 
 ARMS = nr.Arms.grid(0, 1, 20)
 POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1)

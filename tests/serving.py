@@ -12,12 +12,12 @@ from .waiting import LONG, until
 
 
 class Served:
-    """`with Served(folder, "--storage", ...) as served:` a process of `noregret serve`, at a port that was free."""
+    """`with Served(folder, "--storage", ...) as served:` a process of `nilregret serve`, at a port that was free."""
 
     def __init__(self, folder, *arguments, command=None):
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
         self.process = subprocess.Popen(
-            command or [sys.executable, "-m", "noregret", "serve", "--port", "0", "--json", *arguments],
+            command or [sys.executable, "-m", "nilregret", "serve", "--port", "0", "--json", *arguments],
             cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         lines = []

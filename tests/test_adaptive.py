@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import noregret as nr
-from noregret.change import beliefs, evidence
-from noregret.change.evidence import ChangeEvidence, last_round, share, tail
-from noregret.change.readings import Readings
-from noregret.environments import drifting_samples, gp_sample
-from noregret.errors import InvalidInput
-from noregret.slots import Restart
-from noregret.slots.envelope import ConstantWidth
-from noregret.testing import check_policy
+import nilregret as nr
+from nilregret._utils.errors import InvalidInput
+from nilregret.simulation.environments import drifting_samples, gp_sample
+from nilregret.slots import Restart
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.testing import check_policy
+from nilregret.theory.change import beliefs, evidence
+from nilregret.theory.change.evidence import ChangeEvidence, last_round, share, tail
+from nilregret.theory.change.readings import Readings
 
 ARMS = nr.Arms.grid(0.0, 1.0, 9)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -109,14 +109,14 @@ def test_where_f_drifts_it_does_so_before_a_change_and_after_it(monkeypatch, rat
     assert detector.log_evidence == again.log_evidence
 
 
-@pytest.mark.parametrize("memory", [nr.Discount(0.002), nr.DriftBank()], ids=["known", "learned"])
+@pytest.mark.parametrize("memory", [nr.slots.Discount(0.002), nr.slots.DriftBank()], ids=["known", "learned"])
 def test_a_drift_is_no_change_and_a_switch_is_one(memory):
     arms, kernel = nr.Arms.grid(0, 1, 20), nr.Matern(2.5, 0.3)
     functions = [f for part in range(2) for f in drifting_samples(kernel, arms, rounds=150, rate=0.002, seed=[4, part])]
     env = nr.Environment(functions, domain=arms, noise=0.1, change_points=range(1, 300))
     make = partial(nr.gp_ucb, arms, kernel, noise=0.1, width=ConstantWidth(value=2.0))
     alone = nr.simulate(make(memory="adaptive"), env, 300, seed=0)
-    beside = nr.simulate(make(memory=nr.AllOf((nr.EDetector(), memory))), env, 300, seed=0)
+    beside = nr.simulate(make(memory=nr.slots.AllOf((nr.slots.EDetector(), memory))), env, 300, seed=0)
     assert len(alone.restarts) > 4
     assert [abs(restart - 150) <= 3 for restart in beside.restarts] == [True]
 
@@ -195,7 +195,10 @@ def test_a_function_that_is_rougher_than_believed_is_no_change():
     for seed, misfit in itertools.product(range(3), alarms):
         f = gp_sample(nr.SquaredExponential(0.15), table, seed=[seed, 2]).values.reshape(8, 8)
         policy = ucb(
-            contexts, nr.SquaredExponential(0.4), context=contexts, memory=nr.EDetector(misfit=misfit, outliers=0.0)
+            contexts,
+            nr.SquaredExponential(0.4),
+            context=contexts,
+            memory=nr.slots.EDetector(misfit=misfit, outliers=0.0),
         )
         study, rng = nr.Study(policy, seed=seed), np.random.default_rng([seed, 1])
         study.quiet = True
@@ -313,7 +316,7 @@ def test_a_detector_that_was_stored_before_goes_on_as_it_was():
     text = ucb(memory="adaptive").to_json()
     assert '"outliers": 0.05' in text
     before = nr.Policy.from_json(text.replace(', "outliers": 0.05', ""))
-    assert before.memory == nr.EDetector(outliers=0.0)
+    assert before.memory == nr.slots.EDetector(outliers=0.0)
     assert nr.Policy.from_json(before.to_json()) == before
 
 
@@ -403,7 +406,7 @@ WORLDS = {
         ucb(kernel=nr.Matern(2.5, [0.5, 0.3]), context=nr.Arms.grid(0.0, 1.0, 4), memory="adaptive"),
         lambda n: [[0.0, 1 / 3, 2 / 3, 1.0][n % 4]],
     ),
-    "box": (ucb(nr.Box([0.0], [1.0]), memory="adaptive", search=nr.PointSearch(candidates=32)), None),
+    "box": (ucb(nr.Box([0.0], [1.0]), memory="adaptive", search=nr.slots.PointSearch(candidates=32)), None),
     "continuous contexts": (
         ucb(kernel=nr.Matern(2.5, [0.5, 0.3]), context=nr.Box([0.0], [1.0]), memory="adaptive"),
         lambda n: [(0.37 * n) % 1.0],
@@ -472,7 +475,7 @@ def test_an_answer_without_its_constraint_values_says_nothing():
 
 @pytest.mark.parametrize("unit", [1.0, 1000.0])
 def test_a_policy_that_learns_its_kernel_sees_changes_in_the_units_it_has_learned(unit):
-    policy = ucb(memory="adaptive", refit=nr.Refit(every=8))
+    policy = ucb(memory="adaptive", refit=nr.slots.Refit(every=8))
     study, rng = nr.Study(policy, seed=2), np.random.default_rng(4)
     study.quiet = True
     for _ in range(80):
@@ -501,9 +504,11 @@ def test_a_study_opened_again_goes_on_as_if_it_had_never_been_closed(tmp_path, w
     "policy",
     [
         ucb(memory="adaptive", pending="hallucinate"),
-        ucb(memory=nr.EDetector(delta=0.9, clip=20.0)),  # one that cuts at every chance
-        ucb(memory=nr.EDetector(delta=0.9), refit=nr.Refit(every=4)),
-        nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=-3.0, memory=nr.EDetector(delta=0.9, clip=20.0)),
+        ucb(memory=nr.slots.EDetector(delta=0.9, clip=20.0)),  # one that cuts at every chance
+        ucb(memory=nr.slots.EDetector(delta=0.9), refit=nr.slots.Refit(every=4)),
+        nr.gp_ucb_sdf(
+            ARMS, KERNEL, noise=NOISE, window=3, minimum=-3.0, memory=nr.slots.EDetector(delta=0.9, clip=20.0)
+        ),
         nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=4, epochs=4, memory="adaptive"),
     ],
     ids=["hallucinated", "often", "fits", "censored", "constraints"],
@@ -544,29 +549,31 @@ def test_a_study_opened_again_announces_only_what_is_new(tmp_path):
 
 
 def test_names_and_limits():
-    assert ucb(memory="adaptive").memory == nr.EDetector()
+    assert ucb(memory="adaptive").memory == nr.slots.EDetector()
     assert ucb(memory="adaptive").valid_for == "none"
     with pytest.raises(InvalidInput, match="`memory` is 'adaptve'"):
         ucb(memory="adaptve")
     for wrong in ({"delta": 0.0}, {"delta": 1.0}, {"clip": 0.0}, {"weight": -1.0}, {"misfit": -0.1}):
         with pytest.raises(InvalidInput, match=f"`{next(iter(wrong))}`"):
-            nr.EDetector(**wrong)
+            nr.slots.EDetector(**wrong)
     assert nr.Study(ucb()).evidence is None
     fresh_epochs = partial(nr.gp_ucb_noisy_constraints, ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=4, epochs=4)
-    assert fresh_epochs(memory="adaptive").memory == nr.EDetector()
+    assert fresh_epochs(memory="adaptive").memory == nr.slots.EDetector()
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        nr.asy_ts, nr.expected_improvement, nr.gp_bts, nr.gp_bucb, nr.gp_ucb, nr.greedy_mean, nr.greedy_variance,
-        nr.probability_of_improvement, partial(nr.gp_ts, norm_bound=1.0), partial(nr.igp_ucb, norm_bound=1.0),
+        nr.algorithms.asy_ts, nr.expected_improvement, nr.algorithms.gp_bts, nr.gp_bucb, nr.gp_ucb,
+        nr.algorithms.greedy_mean, nr.algorithms.greedy_variance,
+        nr.algorithms.probability_of_improvement, partial(nr.gp_ts, norm_bound=1.0), partial(nr.igp_ucb,
+        norm_bound=1.0),
         partial(nr.kernel_ucb, eta=1.0), partial(nr.gp_ucb_sdf, window=3), partial(nr.gp_ts_sdf, window=3),
     ],
 )  # fmt: skip
 def test_every_algorithm_takes_it(make):
     policy = make(ARMS, KERNEL, noise=NOISE, memory="adaptive")
-    assert policy.memory == nr.EDetector()
+    assert policy.memory == nr.slots.EDetector()
     assert nr.Policy.from_json(policy.to_json()) == policy
     study = nr.Study(policy, seed=0)
     for n in range(30):

@@ -6,14 +6,14 @@ import urllib.request
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.client import Client
-from noregret.errors import ServiceError
-from noregret.serve.addresses import name_in, segment
-from noregret.serve.tenants import own_names, stored_name
-from noregret.serve.testing import Serving, in_a_process
-from noregret.storage import MemoryStorage, SqlStorage
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret._utils.errors import ServiceError
+from nilregret.serve.addresses import name_in, segment
+from nilregret.serve.auth.tenants import own_names, stored_name
+from nilregret.serve.client import Client
+from nilregret.serve.testing import Serving, in_a_process
+from nilregret.storage import MemoryStorage, SqlStorage
 
 from .service import POLICY, stored_before
 from .service import Client as InProcess
@@ -95,7 +95,7 @@ OLD = ["two\nlines", "x" * 1000]
 def test_a_name_that_cannot_be_any_more_is_refused_goes_on_and_can_be_changed(name, tmp_path):
     url = f"sqlite:///{tmp_path}/a.db"
     for storage in (None, url):
-        with pytest.raises(nr.InvalidInput, match=r"`name` (is|has) .*name of a study"):
+        with pytest.raises(nr.errors.InvalidInput, match=r"`name` (is|has) .*name of a study"):
             nr.Study(POLICY, storage=storage, name=name)
     storage = SqlStorage(url)
     stored_before(storage, name)
@@ -103,7 +103,7 @@ def test_a_name_that_cannot_be_any_more_is_refused_goes_on_and_can_be_changed(na
     with Serving(storage) as service, Client(service.url) as client:
         assert [each.name for each in client.studies()] == [name]
         assert client.study(name).ask().number == 1
-    with pytest.raises(nr.InvalidInput, match="`new`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`new`"):
         storage.rename(name, name * 2)
     assert CliRunner().invoke(main, ["rename", url, name, "good"]).exit_code == 0
     assert len(nr.Study.open(storage=url, name="good").trials) == 2
@@ -121,7 +121,7 @@ def test_a_name_with_a_slash_is_the_operators_until_there_is_a_tenant_of_that_na
         id_before = service.post(f"{at}/decisions")[1]["decisions"][0]["id"]
         assert listed() == ["team/a/b"]
         made = CliRunner().invoke(main, ["token", "new", "--storage", url, "--tenant", "team"])
-        assert "'team/a/b'. `noregret rename`" in made.stderr
+        assert "'team/a/b'. `nilregret rename`" in made.stderr
         assert "rename" not in CliRunner().invoke(main, ["token", "new", "--storage", url, "--tenant", "team"]).stderr
         assert listed() == []
         assert service.post(f"{at}/decisions")[0] == service.get(f"{at}/decisions/{id_before}")[0] == 404

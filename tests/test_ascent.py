@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from noregret.search.ascent import ascend
+from nilregret.domains.search.ascent import ascend
 
 
 def test_slopes_beyond_all_numbers_are_climbed_all_the_same():

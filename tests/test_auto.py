@@ -9,9 +9,9 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.slots.pending import Hallucinated, Ignored
-from noregret.testing import check_policy
+import nilregret as nr
+from nilregret.slots.pending import Hallucinated, Ignored
+from nilregret.testing import check_policy
 
 ROUNDS = 25
 SQUARE = nr.Space(x=nr.Float(0, 1), y=nr.Float(0, 1))
@@ -288,7 +288,7 @@ def test_it_keeps_the_promises_of_a_policy(name):
 
 def test_designs_are_as_long_as_the_budget_and_the_domain_want():
     def start(policy):
-        part = policy.explore if isinstance(policy.explore, nr.InitialDesign) else policy.explore.parts[0]
+        part = policy.explore if isinstance(policy.explore, nr.slots.InitialDesign) else policy.explore.parts[0]
         return part.rounds
 
     whole = start(nr.auto(SQUARE))
@@ -310,13 +310,15 @@ def test_parts_follow_the_arguments():
     assert isinstance(nr.auto(SQUARE).pending, Ignored)
     assert isinstance(nr.auto(SQUARE, parallel=2).pending, Hallucinated)
     assert isinstance(nr.auto(SQUARE, answers="late").pending, Hallucinated)
-    assert isinstance(nr.auto(SQUARE, answers="silent no").pending, nr.Imputed)
-    assert isinstance(nr.auto(SQUARE, answers="unknown").pending, nr.LateOrNever)
+    assert isinstance(nr.auto(SQUARE, answers="silent no").pending, nr.slots.Imputed)
+    assert isinstance(nr.auto(SQUARE, answers="unknown").pending, nr.slots.LateOrNever)
     assert all(
         nr.auto(SQUARE, answers=each).pending.failed == "worst" for each in ("prompt", "late", "silent no", "unknown")
     )
     for world in ("drifting", "switching"):  # with whatever is forced at the beginning
-        assert all(nr.auto(SQUARE, world=world, parallel=many).memory == nr.EDetector() for many in (1, 8, 145, 1000))
+        assert all(
+            nr.auto(SQUARE, world=world, parallel=many).memory == nr.slots.EDetector() for many in (1, 8, 145, 1000)
+        )
     assert nr.auto(SQUARE).memory.keeps_all
     assert "InitialDesign" in str(nr.auto(SQUARE).explore)
 
@@ -335,7 +337,7 @@ def test_parts_follow_the_arguments():
     ids=str,
 )  # fmt: skip
 def test_values_that_make_no_sense_are_refused(options, words):
-    with pytest.raises(nr.InvalidInput, match=words):
+    with pytest.raises(nr.errors.InvalidInput, match=words):
         nr.auto(**{"domain": SQUARE, **options})
 
 
@@ -380,9 +382,9 @@ def test_a_count_of_constraints_is_every_round():
 def test_nothing_is_certified_by_a_noise_that_nobody_told():
     safe = nr.Safe(start=[[0.0, 0.0]], scale=1.0)
     for make in (lambda: nr.auto(SQUARE, constraints=safe), lambda: nr.auto(SQUARE).using(constraints=safe)):
-        with pytest.raises(nr.InvalidInput, match="certifies by the noise that is told"):
+        with pytest.raises(nr.errors.InvalidInput, match="certifies by the noise that is told"):
             make()
-    with pytest.warns(nr.NoRegretWarning, match="rewards are taken to vary by 1"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="rewards are taken to vary by 1"):
         nr.auto(SQUARE, constraints=dataclasses.replace(safe, noise=0.1))
 
 
@@ -401,10 +403,12 @@ def test_where_clicks_drift_a_bank_of_rates_is_believed():
     """It played exactly as where they switch."""
     arms = nr.Arms.grid(0, 1, 6)
     policy = nr.auto(arms, reward="bernoulli", world="drifting")
-    assert policy.memory == nr.AllOf((nr.EDetector(), nr.DriftBank()))
+    assert policy.memory == nr.slots.AllOf((nr.slots.EDetector(), nr.slots.DriftBank()))
     assert policy.prior_mean == 0.5
-    assert nr.auto(arms, reward="bernoulli", world="switching").memory == nr.EDetector()
-    assert nr.auto(arms, world="drifting").memory == nr.EDetector()  # units are learned by fits, which know no drift
+    assert nr.auto(arms, reward="bernoulli", world="switching").memory == nr.slots.EDetector()
+    assert (
+        nr.auto(arms, world="drifting").memory == nr.slots.EDetector()
+    )  # units are learned by fits, which know no drift
     check_policy(policy, rounds=10)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import noregret as nr
+import nilregret as nr
 
 ARMS = nr.Arms.grid(0, 1, 12)
 SE = nr.SquaredExponential(0.2)
@@ -58,19 +58,19 @@ def test_a_point_means_every_arm_that_is_there():
 )
 def test_errors_say_what_is_wrong_and_record_nothing(given, words):
     study = nr.Study(nr.gp_ucb(ARMS, SE, noise=0.1))
-    with pytest.raises(nr.InvalidInput, match=words):
+    with pytest.raises(nr.errors.InvalidInput, match=words):
         study.ask(**given)
     assert len(study.trials) == 0
 
 
 def test_boxes_take_points_and_no_exclusions():
     study = nr.Study(nr.gp_ucb(nr.Box([0.0], [1.0]), SE, noise=0.1))
-    with pytest.raises(nr.InvalidInput, match="`exclude` is for arms"):
+    with pytest.raises(nr.errors.InvalidInput, match="`exclude` is for arms"):
         study.ask(exclude=[0.5])
     for none in ([], np.zeros((0, 1))):
-        with pytest.raises(nr.InvalidInput, match="`among` has no points"):
+        with pytest.raises(nr.errors.InvalidInput, match="`among` has no points"):
             study.ask(among=none)
-    with pytest.raises(nr.InvalidInput, match="outside the box"):
+    with pytest.raises(nr.errors.InvalidInput, match="outside the box"):
         study.ask(among=[0.5, 1.5])
     space = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 9))
     listed = [{"x": 0.25, "n": 3}, {"x": 0.5, "n": 8}]
@@ -80,8 +80,8 @@ def test_boxes_take_points_and_no_exclusions():
 
 
 def test_a_script_cannot_choose():
-    study = nr.Study(nr.admmbo(nr.Box([0.0], [1.0])))
-    with pytest.raises(nr.InvalidInput, match="admmbo plays the points that its script names"):
+    study = nr.Study(nr.algorithms.admmbo(nr.Box([0.0], [1.0])))
+    with pytest.raises(nr.errors.InvalidInput, match="admmbo plays the points that its script names"):
         study.ask(among=[0.5])
     assert len(study.trials) == 0
 
@@ -98,7 +98,7 @@ def test_it_is_the_best_of_what_there_is():
 
 
 def test_everything_available_changes_nothing():
-    for make in (nr.gp_ucb, nr.gp_bts, nr.expected_improvement):
+    for make in (nr.gp_ucb, nr.algorithms.gp_bts, nr.expected_improvement):
         one, two = (nr.Study(make(ARMS, SE, noise=0.1), seed=4) for _ in range(2))
         for _ in range(8):
             first, second = one.ask(), two.ask(exclude=[])
@@ -200,7 +200,7 @@ def test_the_best_point_depends_on_the_context(finite):
     assert (best.arm, best.number) == (5, 2)  # the earliest trial of the point
     means = [study.predict(ARMS.points[[arm]], context=[0.0])[0] for arm in (1, 5, 10)]
     assert np.argmax(means) == 1
-    with pytest.raises(nr.InvalidInput, match="takes no context"):
+    with pytest.raises(nr.errors.InvalidInput, match="takes no context"):
         told(nr.Study(nr.gp_ucb(ARMS, SE, noise=0.1)), 1).best(context=[0.0])
 
 
@@ -216,7 +216,7 @@ def test_the_best_point_of_a_context_under_constraints():
     study.add(ARMS.points[3], 2.0, context=[1.0], constraints=[-1.0])
     assert study.best(context=[0.0]).arm == 2
     assert study.best(context=[1.0]).arm == 3
-    with pytest.raises(nr.TrialError, match=r"under context \[2.0\]"):
+    with pytest.raises(nr.errors.TrialError, match=r"under context \[2.0\]"):
         study.best(context=[2.0])
 
 
@@ -256,7 +256,7 @@ def test_named_contexts_are_shown_decoded(as_arms, tmp_path):
 
 
 def test_many_points_are_found_without_looking_at_all_arms_for_each(monkeypatch):
-    from noregret.policy.availability import available
+    from nilregret.policy.availability import available
 
     rng, looked = np.random.default_rng(0), []
     arms = nr.Arms(np.repeat(rng.random((500, 3)), 2, axis=0))  # each twice
@@ -286,7 +286,7 @@ def test_points_near_arms_are_those_arms():
             near = row + rng.uniform(-1.3, 1.3, dimension) * arms._resolution
             far = (np.abs(arms.points - near) / arms._resolution).max(axis=1)
             if far.min() > 1.0:
-                with pytest.raises(nr.InvalidInput, match="is not one of the arms"):
+                with pytest.raises(nr.errors.InvalidInput, match="is not one of the arms"):
                     arms.index(near)
             else:
                 found = arms.index(near)[0]

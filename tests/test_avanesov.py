@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import papers
-from noregret.curves import Curves, Interval
-from noregret.papers import avanesov
-from noregret.papers.power import PowerFit, fit_power
+import nilregret as nr
+from nilregret import papers
+from nilregret.papers import avanesov
+from nilregret.papers.power import PowerFit, fit_power
+from nilregret.study.curves import Curves, Interval
 
 
 def test_figures_and_their_sizes():
@@ -46,7 +46,7 @@ def test_a_power_law_is_found_with_its_interval():
     alone = fit_power(x, 3.0 * x[None] ** 0.7)
     assert alone.exponent.low == -math.inf
     for values in (np.zeros((2, 4)), -np.ones((2, 4))):
-        with pytest.raises(nr.InvalidInput, match="positive"):
+        with pytest.raises(nr.errors.InvalidInput, match="positive"):
             fit_power(x, values)
 
 
@@ -112,7 +112,7 @@ def test_statements_about_the_comparison():
 def test_when_a_run_has_restarted_since_the_last_change():
     f = [lambda x: x[:, 0]] * 2
     env = nr.Environment(f, domain=nr.Arms.grid(0, 1, 4), change_points=[6])
-    policy = nr.gp_ucb(env.domain, nr.SquaredExponential(0.3), noise=0.1, memory=nr.RestartAt((2, 8)))
+    policy = nr.gp_ucb(env.domain, nr.SquaredExponential(0.3), noise=0.1, memory=nr.slots.RestartAt((2, 8)))
     run = nr.simulate(policy, env, 10, seed=0)
     np.testing.assert_array_equal(avanesov.restarted(run, [6]), [0, 0, 1, 1, 1, 1, 0, 0, 1, 1])
 
@@ -123,5 +123,5 @@ def test_when_a_run_has_restarted_since_the_last_change():
 )
 def test_odd_arguments_are_refused_by_name(more):
     name = list(more)[-1]
-    with pytest.raises(nr.InvalidInput, match=name):
+    with pytest.raises(nr.errors.InvalidInput, match=name):
         nr.gp_ucb_cpd(nr.Arms.grid(0, 1, 11), nr.Matern(2.5), noise=0.1, horizon=50, **more)

@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments import gp_sample, rkhs_function
+import nilregret as nr
+from nilregret.simulation.environments import gp_sample, rkhs_function
 
 ARMS = nr.Arms.grid(0, 1, 12)
 SE = nr.SquaredExponential(0.2)
@@ -25,7 +25,7 @@ def heard(policy, reward, rounds, constraints=None, **more):
         for _ in range(rounds):
             trial = study.ask()
             study.tell(trial, reward(trial), constraints=None if constraints is None else constraints(trial))
-    assert all(each.category is nr.NoRegretWarning for each in caught)
+    assert all(each.category is nr.errors.NoRegretWarning for each in caught)
     assert all(each.filename == __file__ for each in caught)  # the line that called the study
     return [str(each.message) for each in caught]
 
@@ -92,20 +92,20 @@ def test_added_points_count_and_a_resumed_study_says_it_again(tmp_path):
     study = nr.Study(policy, **place)
     for arm in range(3):
         study.add(ARMS.points[arm], 900.0)
-    with pytest.warns(nr.NoRegretWarning, match="Rewards lie far"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="Rewards lie far"):
         study.add(ARMS.points[4], 900.0)
     study.add(ARMS.points[5], 900.0)
-    with pytest.warns(nr.NoRegretWarning, match="half of the 6 told"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="half of the 6 told"):
         nr.Study(policy, **place).add(ARMS.points[6], 900.0)
 
 
 def test_a_simulation_says_it_at_its_end():
     env = nr.Environment(lambda x: 900.0 + x[:, 0], domain=ARMS, noise=0.1)
     policy = nr.gp_ucb(ARMS, SE, noise=0.1)
-    with pytest.warns(nr.NoRegretWarning, match="Rewards lie far") as caught:
+    with pytest.warns(nr.errors.NoRegretWarning, match="Rewards lie far") as caught:
         nr.simulate(policy, env, 20)
     assert (len(caught), caught[0].filename) == (1, __file__)
-    with pytest.warns(nr.NoRegretWarning, match="Rewards lie far") as caught:
+    with pytest.warns(nr.errors.NoRegretWarning, match="Rewards lie far") as caught:
         nr.replicate(lambda: policy, lambda: env, 20, seeds=range(3))
     assert len(caught) == 1
 
@@ -125,20 +125,21 @@ def test_noise_is_not_called_too_small_where_it_is_not():
 
 
 def test_a_world_that_changes_is_no_noise():
-    policy = nr.gp_ucb(ARMS, SE, noise=0.05, memory=nr.SlidingWindow(20))
+    policy = nr.gp_ucb(ARMS, SE, noise=0.05, memory=nr.slots.SlidingWindow(20))
     assert heard(policy, lambda trial: float(trial.number % 40 < 20), 70) == []
 
 
 def test_a_fit_finds_the_scale_by_itself():
-    policy = nr.gp_ucb(nr.Box([0.0], [1.0]), SE, noise=0.1, refit=nr.Refit(every=4))
+    policy = nr.gp_ucb(nr.Box([0.0], [1.0]), SE, noise=0.1, refit=nr.slots.Refit(every=4))
     assert heard(policy, near_900, 20) == []
 
 
 @pytest.mark.parametrize(
     "make",
     [
-        nr.gp_ucb, nr.gp_bucb, nr.gp_bts, nr.asy_ts, nr.expected_improvement, nr.probability_of_improvement,
-        nr.greedy_mean, nr.greedy_variance, partial(nr.gp_ucb_cpd, horizon=70),
+        nr.gp_ucb, nr.gp_bucb, nr.algorithms.gp_bts, nr.algorithms.asy_ts, nr.expected_improvement,
+        nr.algorithms.probability_of_improvement,
+        nr.algorithms.greedy_mean, nr.algorithms.greedy_variance, partial(nr.gp_ucb_cpd, horizon=70),
     ],
 )  # fmt: skip
 def test_well_scaled_samples_of_the_prior_say_nothing(make):

@@ -3,17 +3,18 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments.delays import PoissonDelay
-from noregret.posterior import PointPosterior, posterior_on_arms
-from noregret.posterior.drifting import DriftingPosterior
-from noregret.widths.delayed import CensoredBounds
+import nilregret as nr
+from nilregret.gp import PointPosterior
+from nilregret.gp.choice import posterior_on_arms
+from nilregret.gp.drifting import DriftingPosterior
+from nilregret.simulation.environments.delays import PoissonDelay
+from nilregret.slots.widths.delayed import CensoredBounds
 
 ARMS = nr.Arms.grid(0, 1, 15)
 BOX = nr.Box([0.0], [1.0])
 HOURS = nr.Arms.grid(0, 1, 2)
 KERNEL = nr.SquaredExponential(0.2)
-SEARCH = nr.PointSearch(candidates=32, around=4, starts=1, evaluations=5)
+SEARCH = nr.slots.PointSearch(candidates=32, around=4, starts=1, evaluations=5)
 M = 8
 CENTERS, WEIGHTS = np.array([[0.2], [0.7]]), np.array([0.4, 0.5])
 NORM = float(np.sqrt(WEIGHTS @ KERNEL(CENTERS, CENTERS) @ WEIGHTS))
@@ -124,9 +125,9 @@ def test_they_play_on_arms_boxes_and_under_contexts(domain, context):
 
 
 def test_what_does_not_go_together_is_refused_or_not_proved():
-    with pytest.raises(nr.InvalidInput, match="give one"):
+    with pytest.raises(nr.errors.InvalidInput, match="give one"):
         policy_of(beta=1.0)
-    with pytest.raises(nr.InvalidInput, match="it must be 'censored'"):
+    with pytest.raises(nr.errors.InvalidInput, match="it must be 'censored'"):
         nr.gp_ts_sdf(ARMS, KERNEL, noise=0.1, window=4, width="tight")
     assert policy_of(late="accept").valid_for == "none"
     assert policy_of().using(regularization=0.5).valid_for == "none"

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import betabinom
 
-import noregret as nr
-from noregret.change import (
+import nilregret as nr
+from nilregret._utils.serialize import dumps, loads
+from nilregret.theory.change import (
     detection_exponent,
     detection_ridge,
     detection_threshold,
@@ -20,15 +21,14 @@ from noregret.change import (
     uniform_count,
     uniform_points,
 )
-from noregret.change.closed import product_average
-from noregret.change.geometry import SampledGeometry, make_geometry
-from noregret.serialize import dumps, loads
+from nilregret.theory.change.closed import product_average
+from nilregret.theory.change.geometry import SampledGeometry, make_geometry
 
 GRID = nr.Arms.grid(0, 5, 200)
 SQUARE = nr.Box([0, -1], [1, 2])
 TWO_D_ARMS = nr.Arms(np.random.default_rng(5).uniform(size=(40, 2)))
 COVARIANCE = np.cov(np.random.default_rng(6).normal(size=(30, 12)), rowvar=False)
-THETA, RIDGE = nr.PowerLaw(0.9, -0.8), nr.PowerLaw(0.3, 0.2)
+THETA, RIDGE = nr.theory.PowerLaw(0.9, -0.8), nr.theory.PowerLaw(0.3, 0.2)
 
 
 def panels(low, high, breaks, order=40):
@@ -100,7 +100,7 @@ def test_it_equals_a_dense_reference(name):
         points, rewards = data(domain, 2 * n, seed)
         if n == 7:
             points[9] = points[2]  # a repeat
-        found = nr.detect_change(points, rewards, kernel, domain=domain, threshold=0.1, ridge=0.2)
+        found = nr.theory.detect_change(points, rewards, kernel, domain=domain, threshold=0.1, ridge=0.2)
         expected = reference(points, rewards, kernel, domain, 0.2)
         assert found.distance == pytest.approx(expected, rel=1e-11, abs=1e-14)
         assert (found.changed, found.half, found.error) == (expected > 0.1, n, 0.0)
@@ -112,7 +112,7 @@ def test_elsewhere_it_is_quasi_monte_carlo_within_its_stated_error(name):
     kernel, domain = SAMPLED[name]
     assert isinstance(make_geometry(kernel, domain), SampledGeometry)
     points, rewards = data(domain, 12, 3)
-    found = nr.detect_change(points, rewards, kernel, domain=domain, threshold=0.1, ridge=0.2)
+    found = nr.theory.detect_change(points, rewards, kernel, domain=domain, threshold=0.1, ridge=0.2)
     expected = reference(points, rewards, kernel, domain, 0.2)
     # Student's t with 7 degrees of freedom exceeds 8 with probability 1e-4.
     assert abs(found.distance - expected) < 8 * found.error
@@ -123,21 +123,21 @@ def test_spaces_are_averaged_over_their_parameters():
     continuous = nr.Space(x=nr.Float(1, 100, log=True), y=nr.Float(0, 1))
     points, rewards = data(continuous, 10, 0)
     kernel = nr.SquaredExponential(0.4)
-    found = nr.detect_change(points, rewards, kernel, domain=continuous, threshold=1.0, ridge=0.2)
+    found = nr.theory.detect_change(points, rewards, kernel, domain=continuous, threshold=1.0, ridge=0.2)
     box = nr.Box([0, 0], [1, 1])
     assert found.distance == pytest.approx(reference(points, rewards, kernel, box, 0.2), rel=1e-11)
 
     mixed = nr.Space(kind=nr.Choice("a", "b", "c"), x=nr.Float(0, 1))
     points, rewards = data(mixed, 10, 1)
-    found = nr.detect_change(points, rewards, kernel, domain=mixed, threshold=1.0, ridge=0.2)
+    found = nr.theory.detect_change(points, rewards, kernel, domain=mixed, threshold=1.0, ridge=0.2)
     rows = mixed.grid({"x": 400}).points
     rule = rows, np.full(len(rows), 1 / len(rows))
     expected = reference(points, rewards, kernel, mixed, 0.2, rule)
     assert abs(found.distance - expected) < 8 * found.error + 0.01 * expected
     as_dicts = [mixed.decode(row) for row in points]
-    again = nr.detect_change(as_dicts, rewards, kernel, domain=mixed, threshold=1.0, ridge=0.2)
+    again = nr.theory.detect_change(as_dicts, rewards, kernel, domain=mixed, threshold=1.0, ridge=0.2)
     assert again.distance == pytest.approx(found.distance, rel=1e-9)
-    made = nr.ChangeDetector(kernel, domain=mixed, threshold=math.inf, ridge=0.2)
+    made = nr.theory.ChangeDetector(kernel, domain=mixed, threshold=math.inf, ridge=0.2)
     for row, reward in zip(as_dicts, rewards, strict=True):
         last = made.add(row, reward)
     assert made.distances[-1] == pytest.approx(found.distance, rel=1e-9)
@@ -149,7 +149,9 @@ def test_average_integral_and_weights():
     kernel = nr.Matern(2.5, 1.0)
 
     def distance(domain, **options):
-        return nr.detect_change(points, rewards, kernel, domain=domain, threshold=1.0, ridge=1.0, **options).distance
+        return nr.theory.detect_change(
+            points, rewards, kernel, domain=domain, threshold=1.0, ridge=1.0, **options
+        ).distance
 
     average = distance(GRID)
     assert distance(GRID, distance="integral") == pytest.approx(5 * average, rel=1e-12)
@@ -192,7 +194,7 @@ def test_squared_exponential_closed_form_over_all_lengthscales(lengthscale):
 DETECTOR_CASES = {
     **{name: CASES[name] for name in ("arms", "arms, sum", "box, matern 5/2", "square, se")},
     "matern in 2-d": SAMPLED["matern in 2-d"],
-    "empirical": (nr.Empirical(COVARIANCE), nr.Arms(np.arange(12.0))),
+    "empirical": (nr.kernels.Empirical(COVARIANCE), nr.Arms(np.arange(12.0))),
 }
 
 
@@ -201,12 +203,12 @@ def test_the_detector_equals_algorithm_1_afresh(name):
     kernel, domain = DETECTOR_CASES[name]
     options = dict(domain=domain, threshold=THETA, ridge=RIDGE)
     points, rewards = data(domain, 33, 1)
-    incremental = nr.ChangeDetector(kernel, **options)
+    incremental = nr.theory.ChangeDetector(kernel, **options)
     changes = 0
     for m in range(1, 34):
         found = incremental.add(points[m - 1], rewards[m - 1])
         tests = [
-            nr.detect_change(points[m - 2 * n : m], rewards[m - 2 * n : m], kernel, **options)
+            nr.theory.detect_change(points[m - 2 * n : m], rewards[m - 2 * n : m], kernel, **options)
             for n in range(1, m // 2 + 1)
         ]
         assert incremental.count == m
@@ -229,7 +231,7 @@ def test_halves_too_large_to_keep_are_fitted_again(monkeypatch):
     points, rewards = data(GRID, 40, 2)
 
     def distances():
-        made = nr.ChangeDetector(nr.Matern(2.5), domain=GRID)
+        made = nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID)
         for point, reward in zip(points, rewards, strict=True):
             made.add(point, reward)
         return made.distances, sum(window.size for windows in made._kept.values() for window in windows)
@@ -243,7 +245,7 @@ def test_halves_too_large_to_keep_are_fitted_again(monkeypatch):
 
 def test_state_is_a_function_of_the_pairs_whatever_is_looked_at_in_between():
     points, rewards = data(GRID, 80, 3)
-    plain, watched = (nr.ChangeDetector(nr.Matern(2.5), domain=GRID) for _ in range(2))
+    plain, watched = (nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID) for _ in range(2))
     for m, (point, reward) in enumerate(zip(points, rewards, strict=True)):
         if m % 7 == 3:
             look = watched.copy()
@@ -256,7 +258,7 @@ def test_state_is_a_function_of_the_pairs_whatever_is_looked_at_in_between():
     left = watched.copy()
     watched.reset()
     assert (watched.count, len(watched.distances), left.count) == (0, 0, 80)
-    fresh = nr.ChangeDetector(nr.Matern(2.5), domain=GRID)
+    fresh = nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID)
     for point, reward in zip(points[:20], rewards[:20], strict=True):
         assert watched.add(point, reward) == fresh.add(point, reward)
     with pytest.raises(ValueError, match="read-only"):
@@ -268,7 +270,7 @@ def test_identities():
     points, rewards = data(domain, 12, 4)
 
     def distance(points, rewards):
-        return nr.detect_change(points, rewards, kernel, domain=domain, threshold=1.0, ridge=0.5).distance
+        return nr.theory.detect_change(points, rewards, kernel, domain=domain, threshold=1.0, ridge=0.5).distance
 
     straight = distance(points, rewards)
     swapped = np.r_[6:12, 0:6]
@@ -284,7 +286,7 @@ def test_identities():
 def test_scale_of_the_rewards_changes_no_verdict():
     """Defaults are in units of the prior variance."""
     points, rewards = data(GRID, 30, 5)
-    small, large = (nr.ChangeDetector(nr.Matern(2.5, scale=scale), domain=GRID) for scale in (1.0, 100.0))
+    small, large = (nr.theory.ChangeDetector(nr.Matern(2.5, scale=scale), domain=GRID) for scale in (1.0, 100.0))
     for point, reward in zip(points, rewards, strict=True):
         first, second = small.add(point, reward), large.add(point, 10.0 * reward)
         assert (first.changed, first.half) == (second.changed, second.half)
@@ -304,7 +306,7 @@ def test_a_large_jump_is_detected_and_none_is_not():
     below 0.003 (95% confidence), one of the 20 here with one below 0.06.
     """
     f = np.sin(GRID.points[:, 0])
-    made = nr.ChangeDetector(nr.Matern(2.5), domain=GRID)
+    made = nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID)
     for seed in range(20):
         made.reset()
         points, rewards = stream(np.random.default_rng([8, seed]), [f, f + 2.5], [30, 30])
@@ -313,7 +315,7 @@ def test_a_large_jump_is_detected_and_none_is_not():
 
 
 def test_infinite_threshold_never_detects():
-    made = nr.ChangeDetector(nr.Matern(2.5), domain=GRID, threshold=math.inf)
+    made = nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID, threshold=math.inf)
     for m in range(12):
         found = made.add(GRID.points[m], 1e6 if m > 5 else 0.0)
         assert not found
@@ -325,7 +327,7 @@ def test_infinite_threshold_never_detects():
 
 def test_schedules_of_theorem_3_1():
     """alpha = 5/2, d = 1, as in the paper's experiments."""
-    assert detection_threshold(2.5, 1) == nr.PowerLaw(2.6, -detection_exponent(2.5, 1))
+    assert detection_threshold(2.5, 1) == nr.theory.PowerLaw(2.6, -detection_exponent(2.5, 1))
     assert detection_exponent(2.5, 1) == pytest.approx(6 / 7, rel=1e-15)
     assert detection_threshold(2.5, 1)(10) == pytest.approx(2.6 * 10 ** (-6 / 7), rel=1e-14)
     n = 10
@@ -353,16 +355,16 @@ def test_infinitely_smooth_kernels_get_the_limits():
         assert detection_ridge(large, 3, constant=2.0)(50) == pytest.approx(2.0)
         assert ucb_beta(50, alpha=large, dimension=3, horizon=10) == pytest.approx(0.02 * math.log(10) ** 3)
     points, rewards = data(GRID, 10, 6)
-    found = nr.detect_change(points, rewards, nr.SquaredExponential(), domain=GRID)
+    found = nr.theory.detect_change(points, rewards, nr.SquaredExponential(), domain=GRID)
     assert found.threshold == pytest.approx(2.6 / 5)
 
 
 def test_defaults_are_those_of_the_experiments():
     points, rewards = data(GRID, 10, 6)
     for distance, constant in (("average", 2.0), ("integral", 10.0)):
-        found = nr.detect_change(points, rewards, nr.Matern(2.5), domain=GRID, distance=distance)
+        found = nr.theory.detect_change(points, rewards, nr.Matern(2.5), domain=GRID, distance=distance)
         assert found.threshold == pytest.approx(2.6 * 5 ** (-6 / 7), rel=1e-14)
-        same = nr.detect_change(
+        same = nr.theory.detect_change(
             points, rewards, nr.Matern(2.5), domain=GRID, distance=distance, threshold=1, ridge=constant * 5 ** (1 / 7)
         )
         assert found.distance == pytest.approx(same.distance, rel=1e-12)
@@ -374,7 +376,7 @@ def test_uniform_rounds_of_algorithm_2():
 
 
 def test_power_laws_go_to_json():
-    law = nr.PowerLaw(2.6, -6 / 7)
+    law = nr.theory.PowerLaw(2.6, -6 / 7)
     assert loads(dumps(law)) == law
     assert law(1) == 2.6
 
@@ -387,12 +389,12 @@ def test_power_laws_go_to_json():
 )
 def test_calibration_keeps_its_false_alarm_rate(kernel, domain):
     """Alarms in fresh runs are beta-binomial: outside of these bounds with probability below 1e-4 for each case."""
-    found = nr.calibrate_threshold(kernel, domain=domain, noise=0.1, count=16, rate=0.25, runs=99)
+    found = nr.theory.calibrate_threshold(kernel, domain=domain, noise=0.1, count=16, rate=0.25, runs=99)
     rank = 75  # ceil(0.75 * 100)
     assert found.constant == found.maxima[rank - 1]
     assert found.lower < found.constant < found.upper
     assert found.rate_error == pytest.approx(math.sqrt(0.25 * 0.75 / 101), rel=1e-12)
-    made = nr.ChangeDetector(kernel, domain=domain, threshold=found.threshold)
+    made = nr.theory.ChangeDetector(kernel, domain=domain, threshold=found.threshold)
     alarms, root = 0, np.linalg.eigh(kernel(domain.points, domain.points)) if domain == GRID else None
     for run in range(60):
         rng = np.random.default_rng([9, run])
@@ -411,18 +413,18 @@ def test_calibration_keeps_its_false_alarm_rate(kernel, domain):
 
 def test_calibration_by_horizon_is_reproducible():
     options = dict(domain=GRID, noise=0.05, horizon=100, rate=0.2, runs=20, seed=3)
-    found, again = (nr.calibrate_threshold(nr.Matern(2.5), **options) for _ in range(2))
+    found, again = (nr.theory.calibrate_threshold(nr.Matern(2.5), **options) for _ in range(2))
     assert found.count == uniform_count(100) == 18
     assert np.array_equal(found.maxima, again.maxima)
     assert found.threshold.exponent == pytest.approx(-6 / 7)
-    few = nr.calibrate_threshold(nr.Matern(2.5), **{**options, "rate": 0.05})
+    few = nr.theory.calibrate_threshold(nr.Matern(2.5), **{**options, "rate": 0.05})
     assert few.constant == few.maxima[-1]
     assert few.upper == math.inf
-    with pytest.raises(nr.InvalidInput, match="at least 19"):
-        nr.calibrate_threshold(nr.Matern(2.5), **{**options, "rate": 0.05, "runs": 18})
+    with pytest.raises(nr.errors.InvalidInput, match="at least 19"):
+        nr.theory.calibrate_threshold(nr.Matern(2.5), **{**options, "rate": 0.05, "runs": 18})
     for both in (dict(count=20), dict(horizon=None)):
-        with pytest.raises(nr.InvalidInput, match="either `count`"):
-            nr.calibrate_threshold(nr.Matern(2.5), **{**options, **both})
+        with pytest.raises(nr.errors.InvalidInput, match="either `count`"):
+            nr.theory.calibrate_threshold(nr.Matern(2.5), **{**options, **both})
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------
@@ -463,28 +465,28 @@ MATERN = nr.Matern(2.5)
 def test_bad_input_is_explained(change, words):
     given = dict(points=np.zeros(4), rewards=np.zeros(4), kernel=MATERN, domain=nr.Box(0, 5), threshold=1.0, ridge=1.0)
     given.update(change)
-    with pytest.raises(nr.InvalidInput, match=words):
-        nr.detect_change(given.pop("points"), given.pop("rewards"), given.pop("kernel"), **given)
+    with pytest.raises(nr.errors.InvalidInput, match=words):
+        nr.theory.detect_change(given.pop("points"), given.pop("rewards"), given.pop("kernel"), **given)
 
 
 def test_bad_pairs_leave_the_detector_as_it_was():
-    made, same = (nr.ChangeDetector(MATERN, domain=nr.Box([0, 0], [1, 1])) for _ in range(2))
+    made, same = (nr.theory.ChangeDetector(MATERN, domain=nr.Box([0, 0], [1, 1])) for _ in range(2))
     for detector_ in (made, same):
         detector_.add([0.5, 0.5], 1.0)
     for point, reward in [([0.5, math.nan], 0), ([0.5, 2.0], 0), ([0.5], 0), ([0.1, 0.1], math.nan), ([0, 0], "a")]:
-        with pytest.raises(nr.InvalidInput):
+        with pytest.raises(nr.errors.InvalidInput):
             made.add(point, reward)
     assert made.count == 1
     assert made.add([0.1, 0.2], 0.3) == same.add([0.1, 0.2], 0.3)
 
 
 def test_a_schedule_that_is_no_good_is_refused_before_the_first_pair():
-    with pytest.raises(nr.InvalidInput, match="states no smoothness"):
-        nr.ChangeDetector(nr.Linear(), domain=GRID)
-    with pytest.raises(nr.InvalidInput, match="`ridge`"):
-        nr.ChangeDetector(MATERN, domain=GRID, ridge=-1.0)
-    assert not nr.ChangeDetector(nr.Linear(), domain=GRID, threshold=lambda n: 5.0 / n).add(GRID.points[3], 1.0)
-    with pytest.raises(nr.InvalidInput, match="horizon"):
+    with pytest.raises(nr.errors.InvalidInput, match="states no smoothness"):
+        nr.theory.ChangeDetector(nr.Linear(), domain=GRID)
+    with pytest.raises(nr.errors.InvalidInput, match="`ridge`"):
+        nr.theory.ChangeDetector(MATERN, domain=GRID, ridge=-1.0)
+    assert not nr.theory.ChangeDetector(nr.Linear(), domain=GRID, threshold=lambda n: 5.0 / n).add(GRID.points[3], 1.0)
+    with pytest.raises(nr.errors.InvalidInput, match="horizon"):
         ucb_beta(1, alpha=2.5, dimension=1, horizon=1)
-    with pytest.raises(nr.InvalidInput, match="alpha"):
+    with pytest.raises(nr.errors.InvalidInput, match="alpha"):
         detection_exponent(0.0, 1)

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import change
-from noregret.widths.gains import ConstantGain, GreedyGain
-from noregret.widths.periods import PeriodRkhs
+import nilregret as nr
+from nilregret.slots.widths.gains import ConstantGain, GreedyGain
+from nilregret.slots.widths.periods import PeriodRkhs
+from nilregret.theory import change
 
 ARMS, KERNEL = nr.Arms.grid(0, 5, 12), nr.Matern(2.5, 1.0)
 SETTINGS = [(2.5, 1), (1.5, 2), (6.0, 2)]
@@ -33,17 +33,17 @@ def test_the_rate_is_eq_3_9(alpha, d):
     periods, distance = [300, 500, 1200], 0.25
     T, p = sum(periods), d * (d + 1)
     e = (2 * alpha + 3 * p) / (4 * alpha + 2 * p)
-    rate = nr.gp_ucb_cpd_regret_rate(periods, alpha=alpha, dimension=d, distance=distance, constant=2.0)
+    rate = nr.theory.gp_ucb_cpd_regret_rate(periods, alpha=alpha, dimension=d, distance=distance, constant=2.0)
     delta = math.sqrt(distance)
     expected = 2.0 * delta ** -(2 + 2 / (2 * alpha + d)) * sum(t**e for t in periods) * math.log(T) ** 3
     assert rate == pytest.approx(expected)
     # The second line: equal periods.
     K = 4
-    even = nr.gp_ucb_cpd_regret_rate([T // K] * K, alpha=alpha, dimension=d, distance=1.0)
+    even = nr.theory.gp_ucb_cpd_regret_rate([T // K] * K, alpha=alpha, dimension=d, distance=1.0)
     power = (2 * alpha - p) / (4 * alpha + 2 * p)
     assert even == pytest.approx(K**power * T**e * math.log(T) ** 3)
     if e < 1:  # which is the largest that K periods make of it
-        assert even > nr.gp_ucb_cpd_regret_rate([T - 300, 100, 100, 100], alpha=alpha, dimension=d, distance=1.0)
+        assert even > nr.theory.gp_ucb_cpd_regret_rate([T - 300, 100, 100, 100], alpha=alpha, dimension=d, distance=1.0)
     assert change.regret_exponent(math.inf, d) == 0.5
 
 
@@ -62,7 +62,7 @@ def test_the_bound_is_a_7(alpha, d):
     second = F * (xi + 2 * pairs * (2 / xi + 1 / xi**2)) * sum(math.sqrt(t) for t in periods)
 
     def bound(**more):
-        return nr.gp_ucb_cpd_regret_bound(
+        return nr.theory.gp_ucb_cpd_regret_bound(
             periods,
             alpha=alpha,
             dimension=d,
@@ -89,24 +89,24 @@ def test_periods_too_short_for_a_detection_are_refused():
     arguments = {"alpha": 2.5, "dimension": 1, "noise": 0.1, "norm_bound": 1.0, "exploration": 1.0}
     least = 3 * 5.0 * math.sqrt(2 * 10_000)
     enough = [10_000, math.ceil(least)]
-    assert nr.gp_ucb_cpd_regret_bound(enough, pairs=5.0, **arguments) > 0
-    with pytest.raises(nr.InvalidInput, match=r"has 2121 rounds, and \(A\.6\) asks for 2121"):
-        nr.gp_ucb_cpd_regret_bound([10_000, math.floor(least)], pairs=5.0, **arguments)
+    assert nr.theory.gp_ucb_cpd_regret_bound(enough, pairs=5.0, **arguments) > 0
+    with pytest.raises(nr.errors.InvalidInput, match=r"has 2121 rounds, and \(A\.6\) asks for 2121"):
+        nr.theory.gp_ucb_cpd_regret_bound([10_000, math.floor(least)], pairs=5.0, **arguments)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: nr.gp_ucb_cpd_regret_rate([], alpha=2.5, dimension=1, distance=1.0), "`periods`"),
-        (lambda: nr.gp_ucb_cpd_regret_rate(300, alpha=2.5, dimension=1, distance=1.0), "`periods`"),
-        (lambda: nr.gp_ucb_cpd_regret_rate([300, 0], alpha=2.5, dimension=1, distance=1.0), "`periods` is 0"),
-        (lambda: nr.gp_ucb_cpd_regret_rate([300], alpha=-1, dimension=1, distance=1.0), "`alpha`"),
+        (lambda: nr.theory.gp_ucb_cpd_regret_rate([], alpha=2.5, dimension=1, distance=1.0), "`periods`"),
+        (lambda: nr.theory.gp_ucb_cpd_regret_rate(300, alpha=2.5, dimension=1, distance=1.0), "`periods`"),
+        (lambda: nr.theory.gp_ucb_cpd_regret_rate([300, 0], alpha=2.5, dimension=1, distance=1.0), "`periods` is 0"),
+        (lambda: nr.theory.gp_ucb_cpd_regret_rate([300], alpha=-1, dimension=1, distance=1.0), "`alpha`"),
         (lambda: change.pairs_to_detect(0.0, alpha=2.5, dimension=1, level=1.0), "`distance`"),
         (lambda: change.ucb_rho(0, noise=0.1, horizon=10), "`t` is 0"),
     ],
 )
 def test_bad_arguments_are_named(call, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         call()
 
 
@@ -170,11 +170,11 @@ def test_what_is_proved_with_the_width_of_the_proof():
     policy = nr.gp_ucb_cpd(ARMS, KERNEL, noise=0.1, horizon=50, width="rkhs", norm_bound=1.0)
     assert policy.valid_for == "none"  # restarts spend it anew
     assert nr.Policy.from_json(policy.to_json()) == policy
-    with pytest.raises(nr.InvalidInput, match="needs `norm_bound`"):
+    with pytest.raises(nr.errors.InvalidInput, match="needs `norm_bound`"):
         nr.gp_ucb_cpd(ARMS, KERNEL, noise=0.1, horizon=50, width="rkhs")
-    with pytest.raises(nr.InvalidInput, match="add `width` 'rkhs'"):
+    with pytest.raises(nr.errors.InvalidInput, match="add `width` 'rkhs'"):
         nr.gp_ucb_cpd(ARMS, KERNEL, noise=0.1, horizon=50, norm_bound=1.0)
-    with pytest.raises(nr.InvalidInput, match="`horizon` is 1"):
+    with pytest.raises(nr.errors.InvalidInput, match="`horizon` is 1"):
         PeriodRkhs(horizon=1, norm_bound=1.0, gain=ConstantGain(value=1.0))
 
 
@@ -194,7 +194,7 @@ def test_the_ridge_predicts_left_out_rewards_best(domain):
     points = change.uniform_points(domain, 25, rng)
     y = np.sin(2 * points[:, 0]) + 0.3 * rng.standard_normal(25)
     candidates = [0.01, 10.0, 0.1, 1.0]
-    choice = nr.cross_validate_ridge(points, y, KERNEL, domain=domain, candidates=candidates)
+    choice = nr.theory.cross_validate_ridge(points, y, KERNEL, domain=domain, candidates=candidates)
     np.testing.assert_array_equal(choice.candidates, sorted(candidates))
     errors = []
     for ridge in sorted(candidates):
@@ -211,7 +211,7 @@ def test_the_ridge_predicts_left_out_rewards_best(domain):
 
 def test_the_schedule_passes_through_the_ridge():
     points = np.linspace(0, 5, 12)
-    choice = nr.cross_validate_ridge(points, np.sin(points), KERNEL, domain=nr.Box([0.0], [5.0]))
+    choice = nr.theory.cross_validate_ridge(points, np.sin(points), KERNEL, domain=nr.Box([0.0], [5.0]))
     schedule = choice.schedule(2.5, 1)
     assert schedule.exponent == pytest.approx(1 / 7)  # n rho_n = c n^{1 / (2 alpha + d + 1)}
     assert schedule(12) == pytest.approx(choice.ridge)
@@ -223,7 +223,7 @@ def test_noisier_rewards_get_a_larger_ridge():
     rng = np.random.default_rng(0)
     points = rng.uniform(0, 5, 60)
     ridges = [
-        nr.cross_validate_ridge(
+        nr.theory.cross_validate_ridge(
             points, np.sin(2 * points) + noise * rng.standard_normal(60), KERNEL, domain=nr.Box([0.0], [5.0])
         ).ridge
         for noise in (0.01, 1.0)
@@ -234,11 +234,11 @@ def test_noisier_rewards_get_a_larger_ridge():
 def test_units_of_rewards_and_kernel_do_not_matter():
     points, box = np.linspace(0, 5, 15), nr.Box([0.0], [5.0])
     y = np.cos(points) + 0.1 * np.random.default_rng(1).standard_normal(15)
-    plain = nr.cross_validate_ridge(points, y, KERNEL, domain=box)
-    scaled = nr.cross_validate_ridge(points, 100 * y, nr.Matern(2.5, 1.0, scale=1e4), domain=box)
+    plain = nr.theory.cross_validate_ridge(points, y, KERNEL, domain=box)
+    scaled = nr.theory.cross_validate_ridge(points, 100 * y, nr.Matern(2.5, 1.0, scale=1e4), domain=box)
     assert scaled.ridge == pytest.approx(1e4 * plain.ridge)
     # Rewards of 0 are predicted by any ridge: the largest is taken.
-    flat = nr.cross_validate_ridge(points, np.zeros(15), KERNEL, domain=box)
+    flat = nr.theory.cross_validate_ridge(points, np.zeros(15), KERNEL, domain=box)
     assert flat.ridge == flat.candidates[-1]
 
 
@@ -254,5 +254,5 @@ def test_units_of_rewards_and_kernel_do_not_matter():
     ],
 )
 def test_bad_pairs_are_refused(points, rewards, more, message):
-    with pytest.raises(nr.InvalidInput, match=message):
-        nr.cross_validate_ridge(points, rewards, KERNEL, domain=nr.Box([0.0], [5.0]), **more)
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        nr.theory.cross_validate_ridge(points, rewards, KERNEL, domain=nr.Box([0.0], [5.0]), **more)

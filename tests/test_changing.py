@@ -7,12 +7,12 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import environments as worlds
-from noregret import metrics
-from noregret.posterior import DriftingPosterior
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import UniformExploration
+import nilregret as nr
+from nilregret.gp import DriftingPosterior
+from nilregret.simulation import environments as worlds
+from nilregret.simulation import metrics
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.explore import UniformExploration
 from tests.conformance.test_policies import POLICIES
 
 ARMS = nr.Arms.grid(0, 1, 40)
@@ -92,10 +92,16 @@ def test_infinity_goes_to_json_and_back():
     assert again == policy
     assert again.memory.threshold == math.inf
     with pytest.raises(ValueError, match="nan"):
-        dataclasses.replace(policy, memory=nr.RestartOnChange(threshold=math.nan)).to_json()
+        dataclasses.replace(policy, memory=nr.slots.RestartOnChange(threshold=math.nan)).to_json()
 
 
-NEUTRAL = [nr.SlidingWindow(60), nr.SlidingWindow(1000), nr.Discount(0.0), nr.RestartEvery(60), nr.RestartAt((60,))]
+NEUTRAL = [
+    nr.slots.SlidingWindow(60),
+    nr.slots.SlidingWindow(1000),
+    nr.slots.Discount(0.0),
+    nr.slots.RestartEvery(60),
+    nr.slots.RestartAt((60,)),
+]
 
 
 @pytest.mark.parametrize("memory", NEUTRAL, ids=repr)
@@ -110,13 +116,13 @@ def test_a_memory_that_forgets_nothing_within_the_horizon(make, memory):
 # -- restarts ----------------------------------------------------------------------------------------------------------
 
 RESTARTS = {
-    "at": (nr.RestartAt((20, 45)), [20, 45]),
-    "every": (nr.RestartEvery(15), [15, 30, 45]),
-    "change": (nr.RestartOnChange(), None),
+    "at": (nr.slots.RestartAt((20, 45)), [20, 45]),
+    "every": (nr.slots.RestartEvery(15), [15, 30, 45]),
+    "change": (nr.slots.RestartOnChange(), None),
 }
 SLOTS = {
     "plain": {},
-    "refit": {"refit": nr.Refit(every=8, restarts=0)},
+    "refit": {"refit": nr.slots.Refit(every=8, restarts=0)},
     "hallucinated": {"pending": "hallucinate"},
 }
 
@@ -124,7 +130,7 @@ SLOTS = {
 def restarting(memory, *, domain=ARMS, **more):
     """GP-UCB with a memory, and the uniform rounds that a detector needs."""
     policy = ucb(domain, scale=0.2, **more)
-    explore = UniformExploration(3.0) if isinstance(memory, nr.RestartOnChange) else policy.explore
+    explore = UniformExploration(3.0) if isinstance(memory, nr.slots.RestartOnChange) else policy.explore
     return dataclasses.replace(policy, memory=memory, explore=explore)
 
 
@@ -146,7 +152,7 @@ def test_after_a_restart_only_later_trials_count(name, slots):
 
 
 def test_reasons():
-    assert play(nr.Study(ucb(memory=nr.RestartEvery(4)), seed=0), 9).restart_reasons == ["every 4 rounds"] * 2
+    assert play(nr.Study(ucb(memory=nr.slots.RestartEvery(4)), seed=0), 9).restart_reasons == ["every 4 rounds"] * 2
     oracle = cpd(detector="oracle", change_points=[3, 5])
     assert play(nr.Study(oracle, seed=0), 9).restart_reasons == ["a known change point"] * 2
     noticed = play(nr.Study(cpd(), seed=0), 120, change=40)
@@ -156,7 +162,7 @@ def test_reasons():
 
 
 def test_what_is_least_and_best_is_forgotten_with_the_rest():
-    policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=5, minimum=None, memory=nr.RestartAt((4,)))
+    policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=5, minimum=None, memory=nr.slots.RestartAt((4,)))
     study, fresh = nr.Study(policy, seed=0), nr.Study(dataclasses.replace(policy, memory=ucb().memory), seed=0)
     for value in (-3.0, -4.0, 5.0, 4.0):
         study.tell(study.ask(), value)
@@ -165,7 +171,7 @@ def test_what_is_least_and_best_is_forgotten_with_the_rest():
             each.add(ARMS.points[arm], value)
     study.ask()
     assert study._state._ledger.least == -2.0
-    improving = nr.expected_improvement(ARMS, KERNEL, noise=NOISE, incumbent="reward", memory=nr.RestartAt((4,)))
+    improving = nr.expected_improvement(ARMS, KERNEL, noise=NOISE, incumbent="reward", memory=nr.slots.RestartAt((4,)))
     greedy = nr.Study(improving, seed=0)
     for trial in study.trials[:6]:
         greedy.add(trial.point, trial.reward)
@@ -177,7 +183,7 @@ def test_what_is_least_and_best_is_forgotten_with_the_rest():
 
 def test_late_answers_of_trials_before_a_restart_are_recorded_and_do_not_count():
     for pending in ("ignore", "hallucinate"):
-        studies = [nr.Study(ucb(memory=nr.RestartAt((10,)), pending=pending), seed=4) for _ in range(2)]
+        studies = [nr.Study(ucb(memory=nr.slots.RestartAt((10,)), pending=pending), seed=4) for _ in range(2)]
         late = [[study.ask() for _ in range(3)] for study in studies]
         for study in studies:
             play(study, 9)
@@ -191,7 +197,7 @@ def test_late_answers_of_trials_before_a_restart_are_recorded_and_do_not_count()
 
 
 def test_a_change_seen_through_a_late_answer_forgets_up_to_the_latest_round_of_the_test():
-    policy = restarting(nr.RestartOnChange(threshold=0.3))
+    policy = restarting(nr.slots.RestartOnChange(threshold=0.3))
     study = nr.Study(policy, seed=0)
     first = study.ask()
     assert first.explored
@@ -239,7 +245,7 @@ def test_fewer_than_two_uniform_rounds_are_no_test():
 
 @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
 def test_a_window_is_the_posterior_of_the_last_trials(domain):
-    study = play(nr.Study(ucb(domain, memory=nr.SlidingWindow(12)), seed=5), 30)
+    study = play(nr.Study(ucb(domain, memory=nr.slots.SlidingWindow(12)), seed=5), 30)
     counted = study.trials[-12:]
     at = ARMS.points
     expected = dense([t.point for t in counted], [t.reward for t in counted], at, NOISE**2)
@@ -251,7 +257,7 @@ def test_a_window_is_the_posterior_of_the_last_trials(domain):
 
 @pytest.mark.parametrize("pending", ["ignore", "hallucinate"])
 def test_a_window_counts_unanswered_trials_too_and_drops_answers_that_come_after_it(pending):
-    study = nr.Study(ucb(memory=nr.SlidingWindow(6), pending=pending), seed=5)
+    study = nr.Study(ucb(memory=nr.slots.SlidingWindow(6), pending=pending), seed=5)
     trials = study.ask(count=10)
     for number in (9, 1, 5, 3, 7):  # 4 .. 9 count
         study.tell(number, reward(trials[number]))
@@ -273,7 +279,7 @@ def test_censored_trials_leave_a_window_too():
         window=3,
         minimum=-2.0,
         prior_mean=0.0,
-        memory=nr.SlidingWindow(6),
+        memory=nr.slots.SlidingWindow(6),
         regularization=NOISE**2,
     )
     study = nr.Study(policy, seed=5)
@@ -290,8 +296,8 @@ def test_censored_trials_leave_a_window_too():
 
 def test_fits_go_on_in_a_window():
     """They see the answers of the window, up to the latest multiple of `every`."""
-    refit = nr.Refit(every=5, restarts=0)
-    study = play(nr.Study(ucb(memory=nr.SlidingWindow(12), refit=refit), seed=5), 30)
+    refit = nr.slots.Refit(every=5, restarts=0)
+    study = play(nr.Study(ucb(memory=nr.slots.SlidingWindow(12), refit=refit), seed=5), 30)
     study.ask()
     kernel = study._state.kernel
     play(study, 5)
@@ -304,7 +310,7 @@ def test_fits_go_on_in_a_window():
 
 
 def test_forced_rounds_are_a_share_of_the_window():
-    policy = dataclasses.replace(ucb(memory=nr.SlidingWindow(16)), explore=UniformExploration(1.0))
+    policy = dataclasses.replace(ucb(memory=nr.slots.SlidingWindow(16)), explore=UniformExploration(1.0))
     study = play(nr.Study(policy, seed=5), 120)
     explored = np.array([trial.explored for trial in study.trials])
     assert 20 <= explored[40:].sum() <= 30  # 5 of 16, for ever
@@ -312,7 +318,7 @@ def test_forced_rounds_are_a_share_of_the_window():
 
 def test_what_has_failed_is_tried_again_when_it_has_left_the_window():
     for domain, policy in ((ARMS, ucb), (BOX, ucb)):
-        study = nr.Study(policy(domain, memory=nr.SlidingWindow(5)), seed=5)
+        study = nr.Study(policy(domain, memory=nr.slots.SlidingWindow(5)), seed=5)
         trial = study.ask()
         study.fail(trial, "rig down")
         study.ask()
@@ -329,13 +335,13 @@ def test_what_has_failed_is_tried_again_when_it_has_left_the_window():
     "make",
     [
         lambda **more: nr.gp_ts(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, **more),
-        lambda **more: nr.asy_ts(nr.Arms.grid(0, 1, 200), nr.Matern(0.5, 0.1), noise=NOISE, **more),
+        lambda **more: nr.algorithms.asy_ts(nr.Arms.grid(0, 1, 200), nr.Matern(0.5, 0.1), noise=NOISE, **more),
         lambda **more: ucb(**more),
     ],
     ids=["gp_ts", "asy_ts on a rough kernel", "gp_ucb"],
 )
 def test_to_forget_nothing_is_to_have_no_memory_rule(make):
-    plain, discounted = nr.Study(make(), seed=2), nr.Study(make(memory=nr.Discount(0.0)), seed=2)
+    plain, discounted = nr.Study(make(), seed=2), nr.Study(make(memory=nr.slots.Discount(0.0)), seed=2)
     assert arms_of(play(plain, 25)) == arms_of(play(discounted, 25))
     np.testing.assert_array_equal(plain.predict(), discounted.predict())
 
@@ -359,7 +365,7 @@ def test_a_drifting_posterior_is_the_dense_one_in_time_and_space():
 
 
 def test_a_study_that_discounts_is_the_dense_posterior():
-    study = play(nr.Study(ucb(memory=nr.Discount(0.05)), seed=6), 50)
+    study = play(nr.Study(ucb(memory=nr.slots.Discount(0.05)), seed=6), 50)
     rows, rewards = [t.point for t in study.trials], [t.reward for t in study.trials]
     expected = dense(rows, rewards, ARMS.points, NOISE**2, times=range(50), now=50, rate=0.05)
     np.testing.assert_allclose(study.predict(), expected, atol=1e-8)
@@ -375,7 +381,7 @@ def test_time_as_a_context_is_the_same_drift():
     rate = 0.05
     in_time = nr.Matern(0.5, -2 / math.log(1 - rate)).on(0) * KERNEL.on(1)
     policy = nr.gp_ucb(ARMS, in_time, noise=NOISE, context=nr.Box(0.0, 100.0), a=1.0, b=10.0)
-    timed, discounted = nr.Study(policy, seed=6), nr.Study(ucb(memory=nr.Discount(rate)), seed=6)
+    timed, discounted = nr.Study(policy, seed=6), nr.Study(ucb(memory=nr.slots.Discount(rate)), seed=6)
     for t in range(20):
         arm = t * 7 % 40
         timed.add(ARMS.points[arm], np.cos(t), context=[t])
@@ -384,7 +390,7 @@ def test_time_as_a_context_is_the_same_drift():
 
 
 def test_a_late_answer_is_of_the_function_as_it_was_when_it_was_asked_for():
-    study = nr.Study(ucb(memory=nr.Discount(0.05)), seed=6)
+    study = nr.Study(ucb(memory=nr.slots.Discount(0.05)), seed=6)
     late, rest = study.ask(), [study.ask() for _ in range(4)]
     study.tell(rest[3], 0.5)
     study.tell(late, -1.0)
@@ -398,7 +404,12 @@ def test_tv_gp_ucb_follows_a_drift_that_gp_ucb_does_not():
     """16 paired runs. Leads are 3.5, 4.5 and 5.4 standard errors (by 64 runs): each check fails for 1% of the seeds."""
     rate, rounds = 0.01, 200
     totals = {}
-    memories = {"TV": nr.Discount(rate), "R": nr.RestartEvery(50), "SW": nr.SlidingWindow(50), "GP-UCB": None}
+    memories = {
+        "TV": nr.slots.Discount(rate),
+        "R": nr.slots.RestartEvery(50),
+        "SW": nr.slots.SlidingWindow(50),
+        "GP-UCB": None,
+    }
     for name, memory in memories.items():
         policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, scale=0.2, memory=memory)
         runs = [nr.simulate(policy, drifting(seed, rate, rounds), rounds, seed=seed) for seed in range(16)]
@@ -415,16 +426,16 @@ def drifting(seed, rate, rounds):
 
 # -- replay ------------------------------------------------------------------------------------------------------------
 
-CENSORED = {"pending": nr.Censored(minimum=None, window=4.0)}
+CENSORED = {"pending": nr.slots.Censored(minimum=None, window=4.0)}
 COMBINED = {
     f"{memory}-{slot}": (part, slots)
     for (memory, part), (slot, slots) in itertools.product(
         {
-            "at": nr.RestartAt((7, 21)),
-            "every": nr.RestartEvery(9),
-            "change": nr.RestartOnChange(threshold=0.4),
-            "window": nr.SlidingWindow(8),
-            "discount": nr.Discount(0.1),
+            "at": nr.slots.RestartAt((7, 21)),
+            "every": nr.slots.RestartEvery(9),
+            "change": nr.slots.RestartOnChange(threshold=0.4),
+            "window": nr.slots.SlidingWindow(8),
+            "discount": nr.slots.Discount(0.1),
         }.items(),
         {**SLOTS, "censored": CENSORED, "censored and refit": {**CENSORED, **SLOTS["refit"]}}.items(),
     )
@@ -466,7 +477,7 @@ def test_replay_and_looking_leave_no_trace(name):
         assert other.restarts == straight.restarts
         assert other.restart_reasons == straight.restart_reasons
         assert other.information_gain == straight.information_gain
-    if isinstance(memory, nr.RestartOnChange | nr.RestartEvery):
+    if isinstance(memory, nr.slots.RestartOnChange | nr.slots.RestartEvery):
         assert straight.restarts
 
 
@@ -481,7 +492,7 @@ def test_replay_leaves_no_trace_on_a_box(name):
 
 
 def test_looking_when_a_cut_is_due_does_not_cut():
-    study = play(nr.Study(ucb(memory=nr.RestartAt((5,))), seed=0), 5)
+    study = play(nr.Study(ucb(memory=nr.slots.RestartAt((5,))), seed=0), 5)
     before = study._state._ledger.belief
     assert study.restarts == [5]  # of the next decision, as all that is looked at
     assert study.predict()[1].min() == pytest.approx(1.0)
@@ -503,16 +514,18 @@ def test_a_study_on_disk_resumes_after_a_detected_change(tmp_path):
     np.testing.assert_array_equal(resumed.predict(), straight.predict())
 
 
-@pytest.mark.parametrize("memory", [nr.SlidingWindow(9), nr.RestartEvery(7), nr.Discount(0.1)], ids=repr)
+@pytest.mark.parametrize(
+    "memory", [nr.slots.SlidingWindow(9), nr.slots.RestartEvery(7), nr.slots.Discount(0.1)], ids=repr
+)
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"gp_ucb_cpd"}))
 def test_every_policy_takes_a_memory(name, memory):
     try:
         policy = POLICIES[name](memory=memory)
-    except nr.InvalidInput as error:
+    except nr.errors.InvalidInput as error:
         learns = name == "lb_gp_ucb"
         sentence = "under `Discount` f is another one in each round" if learns else "keeps no single observations"
         assert sentence in str(error)  # noqa: PT017 - and nothing else is refused
-        assert isinstance(memory, nr.Discount)
+        assert isinstance(memory, nr.slots.Discount)
         assert learns or name in {"gp_ucb_sdf", "gp_ts_sdf", "gp_bucb", "gp_bts"} or "constraints" in name
         return
     studies = [nr.Study(policy, seed=2), nr.Study(nr.Policy.from_json(policy.to_json()), seed=2)]
@@ -526,7 +539,7 @@ def test_every_policy_takes_a_memory(name, memory):
             studies[1]._kept.rebuild()
     one, other = studies
     np.testing.assert_array_equal(one.predict(), other.predict())
-    if isinstance(memory, nr.RestartEvery):
+    if isinstance(memory, nr.slots.RestartEvery):
         assert [r for r in one.restarts if r % 7 == 0] == [7, 14, 21]
 
 
@@ -538,13 +551,18 @@ def test_every_policy_can_detect_changes(name):
     assert 50 < study.restarts[0] < 100
     assert policy.valid_for == "none"
     assert nr.Policy.from_json(policy.to_json()) == policy
-    with pytest.raises(nr.InvalidInput, match="`exploration`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`exploration`"):
         plain.detecting_changes(exploration=0.0)
 
 
 def test_with_a_memory_nothing_is_proved_for_the_whole_run():
     assert ucb().valid_for == "f"
-    for memory in (nr.RestartAt((5,)), nr.RestartEvery(5), nr.SlidingWindow(5), nr.Discount(0.1)):
+    for memory in (
+        nr.slots.RestartAt((5,)),
+        nr.slots.RestartEvery(5),
+        nr.slots.SlidingWindow(5),
+        nr.slots.Discount(0.1),
+    ):
         assert ucb(memory=memory).valid_for == "none"
 
 
@@ -567,12 +585,12 @@ def test_with_a_memory_nothing_is_proved_for_the_whole_run():
         (lambda: cpd(threshold=-1.0), "`threshold`"),
         (lambda: nr.gp_ucb_cpd(ARMS, nr.Linear(), noise=0.1, horizon=50), "states no smoothness"),
         (lambda: nr.gp_ucb_cpd(ARMS, nr.Linear(), noise=0.1, horizon=50, alpha=2.5), "`threshold`"),
-        (lambda: nr.RestartEvery(0), "`rounds` is 0"),
-        (lambda: nr.SlidingWindow(0), "`rounds` is 0"),
-        (lambda: nr.Discount(1.5), "`rate` is 1.5"),
+        (lambda: nr.slots.RestartEvery(0), "`rounds` is 0"),
+        (lambda: nr.slots.SlidingWindow(0), "`rounds` is 0"),
+        (lambda: nr.slots.Discount(1.5), "`rate` is 1.5"),
         (lambda: ucb(memory="window"), "`memory` is 'window'"),
-        (lambda: ucb(BOX, memory=nr.DriftBank()), "at finitely many arms"),
-        (lambda: ucb(memory=nr.Discount(0.1), refit=nr.Refit()), "would be taken for noise"),
+        (lambda: ucb(BOX, memory=nr.slots.DriftBank()), "at finitely many arms"),
+        (lambda: ucb(memory=nr.slots.Discount(0.1), refit=nr.slots.Refit()), "would be taken for noise"),
         (lambda: nr.Environment([np.ravel] * 3, domain=ARMS, change_points=[9, 4]), "ascending order"),
         (lambda: nr.Environment([np.ravel] * 3, domain=ARMS, change_points=[9]), "3 reward functions and 1 change"),
         (lambda: worlds.even_changes(3, 4), "cannot hold 4 periods"),
@@ -584,7 +602,7 @@ def test_with_a_memory_nothing_is_proved_for_the_whole_run():
     ],
 )
 def test_nonsense_is_refused(make, words):
-    with pytest.raises(nr.InvalidInput, match=words):
+    with pytest.raises(nr.errors.InvalidInput, match=words):
         make()
 
 
@@ -613,7 +631,7 @@ def test_change_points():
 def test_regret_is_against_the_maximum_of_the_period():
     functions = [lambda x: 3 * x[:, 0], lambda x: -x[:, 0], lambda x: 5 + 0 * x[:, 0]]
     env = nr.Environment(functions, domain=ARMS, change_points=[4, 7])
-    run = nr.simulate(ucb(memory=nr.RestartAt((4, 7))), env, 10, seed=1)
+    run = nr.simulate(ucb(memory=nr.slots.RestartAt((4, 7))), env, 10, seed=1)
     x = run.points[:, 0]
     expected = np.concatenate([3 - 3 * x[:4], x[4:7], np.zeros(3)])
     np.testing.assert_allclose(run.regret, expected, atol=1e-12)
@@ -665,7 +683,7 @@ def test_an_oracle_is_never_late_and_a_detector_is_soon_there():
 
 def test_the_cost_of_a_tick_is_of_fixed_size():
     """Whatever has been played, nothing that a round touches grows."""
-    study = play(nr.Study(ucb(memory=nr.Discount(0.1)), seed=0), 60)
+    study = play(nr.Study(ucb(memory=nr.slots.Discount(0.1)), seed=0), 60)
     posterior = study._state._ledger.belief.answered
     assert isinstance(posterior.chain, DriftingPosterior)
     arrays = {name: value.shape for name, value in vars(posterior.chain).items() if isinstance(value, np.ndarray)}
@@ -679,31 +697,34 @@ def test_the_cost_of_a_tick_is_of_fixed_size():
 
 
 def test_detecting_changes_drops_nothing():
-    policy = ucb(memory=nr.SlidingWindow(30), explore=nr.InitialDesign(4))
+    policy = ucb(memory=nr.slots.SlidingWindow(30), explore=nr.slots.InitialDesign(4))
     detecting = policy.detecting_changes(exploration=1.0, threshold=0.3, ridge=0.1)
-    detector = nr.RestartOnChange(threshold=0.3, ridge=0.1)
-    assert detecting.memory == nr.AllOf((nr.SlidingWindow(30), detector))
-    assert detecting.explore == nr.InTurn((nr.InitialDesign(4), UniformExploration(1.0)))
+    detector = nr.slots.RestartOnChange(threshold=0.3, ridge=0.1)
+    assert detecting.memory == nr.slots.AllOf((nr.slots.SlidingWindow(30), detector))
+    assert detecting.explore == nr.slots.InTurn((nr.slots.InitialDesign(4), UniformExploration(1.0)))
     study = play(nr.Study(detecting, seed=0), 60, change=25)
     assert study.restarts
     assert min(study._look()._ledger.entries) >= max(study.restarts[-1], 31)
     never = cpd(detector="never", exploration=2.0)
     assert never.detecting_changes().explore == never.explore
-    assert never.detecting_changes(exploration=1.0).explore == nr.InTurn(
+    assert never.detecting_changes(exploration=1.0).explore == nr.slots.InTurn(
         (UniformExploration(2.0), UniformExploration(1.0))
     )
     for again in (
         detecting,
         cpd(),
-        ucb(memory=nr.AllOf((detector, nr.AllOf((nr.SlidingWindow(9),)))), explore=UniformExploration()),
+        ucb(
+            memory=nr.slots.AllOf((detector, nr.slots.AllOf((nr.slots.SlidingWindow(9),)))),
+            explore=UniformExploration(),
+        ),
     ):
-        with pytest.raises(nr.InvalidInput, match="detects changes on uniform rounds already"):
+        with pytest.raises(nr.errors.InvalidInput, match="detects changes on uniform rounds already"):
             again.detecting_changes()
 
 
 def test_what_counts_for_all_of_several_memories_counts():
-    parts = (nr.SlidingWindow(12), nr.RestartAt((20, 45)), nr.RestartEvery(15))
-    study = play(nr.Study(ucb(memory=nr.AllOf(parts)), seed=5), 52)
+    parts = (nr.slots.SlidingWindow(12), nr.slots.RestartAt((20, 45)), nr.slots.RestartEvery(15))
+    study = play(nr.Study(ucb(memory=nr.slots.AllOf(parts)), seed=5), 52)
     assert study.restarts == [15, 20, 30, 45]
     counted = study.trials[45:]
     expected = dense([t.point for t in counted], [t.reward for t in counted], ARMS.points, NOISE**2)
@@ -721,20 +742,23 @@ def test_what_counts_for_all_of_several_memories_counts():
     ("parts", "words"),
     [
         ((), "`parts` (is|has)"),
-        ((nr.SlidingWindow(5), "adaptive"), "`parts` (is|has)"),
-        ((nr.Discount(0.1), nr.DriftBank()), "drifts by one law"),
+        ((nr.slots.SlidingWindow(5), "adaptive"), "`parts` (is|has)"),
+        ((nr.slots.Discount(0.1), nr.slots.DriftBank()), "drifts by one law"),
     ],
 )
 def test_memories_that_do_not_go_together(parts, words):
-    with pytest.raises(nr.InvalidInput, match=words):
-        nr.AllOf(parts)
+    with pytest.raises(nr.errors.InvalidInput, match=words):
+        nr.slots.AllOf(parts)
 
 
 def test_parts_of_several_memories_check_the_policy_too():
-    with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
-        ucb(memory=nr.AllOf((nr.SlidingWindow(5), nr.RestartOnChange())))
-    with pytest.raises(nr.InvalidInput, match="longer window"):
-        ucb(memory=nr.AllOf((nr.RestartEvery(50), nr.SlidingWindow(5))), explore=nr.InitialDesign(5))
+    with pytest.raises(nr.errors.InvalidInput, match="forced uniform rounds"):
+        ucb(memory=nr.slots.AllOf((nr.slots.SlidingWindow(5), nr.slots.RestartOnChange())))
+    with pytest.raises(nr.errors.InvalidInput, match="longer window"):
+        ucb(
+            memory=nr.slots.AllOf((nr.slots.RestartEvery(50), nr.slots.SlidingWindow(5))),
+            explore=nr.slots.InitialDesign(5),
+        )
 
 
 CONTEXTS = {"arms": (ARMS, nr.Arms.grid(0, 1, 4)), "box": (BOX, nr.Arms.grid(0, 1, 4)), "both": (BOX, nr.Box(0.0, 1.0))}
@@ -746,7 +770,7 @@ def test_changes_are_detected_under_contexts(name):
     domain, context = CONTEXTS[name]
     kernel = nr.Matern(2.5, [0.3, 0.3], scale=2.0)
     policy = nr.gp_ucb(domain, kernel, noise=NOISE, context=context, width=ConstantWidth(value=2.0),
-                       search=nr.PointSearch(candidates=32)).detecting_changes(exploration=4.0)  # fmt: skip
+                       search=nr.slots.PointSearch(candidates=32)).detecting_changes(exploration=4.0)  # fmt: skip
     assert policy.valid_for == "none"
     study = nr.Study(policy, seed=0)
     for t in range(70):

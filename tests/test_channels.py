@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import noregret as nr
-from noregret import testing
-from noregret.slots.constraints import Constraints
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import UniformExploration
-from noregret.slots.objective import AdditivePenalty
-from noregret.slots.scores import UpperConfidenceBound
-from noregret.warping import signed_log
+import nilregret as nr
+from nilregret import testing
+from nilregret.gp.warping import signed_log
+from nilregret.slots.constraints import Constraints
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.explore import UniformExploration
+from nilregret.slots.objective import AdditivePenalty
+from nilregret.slots.scores import UpperConfidenceBound
 
 ARMS, KERNEL, NOISE = nr.Arms.grid(0, 1, 41), nr.SquaredExponential(0.15), 0.1
 LIMIT_KERNEL, LIMIT_NOISE = nr.Matern(2.5, 0.3), 0.05
@@ -170,16 +170,16 @@ def test_constraint_values_are_told_once():
     trial = study.ask()
     study.tell(trial, constraints=[0.1])
     for again in ({"constraints": [0.2]}, {"reward": 1.0, "constraints": [0.2]}):
-        with pytest.raises(nr.TrialError, match="constraint values of trial 0 were told already"):
+        with pytest.raises(nr.errors.TrialError, match="constraint values of trial 0 were told already"):
             study.tell(trial, **again)
     study.fail(trial, "lost")
     other = study.ask()
     study.fail(other, "lost")
-    with pytest.raises(nr.TrialError, match="was told to have failed"):
+    with pytest.raises(nr.errors.TrialError, match="was told to have failed"):
         study.tell(other, constraints=[0.2])
-    with pytest.raises(nr.InvalidInput, match="`reward` must be a number"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward` must be a number"):
         study.tell(study.ask())
-    with pytest.raises(nr.InvalidInput, match="one for each constraint"):
+    with pytest.raises(nr.errors.InvalidInput, match="one for each constraint"):
         study.tell(study.ask(), constraints=[0.1, 0.2])
 
 
@@ -190,7 +190,7 @@ def test_a_policy_that_learns_from_both_together_takes_no_values_after_the_rewar
     np.testing.assert_array_equal(early.multipliers, together.multipliers)
     trial = early.ask()
     early.tell(trial, 0.1)
-    with pytest.raises(nr.TrialError, match="it is too late for them"):
+    with pytest.raises(nr.errors.TrialError, match="it is too late for them"):
         early.tell(trial, constraints=[0.1])
 
 
@@ -262,7 +262,7 @@ def test_values_told_in_no_event_are_damage(change, tmp_path):
         study.tell(3, 0.4)
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute(f"UPDATE trials SET {change} WHERE number = 3")
-    with pytest.raises(nr.StorageError, match=r"Trial 3 .* damaged"):
+    with pytest.raises(nr.errors.StorageError, match=r"Trial 3 .* damaged"):
         nr.Study.open(storage=url)
 
 
@@ -297,7 +297,7 @@ def test_that_nothing_can_satisfy_the_constraints_is_said_with_its_confidence():
     for point in places[:-1]:
         tell(study, point)
     with pytest.warns(
-        nr.NoRegretWarning, match=r"No point can satisfy all constraints, with probability at least 0\.9"
+        nr.errors.NoRegretWarning, match=r"No point can satisfy all constraints, with probability at least 0\.9"
     ):
         tell(study, places[-1])
     assert study.infeasible() == pytest.approx(0.9)  # 1 - delta for each constraint
@@ -319,7 +319,7 @@ def test_between_the_points_of_a_box_that_were_looked_at_nothing_is_said():
         for place in np.linspace(0.0, 1.0, 64):
             study.add([place], 0.0, constraints=[40.0])
 
-    with pytest.warns(nr.NoRegretWarning, match="No point that was looked at can satisfy .* at all candidates"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="No point that was looked at can satisfy .* at all candidates"):
         tell()
 
 
@@ -390,7 +390,7 @@ def test_on_average_plays_the_best_lagrangian_of_the_channels():
 def test_prices_recover_when_the_world_gets_easier():
     """Algorithm 2's never fall; here the constraint is slack from round 60 on, and the best arm is played again."""
     easy = [lambda x: (1.2 - x[:, 0])[:, None], lambda x: (-1.0 - x[:, 0])[:, None]]
-    study = nr.Study(policy(constraints=nr.OnAverage(step=0.3, noise=0.0), memory=nr.RestartAt((60,))), seed=1)
+    study = nr.Study(policy(constraints=nr.OnAverage(step=0.3, noise=0.0), memory=nr.slots.RestartAt((60,))), seed=1)
     for t in range(120):
         trial = study.ask()
         limits = easy[t >= 60](trial.point[None])[0]
@@ -402,7 +402,7 @@ def test_prices_recover_when_the_world_gets_easier():
 
 
 @pytest.mark.parametrize("make", [nr.gp_ucb_noiseless_constraints, nr.gp_ucb_noisy_constraints], ids=["2", "3"])
-@pytest.mark.parametrize("memory", [nr.RestartAt((60,)), nr.EDetector()], ids=["told", "noticed"])
+@pytest.mark.parametrize("memory", [nr.slots.RestartAt((60,)), nr.slots.EDetector()], ids=["told", "noticed"])
 def test_multipliers_begin_anew_where_the_memory_is_cut(make, memory):
     """Those of Algorithm 2 never fall: kept, they would charge an easy world for what a hard one has cost."""
     step = {"step": 2.0} if make is nr.gp_ucb_noisy_constraints else {}
@@ -517,7 +517,7 @@ def test_a_run_violates_with_probability_at_most_delta():
 
 def test_certificates_begin_anew_where_the_memory_is_cut():
     part = nr.Safe(start=[[1.0]], noise=0.01, kernel=nr.SquaredExponential(0.3))
-    study = nr.Study(policy(constraints=part, memory=nr.RestartAt((20,))), seed=1)
+    study = nr.Study(policy(constraints=part, memory=nr.slots.RestartAt((20,))), seed=1)
     for _ in range(20):
         trial = study.ask()
         study.tell(trial, 0.0, constraints=g(trial.point[None]))
@@ -541,11 +541,11 @@ COMBINATIONS = {
     "safe": lambda: policy(constraints=nr.Safe(start=[[0.0]], scale=1.0, prior_mean=-1.0), pending="hallucinate"),
     "contexts": lambda: nr.gp_ucb(
         ARMS, nr.SquaredExponential([0.3, 0.2]), noise=0.1, context=CONTEXTS, constraints=EVERY_IN_CONTEXT,
-        pending="hallucinate", memory=nr.RestartEvery(7),
+        pending="hallucinate", memory=nr.slots.RestartEvery(7),
     ),
     "adaptive": lambda: policy(constraints=nr.EveryRound(), memory="adaptive", pending="hallucinate"),
-    "window": lambda: policy(constraints=EVERY, memory=nr.SlidingWindow(6)),
-    "drift": lambda: policy(constraints=nr.OnAverage(), memory=nr.Discount(0.05)),
+    "window": lambda: policy(constraints=EVERY, memory=nr.slots.SlidingWindow(6)),
+    "drift": lambda: policy(constraints=nr.OnAverage(), memory=nr.slots.Discount(0.05)),
     "censored": lambda: nr.gp_ucb_sdf(
         ARMS, KERNEL, noise=0.1, window=4, minimum=-2.0, prior_mean=0.0, constraints=nr.EveryRound(confidence=2.0)
     ),
@@ -558,11 +558,12 @@ COMBINATIONS = {
     "box, average": lambda: policy(BOX, constraints=nr.OnAverage(step=0.5)),
     "box, safe": lambda: policy(BOX, constraints=nr.Safe(start=[0.5, 0.5], scale=1.0)),
     "space, fits": lambda: nr.expected_improvement(
-        SPACE, nr.kernel_for(SPACE), noise=0.1, constraints=nr.EveryRound(rule="probability"), refit=nr.Refit(every=5)
+        SPACE, nr.kernel_for(SPACE), noise=0.1, constraints=nr.EveryRound(rule="probability"),
+        refit=nr.slots.Refit(every=5)
     ),
     "space, failures": lambda: nr.gp_ucb(
-        SPACE, nr.kernel_for(SPACE), noise=0.1, constraints=nr.EveryRound(), refit=nr.Refit(every=6),
-        pending=nr.Hallucinated(failed="worst"),
+        SPACE, nr.kernel_for(SPACE), noise=0.1, constraints=nr.EveryRound(), refit=nr.slots.Refit(every=6),
+        pending=nr.slots.Hallucinated(failed="worst"),
     ),
 }  # fmt: skip
 EVERY_IN_CONTEXT = nr.EveryRound(noise=0.2)
@@ -603,7 +604,7 @@ def test_it_is_written_and_read_back(name):
             lambda: policy(constraints=nr.Safe(start=[[1.0]], scale=1.0), explore=UniformExploration(1.0)),
             "forces rounds that nothing has certified",
         ),
-        (lambda: policy(constraints=nr.Safe(start=[[1.0]], scale=1.0), refit=nr.Refit()), "certifies nothing"),
+        (lambda: policy(constraints=nr.Safe(start=[[1.0]], scale=1.0), refit=nr.slots.Refit()), "certifies nothing"),
         (lambda: policy(constraints=nr.Safe(start=[[7.0]])), r"\[start\] \[7.0\] is not one of the arms"),
         (lambda: policy(constraints=nr.Safe(start=[[1.0]])), r"\[constraints\] `scale` is missing"),
         (lambda: nr.Safe(start=[]), "Without one nothing can be played safely"),
@@ -626,7 +627,7 @@ def test_it_is_written_and_read_back(name):
     ],
 )
 def test_what_does_not_go_together_is_refused_with_the_reason(make, why):
-    with pytest.raises(nr.InvalidInput, match=why):
+    with pytest.raises(nr.errors.InvalidInput, match=why):
         make()
 
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-import noregret as nr
-from noregret import testing
-from noregret.posterior import Known, RatePosterior
-from noregret.posterior.rates import _likelihoods
-from noregret.slots.envelope import ConstantWidth
-from noregret.widths.likelihoods import LikelihoodRatio, _divergence, _inverted, _largest_variance
+import nilregret as nr
+from nilregret import testing
+from nilregret.gp import Known, RatePosterior
+from nilregret.gp.binomial_counts import _likelihoods
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, _divergence, _inverted, _largest_variance
 
 from .conformance.test_policies import POLICIES
 
@@ -20,7 +20,7 @@ X = ARMS.points[:, 0]
 KERNEL = nr.SquaredExponential(0.2)
 ROUGH = nr.Matern(0.5, 0.3)  # of which features leave out nothing on 12 arms
 RATES = 0.1 + 0.5 * np.exp(-0.5 * ((X - 0.6) / 0.15) ** 2)
-KINDS = {"bernoulli": nr.Bernoulli(), "poisson": nr.Poisson(), "bounded": nr.Bounded()}
+KINDS = {"bernoulli": nr.slots.Bernoulli(), "poisson": nr.slots.Poisson(), "bounded": nr.slots.Bounded()}
 
 
 def drawn(kind, rates, rng):
@@ -47,7 +47,7 @@ def arms_of(study):
 
 @pytest.mark.parametrize("ceiling", [None, 1e-6, 0.02, 0.1, 0.3, 0.4999, 0.49999999, 0.5])
 def test_the_noise_of_clicks_is_sub_gaussian_below_the_ceiling_and_no_smaller_would_do_at_it(ceiling):
-    kind = nr.Bernoulli(ceiling=ceiling)
+    kind = nr.slots.Bernoulli(ceiling=ceiling)
     top = 1.0 if ceiling is None else ceiling
     s = np.concatenate([np.linspace(-60, 60, 4001), [2.0 * math.log((1 - top) / top)] if 0 < top < 1 else []])
     s = s[np.abs(s) > 1e-3]
@@ -62,18 +62,18 @@ def test_the_noise_of_clicks_is_sub_gaussian_below_the_ceiling_and_no_smaller_wo
 
 def test_the_noise_follows_and_bounded_rewards_have_half_their_range():
     assert nr.gp_ucb(ARMS, KERNEL, reward="bernoulli").noise == 0.5
-    assert nr.gp_ucb(ARMS, KERNEL, reward=nr.Bounded(low=-1, high=5)).noise == 3.0
-    assert nr.gp_ucb(ARMS, KERNEL, reward=nr.Poisson(ceiling=4)).noise == 2.0
+    assert nr.gp_ucb(ARMS, KERNEL, reward=nr.slots.Bounded(low=-1, high=5)).noise == 3.0
+    assert nr.gp_ucb(ARMS, KERNEL, reward=nr.slots.Poisson(ceiling=4)).noise == 2.0
     assert nr.igp_ucb(ARMS, KERNEL, reward="bernoulli", norm_bound=1, width="amm").regularization == 0.25
-    with pytest.raises(nr.InvalidInput, match=r"the noise follows, here 0\.5: leave `noise` out"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"the noise follows, here 0\.5: leave `noise` out"):
         nr.gp_ucb(ARMS, KERNEL, noise=0.1, reward="bernoulli")
-    with pytest.raises(nr.InvalidInput, match=r"`noise` is 0\.1, and for Bernoulli"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`noise` is 0\.1, and for Bernoulli"):
         nr.gp_ucb(ARMS, KERNEL, reward="bernoulli").using(noise=0.1)
     with pytest.raises(TypeError, match=r"'noise', the standard deviation .* reward='bernoulli'"):
         nr.gp_ucb(ARMS, KERNEL)
-    with pytest.raises(nr.InvalidInput, match="`reward` is 'binary': it must be one of"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward` is 'binary': it must be one of"):
         nr.gp_ucb(ARMS, KERNEL, reward="binary")
-    with pytest.raises(nr.InvalidInput, match="fills the slot `reward` itself"):
+    with pytest.raises(nr.errors.InvalidInput, match="fills the slot `reward` itself"):
         nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=0.1, norm_bound=1, epoch=5, epochs=2, reward="bernoulli")
 
 
@@ -90,9 +90,9 @@ def test_what_cannot_be_is_refused_when_it_is_told(reward, wrong, error, right, 
     study = nr.Study(nr.gp_ucb(ARMS, KERNEL, reward=reward), goal=goal)
     trial = study.ask()
     for value in wrong:
-        with pytest.raises(nr.InvalidInput, match=error):
+        with pytest.raises(nr.errors.InvalidInput, match=error):
             study.tell(trial, value)
-        with pytest.raises(nr.InvalidInput, match=error):
+        with pytest.raises(nr.errors.InvalidInput, match=error):
             study.add([0.5], value)
     for value in right:
         study.tell(study.ask(), value)
@@ -104,16 +104,16 @@ def test_what_is_proved():
 
     for width in ("ay", "amm", "dmm", "best", "lr"):
         assert igp(reward="bernoulli", width=width) == "f"
-        assert igp(reward=nr.Bernoulli(ceiling=0.1), width=width) == "f"
-        assert igp(reward=nr.Bounded(low=-2), width=width) == "f"
-        assert igp(reward=nr.Poisson(ceiling=0.1), width=width) == ("f" if width == "lr" else "none")
+        assert igp(reward=nr.slots.Bernoulli(ceiling=0.1), width=width) == "f"
+        assert igp(reward=nr.slots.Bounded(low=-2), width=width) == "f"
+        assert igp(reward=nr.slots.Poisson(ceiling=0.1), width=width) == ("f" if width == "lr" else "none")
     assert igp(reward="bernoulli") == "f"
     assert igp(reward="bernoulli", width="lr", guess_norm=True) == "none"
     assert nr.gp_ucb(ARMS, KERNEL, noise=0.5).valid_for == "f"
     assert nr.gp_ucb(ARMS, KERNEL, reward="bernoulli").valid_for == "none"  # no sample of a process, no Gaussian noise
-    with pytest.raises(nr.InvalidInput, match="Likelihood ratios are for clicks"):
+    with pytest.raises(nr.errors.InvalidInput, match="Likelihood ratios are for clicks"):
         nr.igp_ucb(ARMS, KERNEL, noise=0.5, norm_bound=1.0, width="lr")
-    with pytest.raises(nr.InvalidInput, match="Likelihood ratios are for clicks"):
+    with pytest.raises(nr.errors.InvalidInput, match="Likelihood ratios are for clicks"):
         nr.igp_ucb(nr.Box(0, 1), KERNEL, reward="bernoulli", norm_bound=1.0, width="lr")
 
 
@@ -179,7 +179,7 @@ def test_the_posterior_is_that_of_the_textbook_whatever_was_taken_back():
 
 def test_samples_have_the_posteriors_moments():
     rng = np.random.default_rng(1)
-    posterior = RatePosterior(ROUGH, ARMS.points, Known(nr.Bernoulli(), 0.0), regularization=0.25)
+    posterior = RatePosterior(ROUGH, ARMS.points, Known(nr.slots.Bernoulli(), 0.0), regularization=0.25)
     for t in range(60):
         posterior.append(t % 7, float(rng.random() < RATES[t % 7]))
     drawn = posterior.sample(rng, size=20_000)
@@ -210,7 +210,7 @@ def test_it_learns_how_much_arms_resemble_their_neighbours_and_what_their_noise_
     x = arms.points[:, 0]
     for values, alike in ((0.05 + 0.4 * np.exp(-50 * (x - 0.4) ** 2), True), (rng.uniform(0.05, 0.45, 60), False)):
         posterior = RatePosterior(
-            nr.SquaredExponential(0.15), arms.points, Known(nr.Bernoulli(), 0.0), regularization=1
+            nr.SquaredExponential(0.15), arms.points, Known(nr.slots.Bernoulli(), 0.0), regularization=1
         )
         for arm in np.tile(np.arange(60), 60):
             posterior.append(int(arm), float(rng.random() < values[arm]))
@@ -224,7 +224,7 @@ def test_it_learns_how_much_arms_resemble_their_neighbours_and_what_their_noise_
 
 
 def test_bounded_rewards_are_as_noisy_as_they_were_seen_to_be():
-    rng, kind = np.random.default_rng(4), nr.Bounded()
+    rng, kind = np.random.default_rng(4), nr.slots.Bounded()
     plays, scatter = np.full(12, 30), np.where(np.arange(12) < 6, 0.3, 3.0)
     variances = kind.variances(np.full(12, 0.5), plays, scatter)
     assert (variances[:6] < variances[6:]).all()
@@ -328,7 +328,9 @@ def test_a_norm_that_was_told_too_small_is_raised_and_nothing_counts_as_proved_t
 
 @pytest.mark.parametrize("name", [name for name in POLICIES if "constraints" not in name])
 @pytest.mark.parametrize("reward", ["bernoulli", "poisson"])
-@pytest.mark.filterwarnings("ignore::noregret.NoRegretWarning")  # some lambdas are large for a kernel of scale 1
+@pytest.mark.filterwarnings(
+    "ignore::nilregret.errors.NoRegretWarning"
+)  # some lambdas are large for a kernel of scale 1
 def test_every_algorithm_takes_clicks_and_counts(name, reward):
     known = {"noise": None, "domain": ARMS, "minimum": 0.0} if "sdf" in name else {"noise": None, "domain": ARMS}
     policy = POLICIES[name](reward=reward, **known)
@@ -342,9 +344,9 @@ def test_every_algorithm_takes_clicks_and_counts(name, reward):
     "policy",
     [
         nr.auto(ARMS, reward="bernoulli"),
-        nr.gp_ucb(ARMS, KERNEL, reward="poisson", width=ConstantWidth(value=1.0), memory=nr.SlidingWindow(9)),
+        nr.gp_ucb(ARMS, KERNEL, reward="poisson", width=ConstantWidth(value=1.0), memory=nr.slots.SlidingWindow(9)),
         nr.gp_bucb(ARMS, KERNEL, reward="bernoulli", beta=1.0),
-        nr.gp_ts(ARMS, KERNEL, reward="bounded", v=0.6, pending=nr.Imputed(minimum=0.0), prior_mean=0.2),
+        nr.gp_ts(ARMS, KERNEL, reward="bounded", v=0.6, pending=nr.slots.Imputed(minimum=0.0), prior_mean=0.2),
         nr.auto(ARMS, reward="bernoulli", context=nr.Arms.grid(0, 1, 3), world="switching", answers="late"),
         nr.igp_ucb(ARMS, KERNEL, reward="bernoulli", norm_bound=1.0, width="lr", context=nr.Arms.grid(0, 1, 3)),
     ],
@@ -362,8 +364,8 @@ def test_the_learned_posterior_is_for_what_nothing_fixes():
     assert learned(nr.igp_ucb(ARMS, KERNEL, reward="bernoulli", norm_bound=1.0, width="lr"))
     assert not learned(nr.igp_ucb(ARMS, KERNEL, reward="bernoulli", norm_bound=1.0))  # a theorem with a fixed lambda
     assert not learned(nr.gp_ucb(nr.Box(0, 1), KERNEL, reward="bernoulli"))
-    assert not learned(nr.gp_ucb(ARMS, KERNEL, reward="bernoulli", refit=nr.Refit(every=5)))
-    assert not learned(nr.gp_ucb(ARMS, KERNEL, reward="bernoulli", memory=nr.Discount(0.1)))
+    assert not learned(nr.gp_ucb(ARMS, KERNEL, reward="bernoulli", refit=nr.slots.Refit(every=5)))
+    assert not learned(nr.gp_ucb(ARMS, KERNEL, reward="bernoulli", memory=nr.slots.Discount(0.1)))
     assert not learned(nr.gp_ucb(ARMS, KERNEL, reward="bernoulli", constraints=nr.EveryRound(count=1, noise=0.1)))
     assert not learned(nr.gp_ucb(ARMS, KERNEL, noise=0.5))
 
@@ -388,7 +390,7 @@ def test_failures_that_are_minimised_are_successes_that_are_maximised():
 
 
 def test_late_clicks_count_as_what_is_expected_of_their_silence():
-    policy = nr.gp_ts(ARMS, KERNEL, reward="bernoulli", v=0.6, pending=nr.Imputed(minimum=0.0))
+    policy = nr.gp_ts(ARMS, KERNEL, reward="bernoulli", v=0.6, pending=nr.slots.Imputed(minimum=0.0))
     rng = np.random.default_rng(7)
 
     def played(study, start, stop):
@@ -415,10 +417,14 @@ def test_likelihood_ratios_are_described():
     part = LikelihoodRatio(norm_bound=2.0, delta=0.05, guessed=True)
     assert (part.valid_for, part.likelihood, part.sub_gaussian) == ("none", True, False)
     for wrong in ({"norm_bound": 0.0}, {"norm_bound": 1.0, "delta": 1.0}):
-        with pytest.raises(nr.InvalidInput):
+        with pytest.raises(nr.errors.InvalidInput):
             LikelihoodRatio(**wrong)
-    for wrong in (lambda: nr.Bernoulli(ceiling=0.6), lambda: nr.Bounded(low=1, high=1), lambda: nr.Poisson(ceiling=0)):
-        with pytest.raises(nr.InvalidInput):
+    for wrong in (
+        lambda: nr.slots.Bernoulli(ceiling=0.6),
+        lambda: nr.slots.Bounded(low=1, high=1),
+        lambda: nr.slots.Poisson(ceiling=0),
+    ):
+        with pytest.raises(nr.errors.InvalidInput):
             wrong()
 
 
@@ -427,15 +433,15 @@ def test_likelihood_ratios_are_described():
     [
         ("bernoulli", -1.0),
         ("bernoulli", 2.0),
-        (nr.Bernoulli(ceiling=0.05), 0.5),
+        (nr.slots.Bernoulli(ceiling=0.05), 0.5),
         ("poisson", -0.1),
-        (nr.Bounded(low=1.0, high=2.0), 0.0),
+        (nr.slots.Bounded(low=1.0, high=2.0), 0.0),
     ],
 )
 def test_likelihood_ratios_want_a_prior_mean_that_there_can_be(reward, prior_mean):
     """A ball about what cannot be left bounds beside the truth, which were called proved."""
     arms, kernel = nr.Arms.grid(0, 1, 5), nr.SquaredExponential(0.2)
-    with pytest.raises(nr.InvalidInput, match=r"no expected reward lies there.* Give a typical reward"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"no expected reward lies there.* Give a typical reward"):
         nr.igp_ucb(arms, kernel, reward=reward, norm_bound=1.0, prior_mean=prior_mean, width="lr")
 
 

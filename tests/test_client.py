@@ -9,9 +9,9 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.client import AsyncClient, Client
-from noregret.serve.testing import Serving
+import nilregret as nr
+from nilregret.serve.client import AsyncClient, Client
+from nilregret.serve.testing import Serving
 
 from .waiting import LONG
 
@@ -124,7 +124,7 @@ def test_clicks_and_runs_of_plays_are_told_as_to_a_study(url):
         runs.tell(decision, 0.5)
         decision = runs.ask()
     assert runs.tell(decision, np.array([0.25, 0.75])).plays == 2
-    assert runs.tell(decision, nr.Rewards(count=2, sum=1.0, squares=0.625)).reward == 0.5
+    assert runs.tell(decision, nr.study.Rewards(count=2, sum=1.0, squares=0.625)).reward == 0.5
     runs.add(3, [0.1, 0.2])
 
 
@@ -133,23 +133,23 @@ def test_what_was_told_stands(url):
     decision = study.ask()
     study.tell(decision, 1.0)
     assert study.tell(decision, 1.0).reward == 1.0
-    with pytest.raises(nr.TrialError, match="was told already"):
+    with pytest.raises(nr.errors.TrialError, match="was told already"):
         study.tell(decision, 2.0)
 
 
 @pytest.mark.parametrize(
     ("do", "error", "words"),
     [
-        (lambda client: client.study("nowhere"), nr.TrialError, "no study"),
-        (lambda client: client.create("a\nb", POLICY), nr.InvalidInput, "one line"),
-        (lambda client: client.create(" ", POLICY), nr.InvalidInput, "name of a study"),
-        (lambda client: client.create("other", POLICY, deadline=-1.0), nr.InvalidInput, "deadline"),
-        (lambda client: client.create("made", POLICY).ask({"hour": 3}), nr.InvalidInput, "context"),
-        (lambda client: client.create("made", POLICY).tell("no id", 1.0), nr.TrialError, "decision"),
-        (lambda client: client.create("made", POLICY).tell(7, 1.0), nr.InvalidInput, "pass what `ask` returned"),
-        (lambda client: client.create("made", POLICY).ask(key="ü"), nr.InvalidInput, "`key`"),
-        (lambda client: client.create("made", POLICY).tell("x", float("nan")), nr.InvalidInput, "`reward`"),
-        (lambda client: client.create("made", POLICY, seed=1), nr.TrialError, "seed"),
+        (lambda client: client.study("nowhere"), nr.errors.TrialError, "no study"),
+        (lambda client: client.create("a\nb", POLICY), nr.errors.InvalidInput, "one line"),
+        (lambda client: client.create(" ", POLICY), nr.errors.InvalidInput, "name of a study"),
+        (lambda client: client.create("other", POLICY, deadline=-1.0), nr.errors.InvalidInput, "deadline"),
+        (lambda client: client.create("made", POLICY).ask({"hour": 3}), nr.errors.InvalidInput, "context"),
+        (lambda client: client.create("made", POLICY).tell("no id", 1.0), nr.errors.TrialError, "decision"),
+        (lambda client: client.create("made", POLICY).tell(7, 1.0), nr.errors.InvalidInput, "pass what `ask` returned"),
+        (lambda client: client.create("made", POLICY).ask(key="ü"), nr.errors.InvalidInput, "`key`"),
+        (lambda client: client.create("made", POLICY).tell("x", float("nan")), nr.errors.InvalidInput, "`reward`"),
+        (lambda client: client.create("made", POLICY, seed=1), nr.errors.TrialError, "seed"),
     ],
 )
 def test_errors_are_the_librarys(url, do, error, words):
@@ -231,7 +231,7 @@ def test_the_same_request_again_has_the_same_key():
 def test_what_is_no_service_is_said(url):
     with (
         answering((404, b"<html>not here</html>")) as (address, _),
-        pytest.raises(nr.ServiceError, match="no decision service"),
+        pytest.raises(nr.errors.ServiceError, match="no decision service"),
     ):
         Client(address).studies()
     with (
@@ -239,13 +239,15 @@ def test_what_is_no_service_is_said(url):
             address,
             _,
         ),
-        pytest.raises(nr.ServiceError, match="Too many calls wait"),
+        pytest.raises(nr.errors.ServiceError, match="Too many calls wait"),
     ):
         Client(address, attempts=2).studies()
     with socket.socket() as unheard:
         unheard.bind(("127.0.0.1", 0))
         place = f"http://127.0.0.1:{unheard.getsockname()[1]}"
-        with pytest.raises(nr.ServiceError, match=r"could not be reached in 2 attempts .*same call may be repeated"):
+        with pytest.raises(
+            nr.errors.ServiceError, match=r"could not be reached in 2 attempts .*same call may be repeated"
+        ):
             Client(place, attempts=2).studies()
 
 
@@ -253,10 +255,10 @@ def test_what_is_no_service_is_said(url):
     "url", ["127.0.0.1:8000", "ftp://here", "http://", "http://here:99999999", "http://a?b=c", 3, None]
 )
 def test_addresses_that_are_none(url):
-    with pytest.raises(nr.InvalidInput, match="`url`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`url`"):
         Client(url)
 
 
 def test_tokens_that_are_none():
-    with pytest.raises(nr.InvalidInput, match="`token` is no token"):
+    with pytest.raises(nr.errors.InvalidInput, match="`token` is no token"):
         Client("http://127.0.0.1:1", token="a\nb")

@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 import playwright
 import pytest
 
-from noregret.client import Client
-from noregret.serve.testing import Serving
+from nilregret.serve.client import Client
+from nilregret.serve.testing import Serving
 
 from .waiting import LONG
 

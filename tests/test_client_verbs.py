@@ -5,11 +5,11 @@ import inspect
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.client import AsyncClient, Client
-from noregret.client.awaited import AsyncRemoteStudy
-from noregret.client.remote import RemoteStudy
-from noregret.serve.testing import Serving
+import nilregret as nr
+from nilregret.serve.client import AsyncClient, Client
+from nilregret.serve.client.awaited import AsyncRemoteStudy
+from nilregret.serve.client.remote import RemoteStudy
+from nilregret.serve.testing import Serving
 
 LEFT_OUT = {
     **dict.fromkeys(["close", "storage", "open"], "connections are the `Client`'s, and so are studies of a name"),
@@ -71,7 +71,7 @@ def test_corrections_and_decisions_that_nobody_works_on(url):
     study = Client(url).create("corrected", nr.gp_ucb(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.3), noise=0.1))
     first, second = study.ask(count=2)
     study.tell(first, 1.0)
-    with pytest.raises(nr.TrialError, match="was told already"):
+    with pytest.raises(nr.errors.TrialError, match="was told already"):
         study.tell(first, 2.0)
     assert study.tell(first, 2.0, revise=True).reward == 2.0
     assert [each.status for each in study.tell_many([(first, 3.0)])] == [409]
@@ -100,5 +100,5 @@ def test_parameters_that_count_for_some_only_under_contexts_and_limits(url):
         np.testing.assert_array_equal(there, here)
     assert remote.infeasible(context=context) is None
     assert local.infeasible(context=context) is None
-    with pytest.raises(nr.InvalidInput, match="has no posterior of the constraints"):
+    with pytest.raises(nr.errors.InvalidInput, match="has no posterior of the constraints"):
         Client(url).create("no limits", nr.auto(nr.Arms.grid(0, 1, 3))).feasible()

@@ -5,10 +5,11 @@ import json
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import plots, serialize
-from noregret.search.designs import neighbours
-from noregret.testing import check_kernel
+import nilregret as nr
+from nilregret._utils import serialize
+from nilregret.domains.search.designs import neighbours
+from nilregret.study import plots
+from nilregret.testing import check_kernel
 
 SPACE = nr.Space(
     way=nr.Choice("walk", "ride", "stay"),
@@ -77,7 +78,7 @@ def test_a_grid_has_every_combination_once():
     assert len(np.unique(grid.points, axis=0)) == len(grid)
     assert serialize.loads(serialize.dumps(grid)) == grid
     assert [grid.index(grid.parameters(arm))[0] for arm in range(0, len(grid), 7)] == list(range(0, len(grid), 7))
-    with pytest.raises(nr.InvalidInput, match="the most is 1,000,000"):
+    with pytest.raises(nr.errors.InvalidInput, match="the most is 1,000,000"):
         nr.Space(a=nr.Choice(1, 2), b=nr.when("a", 1, nr.Float(0, 1)), c=nr.when("a", 1, nr.Float(0, 1))).grid(1001)
 
 
@@ -117,7 +118,7 @@ def test_spaces_with_conditions_are_written_and_read():
     ],
 )
 def test_conditions_that_cannot_be_are_refused(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
@@ -138,7 +139,7 @@ def test_conditions_that_cannot_be_are_refused(make, message):
 )
 def test_what_is_missing_or_does_not_count_is_said(given, message):
     study = nr.Study(nr.expected_improvement(SPACE, nr.kernel_for(SPACE), noise=0.1))
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         study.add(given, 1.0)
     assert len(study.trials) == 0
 
@@ -162,7 +163,7 @@ def test_the_search_moves_what_counts_alone():
 
 @pytest.mark.parametrize("algorithm", [nr.expected_improvement, nr.gp_ucb])
 def test_a_study_asks_for_what_counts_and_replays_itself(algorithm, tmp_path):
-    policy = algorithm(SPACE, nr.kernel_for(SPACE), noise=0.05, refit=nr.Refit(every=4, restarts=1))
+    policy = algorithm(SPACE, nr.kernel_for(SPACE), noise=0.05, refit=nr.slots.Refit(every=4, restarts=1))
     storage = f"sqlite:///{tmp_path / 'ways.db'}"
 
     def run(study, rounds):
@@ -214,5 +215,5 @@ def test_maximize_calls_with_what_counts_and_wants_defaults_for_the_rest():
     assert {row["state"] for row in result.history} == {"observed"}
     assert {frozenset(row["parameters"]) for row in result.history} == {frozenset({"way"}), frozenset({"way", "pace"})}
     assert result.best_parameters == {"way": "ride"}
-    with pytest.raises(nr.InvalidInput, match="left out where they do not count: give them defaults"):
+    with pytest.raises(nr.errors.InvalidInput, match="left out where they do not count: give them defaults"):
         nr.maximize(lambda way, pace: 0.0, space, trials=3)

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.serialize import described
-from noregret.slots.envelope import FiniteBayes
-from noregret.slots.objective import MultiplicativePenalty
-from noregret.slots.penalties import CHECKED, LARGEST, check_assumption_2
-from noregret.slots.pending import Hallucinated
-from noregret.theory.information import GreedyDesign
-from noregret.widths.delayed import Inflated
-from noregret.widths.gains import GreedyGain
-from noregret.widths.self_normalized import SelfNormalized
+import nilregret as nr
+from nilregret._utils.serialize import described
+from nilregret.slots.envelope import FiniteBayes
+from nilregret.slots.objective import MultiplicativePenalty
+from nilregret.slots.pending import Hallucinated
+from nilregret.slots.widths.delayed import Inflated
+from nilregret.slots.widths.gains import GreedyGain
+from nilregret.slots.widths.self_normalized import SelfNormalized
+from nilregret.theory.information import GreedyDesign
+from nilregret.theory.penalties import CHECKED, LARGEST, check_assumption_2
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2)
 COMMON = {"noise": 0.1, "norm_bound": 1.0, "regularization": 0.01, "epoch": 5, "epochs": 4}
@@ -46,7 +46,7 @@ def kind_fixture(request):
 
 @described
 @dataclass(frozen=True)
-class Parabola(nr.PenaltyFunction):
+class Parabola(nr.slots.PenaltyFunction):
     """1 + c x + (c x)^2 / 2: the product of two of them has all terms of the one of the sum, and more."""
 
     c: float = 1.0
@@ -57,7 +57,7 @@ class Parabola(nr.PenaltyFunction):
 
 
 @dataclass(frozen=True)
-class Of(nr.PenaltyFunction):
+class Of(nr.slots.PenaltyFunction):
     """Whatever function."""
 
     function: object
@@ -69,9 +69,9 @@ class Of(nr.PenaltyFunction):
 @pytest.mark.parametrize(
     ("psi", "formula"),
     [
-        (nr.ExponentialPenalty(0.7), lambda x: math.exp(0.7 * x)),
-        (nr.PowerPenalty(0.7, 3.0), lambda x: (0.7 * x + 1) ** 3),
-        (nr.PowerPenalty(2.0, 1.0), lambda x: 2 * x + 1),
+        (nr.slots.ExponentialPenalty(0.7), lambda x: math.exp(0.7 * x)),
+        (nr.slots.PowerPenalty(0.7, 3.0), lambda x: (0.7 * x + 1) ** 3),
+        (nr.slots.PowerPenalty(2.0, 1.0), lambda x: 2 * x + 1),
         (Parabola(2.0), lambda x: 1 + 2 * x + 2 * x**2),
     ],
 )
@@ -80,14 +80,14 @@ def test_psi_and_its_inverse(psi, formula):
     np.testing.assert_allclose(psi(g), [formula(max(each, 0.0)) for each in g], rtol=1e-13)
     for x in (0.0, 1e-6, 0.3, 1.0, 7.0):
         assert psi.inverse(formula(x)) == pytest.approx(x, rel=1e-8, abs=1e-12)
-    with pytest.raises(nr.InvalidInput, match="psi is at least 1"):
+    with pytest.raises(nr.errors.InvalidInput, match="psi is at least 1"):
         psi.inverse(0.5)
     check_assumption_2(psi)
 
 
 @pytest.mark.parametrize("c", [1e-6, 1e-3, 1.0, 300.0, 1e308])
 def test_the_papers_functions_pass_whatever_their_steepness(c):
-    for psi in (nr.ExponentialPenalty(c), nr.PowerPenalty(c, 1.0), nr.PowerPenalty(c, 1000.0)):
+    for psi in (nr.slots.ExponentialPenalty(c), nr.slots.PowerPenalty(c, 1.0), nr.slots.PowerPenalty(c, 1000.0)):
         check_assumption_2(psi)
 
 
@@ -108,14 +108,14 @@ def test_the_papers_functions_pass_whatever_their_steepness(c):
     ],
 )
 def test_a_psi_that_breaks_assumption_2_is_refused(log_psi, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make("noiseless", penalty=Of(log_psi))
 
 
 def test_assumption_2_holds_for_what_passes():
     """On a grid of its own, signs and all: convex, and psi(x) psi(y) >= psi(x + y)."""
     x = np.linspace(-2.0, 3.0, 51)
-    for psi in (Parabola(1.3), nr.ExponentialPenalty(1.3), nr.PowerPenalty(1.3, 2.0)):
+    for psi in (Parabola(1.3), nr.slots.ExponentialPenalty(1.3), nr.slots.PowerPenalty(1.3, 2.0)):
         assert (np.diff(psi(x), 2) >= -1e-12).all()
         X, Y = np.meshgrid(x, x)
         assert (psi(X) * psi(Y) >= psi(X + Y) * (1 - 1e-12)).all()
@@ -148,17 +148,17 @@ def test_a_psi_of_ones_own_is_used_and_stored(tmp_path):
 
 def test_names_are_the_functions_they_stand_for():
     for named, function in (
-        ({"penalty": "exp", "c": 0.5}, nr.ExponentialPenalty(0.5)),
-        ({"penalty": "power", "c": 0.5, "n": 3.0}, nr.PowerPenalty(0.5, 3.0)),
+        ({"penalty": "exp", "c": 0.5}, nr.slots.ExponentialPenalty(0.5)),
+        ({"penalty": "power", "c": 0.5, "n": 3.0}, nr.slots.PowerPenalty(0.5, 3.0)),
     ):
         one, other = (play(nr.Study(make("noiseless", **more), seed=1), 14) for more in (named, {"penalty": function}))
         assert one.policy.objective.function == function
         assert [t.arm for t in one.trials] == [t.arm for t in other.trials]
         np.testing.assert_array_equal(one.multipliers, other.multipliers)
     for more in ({"c": 2.0}, {"n": 3.0}):
-        with pytest.raises(nr.InvalidInput, match="a function of your own has its own"):
-            make("noiseless", penalty=nr.ExponentialPenalty(), **more)
-    with pytest.raises(nr.InvalidInput, match="`penalty` is <built-in function exp>"):
+        with pytest.raises(nr.errors.InvalidInput, match="a function of your own has its own"):
+            make("noiseless", penalty=nr.slots.ExponentialPenalty(), **more)
+    with pytest.raises(nr.errors.InvalidInput, match="`penalty` is <built-in function exp>"):
         make("noiseless", penalty=math.exp)
 
 
@@ -222,14 +222,14 @@ def test_kernels_of_epochs_are_stored_and_replayed(kind, tmp_path):
     ],
 )
 def test_kernels_that_do_not_fit_are_refused(kernels, more, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make("noiseless", kernels, **more)
 
 
 def test_the_first_kernel_is_the_policys_and_none_is_refitted():
     policy = make("noiseless", KERNELS)
-    for change in ({"refit": nr.Refit(every=5)}, {"kernel": nr.Matern(2.5, 0.7)}):
-        with pytest.raises(nr.InvalidInput, match="With a kernel for each epoch"):
+    for change in ({"refit": nr.slots.Refit(every=5)}, {"kernel": nr.Matern(2.5, 0.7)}):
+        with pytest.raises(nr.errors.InvalidInput, match="With a kernel for each epoch"):
             replace(policy, **change)
 
 
@@ -254,7 +254,7 @@ def test_gp_ucb_as_the_inner_bandit():
     assert constrained.width == plain.width
     loose = nr.gp_ucb_noiseless_constraints(ARMS, KERNEL, noise=0.1, norm_bound=1.5, epoch=6, epochs=5, solver="gp_ucb")
     assert loose.valid_for == "none"  # the gain realised does not do for Theorem 3
-    with pytest.raises(nr.InvalidInput, match="knows no noise that grows with the multipliers"):
+    with pytest.raises(nr.errors.InvalidInput, match="knows no noise that grows with the multipliers"):
         make("noisy", solver="gp_ucb")
 
 
@@ -296,7 +296,7 @@ def test_the_gain_of_an_epoch_is_that_of_its_kernel(memory):
 def test_the_gain_of_a_period_is_for_its_lambda():
     """Lambda = 1 + 2/T of the doubling periods; 9 is what the policy would have without them."""
     width = SelfNormalized(norm_bound=1.5, noise=0.1, gain=GreedyGain())
-    memory = nr.RestartDoubling(3, ridge=True)
+    memory = nr.slots.RestartDoubling(3, ridge=True)
     policy = nr.igp_ucb(ARMS, KERNEL, noise=0.1, width=width, regularization=9.0, memory=memory)
     study = nr.Study(policy, seed=0)
     for t, period in [(1, 3), (2, 3), (3, 3), (1, 3), (2, 3), (3, 3), (1, 6), (2, 6)]:
@@ -327,15 +327,15 @@ def test_expected_improvement_as_the_inner_bandit(kind, domain):
 @pytest.mark.parametrize(
     ("psi", "inverse"),
     [
-        (nr.ExponentialPenalty(0.5), lambda value: math.log(value) / 0.5),
-        (nr.PowerPenalty(2.0, 3.0), lambda value: (value ** (1 / 3) - 1) / 2),
+        (nr.slots.ExponentialPenalty(0.5), lambda value: math.log(value) / 0.5),
+        (nr.slots.PowerPenalty(2.0, 3.0), lambda value: (value ** (1 / 3) - 1) / 2),
         (Parabola(1.0), lambda value: -1 + math.sqrt(2 * value - 1)),
     ],
 )
 def test_bounds_11_and_12(psi, inverse):
     S, L, gamma, B, R, delta, gap, m = 40, 6, 5.0, 2.0, 0.3, 0.1, 0.7, 3
     width = B + R * math.sqrt(2 * (gamma + 1 + math.log(L / delta)))
-    bounds = nr.noiseless_constraints_bounds(
+    bounds = nr.theory.noiseless_constraints_bounds(
         S, L, width=width, information_gain=gamma, gap=gap, penalty=psi, constraints=m
     )
     inner = 4 * width * math.sqrt((S + 2) * gamma)  # eq. 15 with the constants of IGP-UCB's Theorem 3
@@ -344,7 +344,7 @@ def test_bounds_11_and_12(psi, inverse):
     most = S * inverse(1 + (L * S * gap + L * inner) / S)
     assert bounds.violation == pytest.approx(math.sqrt(m) * most)
     assert S * (psi([most / S])[0] - 1) == pytest.approx(L * S * gap + L * inner)
-    free = nr.noiseless_constraints_bounds(S, L, width=0.0, information_gain=gamma, gap=0.0, penalty=psi)
+    free = nr.theory.noiseless_constraints_bounds(S, L, width=0.0, information_gain=gamma, gap=0.0, penalty=psi)
     assert free == (0.0, 0.0)
 
 
@@ -353,13 +353,13 @@ def test_the_orders_of_theorem_1():
 
     def average(n, psi):
         S = L = n
-        bounds = nr.noiseless_constraints_bounds(S, L, width=1.0, information_gain=3.0, gap=1.0, penalty=psi)
+        bounds = nr.theory.noiseless_constraints_bounds(S, L, width=1.0, information_gain=3.0, gap=1.0, penalty=psi)
         return bounds.violation / (S * L)
 
-    assert average(400, nr.ExponentialPenalty()) < 0.25 * average(50, nr.ExponentialPenalty())
+    assert average(400, nr.slots.ExponentialPenalty()) < 0.25 * average(50, nr.slots.ExponentialPenalty())
     # "we need n > 1 if we choose (9)": with n = 1 the bound stays linear.
-    assert average(400, nr.PowerPenalty(1.0, 1.0)) > 0.9
-    assert average(400, nr.PowerPenalty(1.0, 2.0)) < 0.5 * average(50, nr.PowerPenalty(1.0, 2.0))
+    assert average(400, nr.slots.PowerPenalty(1.0, 1.0)) > 0.9
+    assert average(400, nr.slots.PowerPenalty(1.0, 2.0)) < 0.5 * average(50, nr.slots.PowerPenalty(1.0, 2.0))
 
 
 THEOREM_2 = {"noise": 0.02, "norm_bound": 2.0, "information_gain": 6.0, "constraints": 2, "delta": 0.1}
@@ -383,17 +383,17 @@ def by_hand(S, L, epsilon, mu, Q, M, *, noise, norm_bound, information_gain, con
 
 def test_theorem_2_and_slaters_condition():
     S, L, mu = 100, 9, 2 / 3
-    least = nr.least_slack(S, L, noise=0.02, information_gain=6.0, constraints=2, delta=0.1)
+    least = nr.theory.least_slack(S, L, noise=0.02, information_gain=6.0, constraints=2, delta=0.1)
     log = math.log(180)
     printed = 4 * (0.02 * math.sqrt(2 * 6 + 2 + 2 * log)) * math.sqrt(102 * 6) / S
     printed += 2 * 0.02 * (math.sqrt(8 / S) + math.sqrt(log / S))
     assert least == pytest.approx(printed)
     more = {"step": mu, "largest_reward": 1.5, "largest_constraint": 0.8}
     for slack in (1.1 * least, 0.6):
-        bounds = nr.noisy_constraints_bounds(S, L, slack=slack, **more, **THEOREM_2)
+        bounds = nr.theory.noisy_constraints_bounds(S, L, slack=slack, **more, **THEOREM_2)
         assert bounds == pytest.approx(by_hand(S, L, slack, mu, 1.5, 0.8, **THEOREM_2))
-    with pytest.raises(nr.InvalidInput, match="Theorem 2 needs more than"):
-        nr.noisy_constraints_bounds(S, L, slack=least, **more, **THEOREM_2)
+    with pytest.raises(nr.errors.InvalidInput, match="Theorem 2 needs more than"):
+        nr.theory.noisy_constraints_bounds(S, L, slack=least, **more, **THEOREM_2)
 
 
 def test_the_orders_of_theorem_2():
@@ -401,7 +401,7 @@ def test_the_orders_of_theorem_2():
 
     def averages(n):
         arguments = THEOREM_2 | {"information_gain": 3.0}
-        bounds = nr.noisy_constraints_bounds(
+        bounds = nr.theory.noisy_constraints_bounds(
             n, n, slack=0.5, step=n**-0.5, largest_reward=1.0, largest_constraint=1.0, **arguments
         )
         return np.array([bounds.regret, bounds.violation]) / n**2, bounds.multipliers
@@ -416,18 +416,18 @@ def test_the_orders_of_theorem_2():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: nr.noiseless_constraints_bounds(
-            0, 5, width=1.0, information_gain=1.0, gap=0.0, penalty=nr.ExponentialPenalty()), "`epoch` is 0"),
-        (lambda: nr.noiseless_constraints_bounds(
-            5, 5, width=1.0, information_gain=1.0, gap=-0.1, penalty=nr.ExponentialPenalty()), "`gap` is -0.1"),
-        (lambda: nr.noiseless_constraints_bounds(
+        (lambda: nr.theory.noiseless_constraints_bounds(
+            0, 5, width=1.0, information_gain=1.0, gap=0.0, penalty=nr.slots.ExponentialPenalty()), "`epoch` is 0"),
+        (lambda: nr.theory.noiseless_constraints_bounds(
+            5, 5, width=1.0, information_gain=1.0, gap=-0.1, penalty=nr.slots.ExponentialPenalty()), "`gap` is -0.1"),
+        (lambda: nr.theory.noiseless_constraints_bounds(
             5, 5, width=1.0, information_gain=1.0, gap=0.0, penalty="exp"), "`penalty` is 'exp'"),
-        (lambda: nr.least_slack(5, 0, noise=0.1, information_gain=1.0), "`epochs` is 0"),
-        (lambda: nr.least_slack(5, 5, noise=0.1, information_gain=1.0, delta=1.0), "`delta` is 1"),
+        (lambda: nr.theory.least_slack(5, 0, noise=0.1, information_gain=1.0), "`epochs` is 0"),
+        (lambda: nr.theory.least_slack(5, 5, noise=0.1, information_gain=1.0, delta=1.0), "`delta` is 1"),
     ],
 )  # fmt: skip
 def test_bad_arguments_are_named(call, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         call()
 
 
@@ -447,7 +447,7 @@ def test_runs_keep_what_the_theorems_promise(kind):
     feasible = g <= 0.5
     if kind == "noiseless":
         width = 6.0 + noise * math.sqrt(2 * (gamma + 1 + math.log(L / 0.1)))
-        bounds = nr.noiseless_constraints_bounds(
+        bounds = nr.theory.noiseless_constraints_bounds(
             S,
             L,
             width=width,
@@ -456,7 +456,7 @@ def test_runs_keep_what_the_theorems_promise(kind):
             penalty=policy.objective.function,
         )
     else:
-        bounds = nr.noisy_constraints_bounds(
+        bounds = nr.theory.noisy_constraints_bounds(
             S, L, noise=noise, norm_bound=6.0, information_gain=gamma, slack=0.5 - g.min(), largest_reward=1.0,
             step=policy.objective.step, largest_constraint=0.5,
         )  # fmt: skip
@@ -496,6 +496,6 @@ def test_a_stored_policy_of_before_is_read():
     policy = make("noiseless", penalty="power", c=2.0)
     text = policy.to_json().replace(', "kernels": []', "")
     assert "kernels" not in text
-    script = f"import noregret as nr; print(nr.Policy.from_json({text!r}).to_json())"
+    script = f"import nilregret as nr; print(nr.Policy.from_json({text!r}).to_json())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == policy.to_json()

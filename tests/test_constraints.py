@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import metrics
-from noregret.slots.objective import LARGEST, AdditivePenalty, MultiplicativePenalty, Multipliers, averages
+import nilregret as nr
+from nilregret.simulation import metrics
+from nilregret.slots.objective import LARGEST, AdditivePenalty, MultiplicativePenalty, Multipliers, averages
 
 ARMS = nr.Arms.grid(0, 1, 50)
 KERNEL = nr.Matern(2.5, 0.2)
@@ -57,7 +57,7 @@ def play(study, rounds, *, constraint=g_of):
 def test_inactive_constraints_change_nothing(kind, solver, memory):
     """The plays are those of the inner bandit at its share of delta (and, with fresh epochs, restarted as often)."""
     constrained = nr.Study(make(kind, solver=solver, memory=memory), seed=3)
-    restarts = {"memory": nr.RestartEvery(6)} if memory == "fresh" else {}
+    restarts = {"memory": nr.slots.RestartEvery(6)} if memory == "fresh" else {}
     inner = getattr(nr, solver)(ARMS, KERNEL, delta=0.1 / (SHARES[kind] * 5), **COMMON, **restarts)
     plain = nr.Study(inner, seed=3)
     assert play(constrained, 29, constraint=lambda x: -0.1 - x) == play(plain, 29)
@@ -67,7 +67,7 @@ def test_inactive_constraints_change_nothing(kind, solver, memory):
 
 
 def test_an_epoch_that_began_before_the_memory_was_cut_brings_nothing_back(kind):
-    policy = dataclasses.replace(make(kind, memory="fresh", epoch=2), memory=nr.RestartAt((7,)))
+    policy = dataclasses.replace(make(kind, memory="fresh", epoch=2), memory=nr.slots.RestartAt((7,)))
     study = nr.Study(policy, seed=0)
     for place in range(7):  # no question in between: epoch 3, from round 6 on, begins after the cut at round 7
         study.add(ARMS.points[place], 1.0, constraints=[0.1])
@@ -117,7 +117,7 @@ def test_several_constraints_add_up(kind):
         )
     else:
         np.testing.assert_array_equal(one.predict(), two.predict())
-    with pytest.raises(nr.InvalidInput, match="2 numbers, one for each constraint"):
+    with pytest.raises(nr.errors.InvalidInput, match="2 numbers, one for each constraint"):
         two.add(ARMS.points[0], 0.0, constraints=[0.1])
 
 
@@ -200,7 +200,7 @@ def test_what_is_proved():
     assert make("noisy", regularization=1.1, memory="fresh").valid_for == "f"
     # Multipliers are made of noise that the kept observations are charged with.
     assert make("noisy", regularization=1.1).valid_for == "none"
-    assert make("noiseless", regularization=1.1, memory=nr.SlidingWindow(20)).valid_for == "none"
+    assert make("noiseless", regularization=1.1, memory=nr.slots.SlidingWindow(20)).valid_for == "none"
 
 
 # -- epochs ------------------------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ def test_missing_constraint_values_teach_nothing(kind):
     for _ in range(9):
         silent.tell(silent.ask(), 0.3)
     np.testing.assert_array_equal(silent.multipliers, [1.0] if kind == "noiseless" else [0.0])
-    with pytest.raises(nr.TrialError, match="with constraint values"):
+    with pytest.raises(nr.errors.TrialError, match="with constraint values"):
         silent.best()
 
 
@@ -311,11 +311,11 @@ def test_a_database_of_format_1_gains_the_column(tmp_path):
 
 def test_the_best_trial_satisfies_the_constraints(kind):
     study = nr.Study(make(kind, epoch=30, epochs=2), seed=0)
-    with pytest.raises(nr.TrialError, match="No trial has been answered"):
+    with pytest.raises(nr.errors.TrialError, match="No trial has been answered"):
         study.best()
     for point, value, g in ((0.1, 5.0, 0.2), (0.3, 4.0, 0.05)):
         study.add([ARMS.points[round(point * 49)][0]], value, constraints=[g])
-    with pytest.raises(nr.TrialError, match=r"None of the 2 .* smallest violation was 0\.05, by trial 1"):
+    with pytest.raises(nr.errors.TrialError, match=r"None of the 2 .* smallest violation was 0\.05, by trial 1"):
         study.best()
     study.add(ARMS.points[30], 1.0, constraints=[0.0])
     study.add(ARMS.points[40], 2.0, constraints=[-0.5])
@@ -363,7 +363,7 @@ def test_averages_are_by_point_and_context():
 def test_bad_constraint_values_are_refused(kind, values, message):
     study = nr.Study(make(kind))
     trial = study.ask()
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         study.tell(trial, 0.1, constraints=values)
     assert study.trials[0].state == "pending"
 
@@ -382,14 +382,14 @@ def test_bad_constraint_values_are_refused(kind, values, message):
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make("noiseless", **arguments)
 
 
 @pytest.mark.parametrize("more", [{"c": 300.0}, {"c": 1e308}, {"penalty": "power", "n": 1000.0, "c": 5.0}])
 def test_saturation_is_said_once(more):
     study = nr.Study(make("noiseless", epoch=3, **more), seed=0)
-    with pytest.warns(nr.NoRegretWarning, match="has reached 1e\\+06") as caught:
+    with pytest.warns(nr.errors.NoRegretWarning, match="has reached 1e\\+06") as caught:
         play(study, 20, constraint=lambda x: 1.0)
     assert len(caught) == 1
     assert study.saturated
@@ -403,7 +403,7 @@ def test_saturation_is_said_once(more):
 
 def test_linear_penalties_saturate_too():
     study = nr.Study(make("noisy", epoch=3, epochs=9, step=1e6), seed=0)
-    with pytest.warns(nr.NoRegretWarning) as caught:
+    with pytest.warns(nr.errors.NoRegretWarning) as caught:
         play(study, 20, constraint=lambda x: 1e90)
     assert len(caught) == 1
     np.testing.assert_array_equal(study.multipliers, [LARGEST])
@@ -413,10 +413,10 @@ def test_linear_penalties_saturate_too():
 def test_simulations_say_it_once_for_all_replicates(jobs):
     env = nr.Environment(lambda x: x[:, 0], domain=ARMS, noise=0.1, constraints=lambda x: 1.0 + x, best=1.0)
     policy = make("noiseless", c=5.0, epoch=3)
-    with pytest.warns(nr.NoRegretWarning, match="has reached") as caught:
+    with pytest.warns(nr.errors.NoRegretWarning, match="has reached") as caught:
         nr.replicate(lambda: policy, lambda: env, 15, seeds=range(3), jobs=jobs)
     assert len(caught) == 1
-    with pytest.warns(nr.NoRegretWarning, match="has reached") as caught:
+    with pytest.warns(nr.errors.NoRegretWarning, match="has reached") as caught:
         nr.simulate(policy, env, 15)
     assert len(caught) == 1
 
@@ -431,7 +431,7 @@ def test_multipliers_that_are_not_used_are_not_kept():
 
 
 def test_a_file_cannot_tell_constraint_values(tmp_path):
-    from noregret.tuning import config
+    from nilregret.tuning.toml import config
 
     file = tmp_path / "tune.toml"
     file.write_text(
@@ -453,7 +453,7 @@ epochs = 2
 type = "matern"
 """
     )
-    with pytest.raises(nr.InvalidInput, match="needs constraint values with every reward"):
+    with pytest.raises(nr.errors.InvalidInput, match="needs constraint values with every reward"):
         config.load(file)
 
 
@@ -494,12 +494,12 @@ def test_noise_on_constraints_of_any_kind():
     noise = env.draw_constraint_noise(rng, 500)
     assert noise.shape == (500, 1)
     assert 0.15 < np.abs(noise).max() <= 0.2
-    with pytest.raises(nr.InvalidInput, match="`constraint_noise`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`constraint_noise`"):
         nr.Environment(lambda x: x[:, 0], domain=ARMS, constraints=lambda x: x, constraint_noise=-1.0)
     wrong = nr.Environment(
         lambda x: x[:, 0], domain=ARMS, constraints=lambda x: 0.0 * x, constraint_noise=lambda rng, shape: np.zeros(3)
     )
-    with pytest.raises(nr.InvalidInput, match="shape"):
+    with pytest.raises(nr.errors.InvalidInput, match="shape"):
         nr.simulate(policy, wrong, 3)
 
 
@@ -536,9 +536,9 @@ def test_data_rates(a, b, best, x):
 
 
 def test_data_rates_refuse_nonsense():
-    with pytest.raises(nr.InvalidInput, match="four positive numbers"):
+    with pytest.raises(nr.errors.InvalidInput, match="four positive numbers"):
         WORLDS.data_rates(a=(1.0, 2.0))
-    with pytest.raises(nr.InvalidInput, match="four positive numbers"):
+    with pytest.raises(nr.errors.InvalidInput, match="four positive numbers"):
         WORLDS.data_rates(b=(1.0, 0.0, 1.0, 1.0))
 
 
@@ -573,7 +573,7 @@ def test_looking_between_answers_leaves_no_trace_in_a_fit():
     """A fit made for a look must not serve when later answers have changed the multipliers of the same epoch."""
     arms, kernel = nr.Arms.grid(0, 1, 9), nr.Matern(2.5, lengthscale=0.3)
     plain = nr.gp_ucb_noisy_constraints(arms, kernel, noise=0.1, norm_bound=1.0, epoch=4, epochs=3, step=2.0)
-    policy = dataclasses.replace(plain, refit=nr.Refit(every=3))
+    policy = dataclasses.replace(plain, refit=nr.slots.Refit(every=3))
     means = []
     for look in (False, True):
         study = nr.Study(policy, seed=0)

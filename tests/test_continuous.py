@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import noregret as nr
-from noregret.blas import OneThread
-from noregret.policy.engines import Question
-from noregret.policy.engines.rounds import PointRound
-from noregret.randomness import Randomness
-from noregret.search.ascent import ascend
-from noregret.search.boxes import PointSearch, Surface
-from noregret.search.quadratic import tops_of_parabolas
-from noregret.slots.envelope import CompactBayes
-from noregret.slots.refit import Refit
-from noregret.widths.slopes import derivative_tail
+import nilregret as nr
+from nilregret._utils.blas import OneThread
+from nilregret._utils.randomness import Randomness
+from nilregret.domains.search.ascent import ascend
+from nilregret.domains.search.boxes import AcquisitionFunction, PointSearch
+from nilregret.domains.search.quadratic import tops_of_parabolas
+from nilregret.policy.engines import Question
+from nilregret.policy.engines.rounds import PointRound
+from nilregret.slots.envelope import CompactBayes
+from nilregret.slots.refit import Refit
+from nilregret.slots.widths.slopes import derivative_tail
 
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), n=nr.Int(1, 100), kind=nr.Choice("a", "b", "c"))
@@ -252,9 +252,9 @@ def test_the_derived_tail_holds():
 
 @pytest.mark.parametrize("nu", [0.5, 1.5, 2.0])
 def test_rough_kernels_have_no_theorem_2(nu):
-    with pytest.raises(nr.InvalidInput, match="nu > 2"):
+    with pytest.raises(nr.errors.InvalidInput, match="nu > 2"):
         nr.gp_ucb(BOX, nr.Matern(nu), noise=0.1, width="compact")
-    with pytest.warns(nr.NoRegretWarning, match="nothing is proved"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="nothing is proved"):
         policy = nr.gp_ucb(BOX, nr.Matern(nu), noise=0.1)
     assert policy.valid_for == "none"
     assert nr.Policy.from_json(policy.to_json()) == policy
@@ -296,9 +296,9 @@ def test_the_kernel_recommended_for_contexts_has_theorem_2():
     [
         nr.SquaredExponential(0.3) * nr.Matern(2.5, 0.4),
         nr.Linear(scale=2.0) * nr.SquaredExponential(0.2),
-        nr.Periodic(0.5, 0.8),
-        nr.RationalQuadratic(1.0, 0.2),
-        nr.Periodic(0.4) * nr.Linear() + 0.5 * nr.Matern(2.5, 0.3),
+        nr.kernels.Periodic(0.5, 0.8),
+        nr.kernels.RationalQuadratic(1.0, 0.2),
+        nr.kernels.Periodic(0.4) * nr.Linear() + 0.5 * nr.Matern(2.5, 0.3),
     ],
     ids=["product", "linear product", "periodic", "rational quadratic", "sum"],
 )
@@ -331,7 +331,7 @@ def branin_surface():
         steps = 1e-6 * np.eye(2)
         return branin(points), np.stack([(branin(points + s) - branin(points - s)) / 2e-6 for s in steps], axis=1)
 
-    return Surface(branin, slopes)
+    return AcquisitionFunction(branin, slopes)
 
 
 def test_the_search_finds_the_maximum_and_counts():
@@ -390,7 +390,7 @@ def test_dense_searches_find_known_maxima(name):
     search = PointSearch()
     standing = search.standing(box, 3)
     found = search.maximize(
-        Surface(values, None), box, standing=standing, scores=values(standing), incumbents=standing[:1],
+        AcquisitionFunction(values, None), box, standing=standing, scores=values(standing), incumbents=standing[:1],
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 301)] * 2), axis=-1).reshape(-1, 2)
@@ -412,7 +412,8 @@ def test_a_search_keeps_clear_of_what_is_forbidden():
     box = nr.Box([0.0, 0.0], [1.0, 1.0])
     standing = PointSearch().standing(box, 0)
     found = PointSearch().maximize(
-        Surface(values, None), box, standing=standing, scores=values(standing), incumbents=np.full((1, 2), 0.5),
+        AcquisitionFunction(values, None), box, standing=standing, scores=values(standing), incumbents=np.full((1,
+        2), 0.5),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     assert -(0.07**2) < found.value <= -(0.05**2)
@@ -437,7 +438,8 @@ def test_whole_numbers_and_choices_are_searched_exactly():
     search = PointSearch(candidates=64, around=16)
     standing = search.standing(SPACE, 1)
     found = search.maximize(
-        Surface(values, slopes), SPACE, standing=standing, scores=values(standing), incumbents=np.zeros((0, 5)),
+        AcquisitionFunction(values, slopes), SPACE, standing=standing, scores=values(standing),
+        incumbents=np.zeros((0, 5)),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     best = SPACE.decode(found.point)
@@ -446,7 +448,7 @@ def test_whole_numbers_and_choices_are_searched_exactly():
 
 
 def test_a_path_can_be_maximized():
-    from noregret.posterior import PointPosterior, sample_path
+    from nilregret.gp import PointPosterior, sample_path
 
     posterior = PointPosterior(nr.Matern(2.5, 0.3), 2, 0.01)
     for point in np.random.default_rng(0).uniform(BOX.lower, BOX.upper, (10, 2)):
@@ -455,7 +457,8 @@ def test_a_path_can_be_maximized():
     search = PointSearch(candidates=512)
     standing = search.standing(BOX, 0)
     found = search.maximize(
-        Surface(path, path.slopes), BOX, standing=standing, scores=path(standing), incumbents=np.zeros((0, 2)),
+        AcquisitionFunction(path, path.slopes), BOX, standing=standing, scores=path(standing),
+        incumbents=np.zeros((0, 2)),
         rng=lambda: np.random.default_rng(0),
     )  # fmt: skip
     grid = np.stack(np.meshgrid(np.linspace(0, 1, 101), np.linspace(-1, 1, 201)), axis=-1).reshape(-1, 2)
@@ -465,7 +468,7 @@ def test_a_path_can_be_maximized():
 def test_a_kernel_that_cannot_be_refitted_stays_as_it_is():
     """Two distinct points say nothing about a lengthscale, nor about the variance of f in reward units."""
     arms = nr.Arms.grid(0.0, 1.0, 20)
-    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.05, scale=4.0), noise=0.1, refit=nr.Refit(every=3))
+    policy = nr.gp_ucb(arms, nr.SquaredExponential(0.05, scale=4.0), noise=0.1, refit=nr.slots.Refit(every=3))
     study = nr.Study(policy)
     for arm, reward in ((3, 5000.0), (3, 5100.0), (6, 5050.0)):
         study.add(arms.points[arm], reward)
@@ -603,7 +606,7 @@ def test_rescaling_a_kernel_is_rescaling_the_points():
     points = np.random.default_rng(0).uniform(0, 1, (6, 2))
     kernel = nr.Matern(2.5, [0.3, 0.7], scale=2.0) + nr.Linear(scale=3.0).on(1)
     np.testing.assert_allclose(kernel.rescaled(factors)(points * factors, points * factors), kernel(points, points))
-    with pytest.raises(nr.InvalidInput, match="a lengthscale for each dimension"):
+    with pytest.raises(nr.errors.InvalidInput, match="a lengthscale for each dimension"):
         nr.gp_ucb(nr.Box([0, 0], [1, 9]), nr.Matern(), noise=0.1, refit=Refit())
 
 
@@ -636,7 +639,7 @@ def test_simulated_contexts():
         (lambda: nr.gp_ucb(BOX, nr.Matern() * nr.Matern(1.5), noise=0.1, width="compact"), "cannot be derived"),
         (lambda: nr.gp_ucb(BOX, nr.Matern(2.5, [1, 2, 3]), noise=0.1), "3 lengthscales"),
         (
-            lambda: nr.gp_ucb(BOX, nr.Empirical(np.eye(2)), noise=0.1),
+            lambda: nr.gp_ucb(BOX, nr.kernels.Empirical(np.eye(2)), noise=0.1),
             "has no gradient|no coordinates|coordinates|columns|indices",
         ),
         (lambda: nr.gp_ucb(BOX, nr.Matern(), noise=0.1, context="c"), "`context`"),
@@ -656,29 +659,29 @@ def test_simulated_contexts():
     ],
 )
 def test_bad_descriptions_are_explained(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
 def test_points_outside_and_wrong_contexts_are_explained():
     study = nr.Study(nr.gp_ucb(BOX, nr.Matern(), noise=0.1))
-    with pytest.raises(nr.InvalidInput, match="outside the box"):
+    with pytest.raises(nr.errors.InvalidInput, match="outside the box"):
         study.add([2.0, 0.0], 1.0)
-    with pytest.raises(nr.InvalidInput, match="2 dimensions"):
+    with pytest.raises(nr.errors.InvalidInput, match="2 dimensions"):
         study.add([0.5], 1.0)
-    with pytest.raises(nr.InvalidInput, match="continuous"):
+    with pytest.raises(nr.errors.InvalidInput, match="continuous"):
         study.predict()
-    with pytest.raises(nr.InvalidInput, match="no context domain"):
+    with pytest.raises(nr.errors.InvalidInput, match="no context domain"):
         study.ask([1.0])
     study.add([1.0 + 1e-12, 0.0], 1.0)
     assert study.trials[0].point[0] == 1.0
     study = nr.Study(nr.gp_ucb(BOX, nr.Matern(), noise=0.1, context=nr.Box([0.0], [1.0])))
     for call in (study.ask, lambda: study.predict([[0.1, 0.1]]), lambda: study.add([0.1, 0.1], 1.0)):
-        with pytest.raises(nr.InvalidInput, match="Pass `context=`"):
+        with pytest.raises(nr.errors.InvalidInput, match="Pass `context=`"):
             call()
-    with pytest.raises(nr.InvalidInput, match="one point at a time; 2 were given"):
+    with pytest.raises(nr.errors.InvalidInput, match="one point at a time; 2 were given"):
         study.ask([0.1, 0.2])
-    with pytest.raises(nr.InvalidInput, match="outside the box"):
+    with pytest.raises(nr.errors.InvalidInput, match="outside the box"):
         study.ask([3.0])
     assert len(study.trials) == 0
 
@@ -687,7 +690,7 @@ def test_points_outside_and_wrong_contexts_are_explained():
 @pytest.mark.parametrize("make", [nr.gp_ucb, nr.expected_improvement])
 def test_a_region_where_everything_fails_is_left(make, domain):
     """Failures that count as the worst seen: less than half of the trials fail, where otherwise nearly all would."""
-    policy = make(domain, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, pending=nr.Ignored(failed="worst"))
+    policy = make(domain, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, pending=nr.slots.Ignored(failed="worst"))
     study, failed = nr.Study(policy, seed=0), 0
     for _ in range(40):
         trial = study.ask()
@@ -725,7 +728,9 @@ def test_a_space_of_whole_numbers_and_choices_is_finite():
 def test_decisions_do_not_depend_on_the_number_of_blas_threads():
     """Nor do fits: sums that threads share round differently, and a fit makes 1e-10 of a box's side of it."""
     box = nr.Box([0.0, 0.0], [1.0, 1.0])
-    policy = nr.gp_ucb(box, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, a=1.0, b=1.0, refit=nr.Refit(every=40, restarts=0))
+    policy = nr.gp_ucb(
+        box, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, a=1.0, b=1.0, refit=nr.slots.Refit(every=40, restarts=0)
+    )
     rows = np.random.default_rng(0).uniform(size=(160, 2))
     asked = []
     for threads in (1, 2):

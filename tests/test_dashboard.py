@@ -6,14 +6,14 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.errors import InvalidInput
-from noregret.operate.overview import overview
-from noregret.serve.dashboard.views.accounts import account
-from noregret.serve.dashboard.views.beliefs import beliefs
-from noregret.serve.dashboard.views.budgets import budgets
-from noregret.serve.dashboard.views.changes import changes
-from noregret.serve.dashboard.views.pictures import (
+import nilregret as nr
+from nilregret._utils.errors import InvalidInput
+from nilregret.cli.overview import overview
+from nilregret.serve.dashboard.views.accounts import account
+from nilregret.serve.dashboard.views.beliefs import beliefs
+from nilregret.serve.dashboard.views.budgets import budgets
+from nilregret.serve.dashboard.views.changes import changes
+from nilregret.serve.dashboard.views.pictures import (
     in_words,
     many,
     measured,
@@ -22,13 +22,13 @@ from noregret.serve.dashboard.views.pictures import (
     spread_evenly,
     thinned,
 )
-from noregret.serve.dashboard.views.progress import progress
-from noregret.serve.dashboard.views.standing import described, order_of, standing, summed_up, unchanged
-from noregret.serve.dashboard.views.trials import PER_PAGE, listed, one, reasons
-from noregret.serve.dashboard.views.waits import waits
-from noregret.serve.dashboard.views.worth import worth
-from noregret.serve.waiting import Rule
-from noregret.storage.sql import SqlStorage
+from nilregret.serve.dashboard.views.progress import progress
+from nilregret.serve.dashboard.views.standing import described, order_of, standing, summed_up, unchanged
+from nilregret.serve.dashboard.views.trials import PER_PAGE, listed, one, reasons
+from nilregret.serve.dashboard.views.waits import waits
+from nilregret.serve.dashboard.views.worth import worth
+from nilregret.serve.deadlines import Rule
+from nilregret.storage.sql import SqlStorage
 
 from .dashboard import KERNEL, KINDS, arms, hill, noise, play, studies
 from .reference import mapped

@@ -11,8 +11,8 @@ from urllib.parse import quote, urlsplit
 
 import pytest
 
-import noregret as nr
-from noregret.storage import SqlStorage
+import nilregret as nr
+from nilregret.storage import SqlStorage
 
 from .dashboard import KINDS, MARKUP, arms, copied, hill, play, studies
 from .serving import Served
@@ -20,15 +20,15 @@ from .serving import Served
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 LACKING = (
     "No browser was found, so the dashboard's pages were not tested: install one (on Debian and Ubuntu `apt-get "
-    "install chromium`) or name one that is there in NOREGRET_BROWSER."
+    "install chromium`) or name one that is there in NILREGRET_BROWSER."
 )
 WIDE, PHONE = {"width": 1200, "height": 900}, {"width": 375, "height": 740}
 SECONDS = 300_000  # milliseconds that anything may take: the machine may be busy
 
 
 def executable():
-    """The browser; where there is none the test is skipped, or fails where NOREGRET_BROWSER is "required"."""
-    named = os.environ.get("NOREGRET_BROWSER", "")
+    """The browser; where there is none the test is skipped, or fails where NILREGRET_BROWSER is "required"."""
+    named = os.environ.get("NILREGRET_BROWSER", "")
     found = named if named not in ("", "required") else next(filter(None, map(shutil.which, NAMES)), None)
     if found is None:
         (pytest.fail if named == "required" else pytest.skip)(LACKING)
@@ -189,7 +189,7 @@ def test_the_list_stays_up_to_date_by_itself_and_leaves_the_visitor_in_peace(bro
 def test_a_pause_of_the_server_is_said_and_what_was_there_stays(browser, tmp_path):
     with Served(tmp_path) as served:
         here = f"http://127.0.0.1:{served.port}"
-        play(nr.Study(arms(), storage=f"sqlite:///{tmp_path}/noregret.db", name="live"), 3, hill)
+        play(nr.Study(arms(), storage=f"sqlite:///{tmp_path}/nilregret.db", name="live"), 3, hill)
         with opened(browser, here) as page:
             page.goto(at(here, "live"))
             settled(page)
@@ -360,7 +360,8 @@ def test_pages_have_landmarks_and_names_for_what_hears_them(browser, base):
 def test_who_has_no_token_is_asked_for_one(browser, base, tmp_path):
     with Served(tmp_path) as served:
         made = subprocess.run(
-            [sys.executable, "-m", "noregret", "token", "new", "--role", "reader", "--storage", served.said["storage"]],
+            [sys.executable, "-m", "nilregret", "token", "new", "--role", "reader", "--storage",
+            served.said["storage"]],
             cwd=tmp_path, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}, capture_output=True, text=True,
             check=True,
         ).stdout.strip()  # fmt: skip

@@ -10,9 +10,9 @@ from urllib.parse import quote, urljoin
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.baselines import admmbo, bandit_oco
-from noregret.testing.driver import Driver
+import nilregret as nr
+from nilregret.algorithms.baselines import admmbo, bandit_oco
+from nilregret.testing.driver import Driver
 
 from .composition.fillings import FILLINGS, base, play
 from .conformance.test_policies import POLICIES
@@ -45,7 +45,9 @@ def looked_at(study_of, name="a study"):
     """Fetch a study's pages, and all that they name."""
     pages, seen = Pages(), {}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nr.NoRegretWarning)  # that a toy's scales are wrong is not what is tested
+        warnings.simplefilter(
+            "ignore", nr.errors.NoRegretWarning
+        )  # that a toy's scales are wrong is not what is tested
         study = study_of(pages.storage, name)
     here = f"/studies/{quote(name, safe='')}"
     todo = [here + part for part in PARTS] + ["/studies"]
@@ -147,7 +149,7 @@ MADE = {
             nr.Arms.grid(0, 1, 5), KERNEL, noise=0.1, norm_bound=1.0, epoch=2, epochs=5, constraints=3
         ), [0.1] * 8, constraints=lambda i: [1e90, 0.0, -1e90],
     ),
-    "few decisions": told(ARMS.using(switching=nr.Lazy(factor=2.0)), [0.1 * i for i in range(12)]),
+    "few decisions": told(ARMS.using(switching=nr.slots.Lazy(factor=2.0)), [0.1 * i for i in range(12)]),
     "few decisions on losses": told(ARMS.using(switching="lazy"), [0.1 * i for i in range(9)], goal="minimize"),
     "a script": told(
         bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1, constraints=2), [0.1] * 7, constraints=lambda i: [0.1, -0.2]
@@ -238,7 +240,7 @@ def test_a_line_of_the_list_counts_in_english(trials, said):
 
 def test_the_weight_of_a_run_is_its_plays():
     """Of 2 plays of 0 and 8 plays of 1 the mean is 0.8, which is not that of the two runs."""
-    policy = ARMS.using(switching=nr.Lazy(factor=3.0))
+    policy = ARMS.using(switching=nr.slots.Lazy(factor=3.0))
     pages, study = Pages(), None
     study = nr.Study(policy, storage=pages.storage, name="runs", clock=Clock())
     while max((trial.repeats for trial in study.trials), default=1) < 4:

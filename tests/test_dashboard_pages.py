@@ -6,8 +6,8 @@ from urllib.parse import quote
 
 import pytest
 
-from noregret.serve.caller import Caller
-from noregret.serve.dashboard.files import address, bytes_of_scripts
+from nilregret.serve.auth.caller import Caller
+from nilregret.serve.dashboard.files import address, bytes_of_scripts
 
 from .dashboard import KINDS, MARKUP, Pages, arms, hill, play, studies
 
@@ -127,7 +127,7 @@ def test_a_tenant_sees_its_own_studies_alone():
 
 
 def test_a_head_is_sent_again_only_when_something_has_happened(pages):
-    import noregret as nr
+    import nilregret as nr
 
     study = play(nr.Study(arms(), storage=pages.storage, name="live"), 3, hill)
     first = pages.get("/studies/live/head").text

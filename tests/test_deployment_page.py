@@ -13,14 +13,14 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from noregret.cli import main
-from noregret.operate import serving
-from noregret.serve.caller import ROLES
-from noregret.serve.gate import Gate
-from noregret.serve.limits import Limits
-from noregret.serve.origins import bound_to
-from noregret.serve.tokens import SESSION_SECONDS, Tokens
-from noregret.storage import MemoryStorage, SqlStorage
+from nilregret.__main__ import main
+from nilregret.cli import serving
+from nilregret.serve.auth.caller import ROLES
+from nilregret.serve.auth.middleware import Gate
+from nilregret.serve.auth.origins import bound_to
+from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
+from nilregret.serve.limits import Limits
+from nilregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask
 from .service import AT, Client, asked, told
@@ -49,8 +49,8 @@ def parsed(arguments):
 def test_every_command_has_the_options_that_the_page_gives_it():
     seen = []
     for line in "".join(blocks("sh")).splitlines():
-        words = [word for word in shlex.split(line, comments=True) if not word.startswith("NOREGRET_STORAGE=")]
-        if words and words[0].rpartition("/")[2] == "noregret":
+        words = [word for word in shlex.split(line, comments=True) if not word.startswith("NILREGRET_STORAGE=")]
+        if words and words[0].rpartition("/")[2] == "nilregret":
             seen.append(parsed(words[1:]))
         elif words[:2] == ["podman", "run"]:
             seen.append(parsed(words[words.index("decisions") + 1 :]))
@@ -59,21 +59,21 @@ def test_every_command_has_the_options_that_the_page_gives_it():
     settings.optionxform = str
     settings.read_string(unit)
     program, *words = shlex.split(settings["Service"]["ExecStart"])
-    assert program.endswith("/noregret")
+    assert program.endswith("/nilregret")
     seen.append(parsed(words))
     (container,) = blocks("dockerfile")
     entry, default = (json.loads(re.search(rf"^{word} (.*)$", container, re.M)[1]) for word in ("ENTRYPOINT", "CMD"))
-    assert entry == ["noregret"]
+    assert entry == ["nilregret"]
     seen.append(parsed(default))
     assert [command for command, _ in seen].count(serving.serve) == 6
     assert {command.name for command, _ in seen} == {"serve", "new", "list", "revoke"}
-    assert settings["Service"]["Environment"].split("=")[0] == "NOREGRET_STORAGE"
+    assert settings["Service"]["Environment"].split("=")[0] == "NILREGRET_STORAGE"
     assert "--workers" not in settings["Service"]["ExecStart"]  # with SQLite
 
 
 def test_what_is_installed_are_extras_that_there_are():
     extras = tomllib.loads((HOME / "pyproject.toml").read_text())["project"]["optional-dependencies"]
-    named = re.findall(r"noregret-\*\.whl\)\[([\w,]+)\]", PAGE)
+    named = re.findall(r"nilregret-\*\.whl\)\[([\w,]+)\]", PAGE)
     assert named
     assert {name for some in named for name in some.split(",")} <= extras.keys()
 
@@ -84,20 +84,20 @@ def test_no_page_installs_what_an_index_has_under_our_name(page):
     text = (HOME / page).read_text(encoding="utf-8")
     for kind, block in BLOCK.findall(text):
         if kind in ("sh", "dockerfile", "bash", "console"):
-            assert not re.search(r"pip install[^\n]*[ \"']noregret\b(?!-)", block), page
+            assert not re.search(r"pip install[^\n]*[ \"']nilregret\b(?!-)", block), page
 
 
 def test_an_image_runs_what_was_built_as_nobody_in_particular():
     (container,) = blocks("dockerfile")
     lines = [line.split(maxsplit=1) for line in container.replace("\\\n", "").splitlines() if line[:1].isupper()]
     said = dict(lines)
-    assert lines.index(["USER", "noregret"]) > [word for word, _ in lines].index("RUN")
-    assert "useradd --system noregret" in said["RUN"]
+    assert lines.index(["USER", "nilregret"]) > [word for word, _ in lines].index("RUN")
+    assert "useradd --system nilregret" in said["RUN"]
     folder = said["VOLUME"]
-    assert f"install -d -o noregret -m 700 {folder}" in said["RUN"]
-    assert said["ENV"] == f"NOREGRET_STORAGE=sqlite:///{folder}/studies.db"
+    assert f"install -d -o nilregret -m 700 {folder}" in said["RUN"]
+    assert said["ENV"] == f"NILREGRET_STORAGE=sqlite:///{folder}/studies.db"
     assert f"-v decisions:{folder} " in PAGE
-    assert said["COPY"].split()[0] == "dist/noregret-*.whl"
+    assert said["COPY"].split()[0] == "dist/nilregret-*.whl"
     check = json.loads(said["HEALTHCHECK"].removeprefix("CMD "))
     compile(check[2], "HEALTHCHECK", "exec")
     assert f":{said['EXPOSE']}/healthz" in check[2]
@@ -105,11 +105,11 @@ def test_an_image_runs_what_was_built_as_nobody_in_particular():
 
 
 def test_the_commands_for_tokens_work_as_they_stand(tmp_path, monkeypatch):
-    monkeypatch.setenv("NOREGRET_STORAGE", f"sqlite:///{tmp_path}/studies.db")
+    monkeypatch.setenv("NILREGRET_STORAGE", f"sqlite:///{tmp_path}/studies.db")
     made = ""
     for line in blocks("sh")[1].splitlines():
         words = shlex.split(line)
-        if words[:2] != ["noregret", "token"]:
+        if words[:2] != ["nilregret", "token"]:
             continue
         result = CliRunner().invoke(main, [made if word == "TOKEN" else word for word in words[1:]])
         assert result.exit_code == 0, result.output
@@ -126,7 +126,7 @@ def test_what_the_proxy_sends_passes_the_gate():
     given = dict(re.findall(r"proxy_set_header (\S+) (\S+);", site))
     headers = [(key, variables[value]) for key, value in given.items() if value in variables and key != "Host"]
     served = next(params for _, params in [parsed(shlex.split(line)[1:]) for line in PAGE.splitlines()
-                                           if line.startswith("noregret serve --public-host")])  # fmt: skip
+                                           if line.startswith("nilregret serve --public-host")])  # fmt: skip
     tokens = Tokens(MemoryStorage())
 
     async def fine(scope, receive, send):

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.randomness import Randomness
-from noregret.search.boxes import SAME, real_columns
-from noregret.search.designs import (
+import nilregret as nr
+from nilregret._utils.randomness import Randomness
+from nilregret._utils.serialize import described
+from nilregret.domains.search.acquisition import AcquisitionFunction
+from nilregret.domains.search.boxes import SAME, real_columns
+from nilregret.domains.search.designs import (
     LARGEST,
     SMALLEST,
     coordinates,
@@ -21,8 +23,7 @@ from noregret.search.designs import (
     parameters,
     sobol,
 )
-from noregret.serialize import described
-from noregret.slots.explore import (
+from nilregret.slots.explore import (
     CoordinateSearch,
     Explore,
     InitialDesign,
@@ -32,8 +33,7 @@ from noregret.slots.explore import (
     UncertaintySampling,
     UniformExploration,
 )
-from noregret.slots.view import Surface
-from noregret.testing import check_policy
+from nilregret.testing import check_policy
 
 BOX = nr.Box([0.0, -1.0], [1.0, 3.0])
 MIXED = nr.Space(
@@ -48,7 +48,7 @@ TREE = nr.Space(
 CHOICES = nr.Space(a=nr.Choice("a", "b", "c"), b=nr.Choice(1, 2), n=nr.Int(1, 4))
 CHOICE_AND_LINE = nr.Space(x=nr.Float(0, 1), k=nr.Choice("a", "b"))
 SPACES = {"mixed": MIXED, "tree": TREE, "choices": CHOICES, "one": nr.Space(n=nr.Int(3, 3), x=nr.Float(0, 1))}
-QUICK = nr.PointSearch(candidates=64, around=4, starts=1, evaluations=4)
+QUICK = nr.slots.PointSearch(candidates=64, around=4, starts=1, evaluations=4)
 
 
 def rng(seed=0):
@@ -265,7 +265,7 @@ def test_a_design_of_a_small_domain_ends_early():
 
 
 def test_a_design_begins_anew_after_a_restart():
-    study = play(nr.Study(policy_of(BOX, InitialDesign(4), memory=nr.RestartEvery(9)), seed=0), 20)
+    study = play(nr.Study(policy_of(BOX, InitialDesign(4), memory=nr.slots.RestartEvery(9)), seed=0), 20)
     assert rows(study)[:4] == rows(study)[9:13]
     assert rows(study)[4:9] != rows(study)[13:18]
 
@@ -282,19 +282,23 @@ def test_points_told_before_are_no_part_of_a_design_and_shorten_it():
 @pytest.mark.parametrize(
     ("explore", "memory", "words"),
     [
-        (InitialDesign(8), nr.SlidingWindow(8), "every round would be of the design"),
-        (InitialDesign(8), nr.RestartEvery(8), "every round would be of the design"),
-        (InTurn((InitialDesign(8), CoordinateSearch())), nr.SlidingWindow(5), "every round would be of the design"),
-        (CoordinateSearch(after=12), nr.SlidingWindow(11), "so it never would"),
-        (CoordinateSearch(after=12), nr.RestartEvery(11), "so it never would"),
-        (UncertaintySampling(5), nr.RestartEvery(5), "would be one of uncertainty sampling"),
+        (InitialDesign(8), nr.slots.SlidingWindow(8), "every round would be of the design"),
+        (InitialDesign(8), nr.slots.RestartEvery(8), "every round would be of the design"),
+        (
+            InTurn((InitialDesign(8), CoordinateSearch())),
+            nr.slots.SlidingWindow(5),
+            "every round would be of the design",
+        ),
+        (CoordinateSearch(after=12), nr.slots.SlidingWindow(11), "so it never would"),
+        (CoordinateSearch(after=12), nr.slots.RestartEvery(11), "so it never would"),
+        (UncertaintySampling(5), nr.slots.RestartEvery(5), "would be one of uncertainty sampling"),
     ],
 )
 def test_memories_that_never_get_beyond_are_refused(explore, memory, words):
-    with pytest.raises(nr.InvalidInput, match=words):
+    with pytest.raises(nr.errors.InvalidInput, match=words):
         policy_of(BOX, explore, memory=memory)
-    assert policy_of(BOX, explore, memory=nr.SlidingWindow(13)).explore == explore
-    assert policy_of(BOX, explore, memory=nr.RestartEvery(13)).explore == explore
+    assert policy_of(BOX, explore, memory=nr.slots.SlidingWindow(13)).explore == explore
+    assert policy_of(BOX, explore, memory=nr.slots.RestartEvery(13)).explore == explore
 
 
 def test_arms_and_points_that_have_failed_are_left_out_of_a_design():
@@ -318,7 +322,7 @@ def changes(study, number, domain):
 
 
 @pytest.mark.parametrize("domain", [BOX, MIXED])
-@pytest.mark.parametrize("memory", [None, nr.SlidingWindow(9), nr.RestartEvery(50)])
+@pytest.mark.parametrize("memory", [None, nr.slots.SlidingWindow(9), nr.slots.RestartEvery(50)])
 def test_one_parameter_of_the_best_point_changes_now_and_then(domain, memory):
     more = {} if memory is None else {"memory": memory}
     study = play(nr.Study(policy_of(domain, CoordinateSearch(every=3, after=6, steps=20), **more), seed=2), 37)
@@ -381,7 +385,7 @@ def test_parts_take_turns():
     assert not any(explored[:3])
     assert any(explored[3:])
     for wrong in ((), None, (InitialDesign(3), "uniform"), InitialDesign(3)):
-        with pytest.raises(nr.InvalidInput, match="`parts`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`parts`"):
             InTurn(wrong)
 
 
@@ -394,14 +398,14 @@ def test_parts_take_turns():
     ],
 )  # fmt: skip
 def test_counts_are_checked(make, name):
-    with pytest.raises(nr.InvalidInput, match=f"`{name}`"):
+    with pytest.raises(nr.errors.InvalidInput, match=f"`{name}`"):
         make()
 
 
 @pytest.mark.parametrize("domain", [nr.Box([0.0], [1.0]), CHOICE_AND_LINE, nr.Arms.grid(0, 1, 12)])
 def test_forced_places_keep_the_promises_of_a_policy(domain):
     explore = InTurn((InitialDesign(4), CoordinateSearch(every=2, after=5, steps=5)))
-    check_policy(policy_of(domain, explore, memory=nr.SlidingWindow(12)), rounds=14)
+    check_policy(policy_of(domain, explore, memory=nr.slots.SlidingWindow(12)), rounds=14)
 
 
 # -- parts of others ---------------------------------------------------------------------------------------------------
@@ -471,7 +475,7 @@ def test_broken_places_are_found(case):
 )
 def test_places_that_nobody_can_play_are_said_so(places, words):
     study = nr.Study(policy_of(BOX, broken(places=lambda part, situation: places)))
-    with pytest.raises(nr.InvalidInput, match=words):
+    with pytest.raises(nr.errors.InvalidInput, match=words):
         study.ask()
     assert len(study.trials) == 0
 
@@ -494,7 +498,7 @@ def nearest(points, tried, domain):
 
 def apart(domain, apart, **more):
     policy = nr.expected_improvement(domain, nr.kernel_for(domain, lengthscale=0.5), noise=0.01, **more)
-    return policy.using(search=nr.PointSearch(candidates=64, around=4, starts=1, evaluations=6, apart=apart))
+    return policy.using(search=nr.slots.PointSearch(candidates=64, around=4, starts=1, evaluations=6, apart=apart))
 
 
 @pytest.mark.parametrize("domain", [nr.Box([0.0], [2.0]), BOX, CHOICE_AND_LINE], ids=["line", "box", "mixed"])
@@ -538,8 +542,8 @@ def test_the_only_point_is_played_again():
 
 
 def test_where_all_around_is_impossible_the_point_stays():
-    search = nr.PointSearch(candidates=16, apart=0.1)
-    nowhere = Surface(lambda points: np.full(len(points), -np.inf), lambda points: (points[:, 0], points))
+    search = nr.slots.PointSearch(candidates=16, apart=0.1)
+    nowhere = AcquisitionFunction(lambda points: np.full(len(points), -np.inf), lambda points: (points[:, 0], points))
     point = np.array([0.5, 0.5])
     standing = search.standing(BOX, 0)
     scores = np.zeros(len(standing))
@@ -550,7 +554,7 @@ def test_where_all_around_is_impossible_the_point_stays():
 
 
 def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
-    search, looked = nr.PointSearch(candidates=1024, apart=0.01), []
+    search, looked = nr.slots.PointSearch(candidates=1024, apart=0.01), []
 
     def values(points):
         looked.append(len(points))
@@ -560,7 +564,7 @@ def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
     ranked = standing[np.argsort(np.abs(standing - 0.5).sum(axis=1))]
     tried = np.concatenate([[[0.5, 0.5]], ranked[:200]])
     found = search.moved_apart(
-        tried[0], Surface(values, lambda points: (points[:, 0], points)), BOX, standing=standing,
+        tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, standing=standing,
         scores=-np.abs(standing - 0.5).sum(axis=1), tried=tried, noisy=True, rng=rng,
     )  # fmt: skip
     assert max(looked) <= 64 + 64  # not all 1,024: a value costs O(n^2)
@@ -570,8 +574,8 @@ def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
 
 @pytest.mark.parametrize("wrong", [-0.1, 1.5, math.nan, "far"])
 def test_the_share_is_checked(wrong):
-    with pytest.raises(nr.InvalidInput, match="`apart`"):
-        nr.PointSearch(apart=wrong)
+    with pytest.raises(nr.errors.InvalidInput, match="`apart`"):
+        nr.slots.PointSearch(apart=wrong)
 
 
 def test_a_situation_says_what_a_part_may_look_at():

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-import noregret
-from noregret import slots, testing
+import nilregret
+from nilregret import slots, testing
 
 HOME = Path(__file__).parent.parent
 PAGES = sorted([HOME / "README.md", HOME / "CONTRIBUTING.md", HOME / "CHANGELOG.md", *HOME.glob("docs/**/*.md")])
@@ -58,8 +58,8 @@ def test_what_these_tests_would_find():
 
 
 def test_the_reference_lists_every_public_name_once():
-    listed = re.findall(r"^\.\. auto\w+:: noregret\.(\w+)$", (HOME / "docs" / "reference.md").read_text(), re.M)
-    assert sorted(listed) == sorted(noregret.__all__)
+    listed = re.findall(r"^\.\. auto\w+:: nilregret\.(\w+)$", (HOME / "docs" / "reference.md").read_text(), re.M)
+    assert sorted(listed) == sorted(nilregret.__all__)
 
 
 def test_the_reference_lists_what_is_there_for_those_who_extend():
@@ -70,7 +70,7 @@ def test_the_reference_lists_what_is_there_for_those_who_extend():
 
 
 def test_what_decided_a_part_of_auto_is_on_the_page_that_its_table_names():
-    rows = re.findall(r"^\| .+\|$", inspect.cleandoc(noregret.auto.__doc__), re.M)
+    rows = re.findall(r"^\| .+\|$", inspect.cleandoc(nilregret.auto.__doc__), re.M)
     named = [name for row in rows for name in re.findall(r'"([A-Z][a-z ]+)"', row.split("|")[-2])]
     assert len(named) >= 8
     page = (HOME / "docs" / "choosing.md").read_text(encoding="utf-8")

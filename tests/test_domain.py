@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import noregret as nr
-from noregret import serialize
+import nilregret as nr
+from nilregret._utils import serialize
 
 
 def test_a_grid_of_choices_alone_needs_no_number():
@@ -14,7 +14,7 @@ def test_a_grid_of_choices_alone_needs_no_number():
     assert space.grid() == space.grid(7)
     assert len(space.grid()) == 6
     assert serialize.loads(serialize.dumps(space.grid())) == space.grid()
-    with pytest.raises(nr.InvalidInput, match="of how many values of x"):
+    with pytest.raises(nr.errors.InvalidInput, match="of how many values of x"):
         nr.Space(x=nr.Float(0, 1), a=nr.Choice("x", "y")).grid()
 
 
@@ -40,20 +40,20 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
     np.testing.assert_array_equal(arms.index([[5.0, -2.0], [-0.0, 0.0], [0.1, 1.0]]), [3, 0, 1])
     np.testing.assert_array_equal(arms.index([0.1 + 1e-12, 1.0]), [1])
     wide = nr.Arms([[0.0, 0.0], [1e9, 0.0], [0.0, 1.0], [1e9, 1.0]])
-    with pytest.raises(nr.InvalidInput, match="not one of the arms"):
+    with pytest.raises(nr.errors.InvalidInput, match="not one of the arms"):
         wide.index([[0.0, 0.4]])
-    with pytest.raises(nr.InvalidInput, match="not one of the arms"):
+    with pytest.raises(nr.errors.InvalidInput, match="not one of the arms"):
         nr.Arms([1e-12, 2e-12]).index([1e-10])
-    with pytest.raises(nr.InvalidInput, match=r"nearest is arm 3 at \[5\.0, -2\.0\]"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"nearest is arm 3 at \[5\.0, -2\.0\]"):
         arms.index([[4.9, -2.0]])
     ovens = nr.Space(heat=nr.Float(0, 250)).grid(26)
-    with pytest.raises(nr.InvalidInput, match=r"\{'heat': 205.0\} is not .* arm 20 at \{'heat': 200.0\}"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"\{'heat': 205.0\} is not .* arm 20 at \{'heat': 200.0\}"):
         ovens.index({"heat": 205})
-    with pytest.raises(nr.InvalidInput, match=r"\[205.0\] is not .* from 0 to 1"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"\[205.0\] is not .* from 0 to 1"):
         ovens.index([[205.0]])
-    with pytest.raises(nr.InvalidInput, match="2 dimensions"):
+    with pytest.raises(nr.errors.InvalidInput, match="2 dimensions"):
         arms.index([[1.0, 2.0, 3.0]])
-    with pytest.raises(nr.InvalidInput, match="not finite"):
+    with pytest.raises(nr.errors.InvalidInput, match="not finite"):
         arms.index([[np.nan, 0.0]])
 
 
@@ -94,7 +94,7 @@ def test_index_finds_arms_exactly_nearly_or_not_at_all():
     ],
 )
 def test_bad_domains_are_explained(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
@@ -176,7 +176,7 @@ def test_domains_round_trip_through_json(domain):
     ],
 )
 def test_descriptions_that_are_none_are_explained(text, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         nr.Policy.from_json(text)
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import noregret as nr
-from noregret.environments import Environment, drifting_samples, gp_sample
-from noregret.errors import InvalidInput
-from noregret.posterior import BankPosterior, DriftingPosterior
-from noregret.posterior import bank as module
-from noregret.slots.envelope import ConstantWidth
-from noregret.testing import check_policy
+import nilregret as nr
+from nilregret._utils.errors import InvalidInput
+from nilregret.gp import BankPosterior, DriftingPosterior
+from nilregret.gp import bank as module
+from nilregret.simulation.environments import Environment, drifting_samples, gp_sample
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.testing import check_policy
 
 ARMS = nr.Arms.grid(0.0, 1.0, 12)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -126,7 +126,7 @@ def rate_after(study):
 def test_it_finds_the_rate_of_the_world(rate):
     functions = drifting_samples(KERNEL, ARMS, rounds=200, rate=rate, seed=4) if rate else None
     still = gp_sample(KERNEL, ARMS, seed=4)
-    study, rng = nr.Study(ucb(nr.DriftBank()), seed=0), np.random.default_rng(2)
+    study, rng = nr.Study(ucb(nr.slots.DriftBank()), seed=0), np.random.default_rng(2)
     for t in range(200):
         trial = study.ask()
         f = (still if functions is None else functions[t]).values
@@ -138,17 +138,19 @@ def test_it_finds_the_rate_of_the_world(rate):
 def test_one_rate_plays_what_a_discount_plays():
     functions = drifting_samples(KERNEL, ARMS, rounds=60, rate=0.05, seed=1)
     env = Environment(functions, domain=ARMS, noise=NOISE, change_points=range(1, 60))
-    runs = [nr.simulate(ucb(memory), env, 60, seed=2) for memory in (nr.DriftBank((0.05,)), nr.Discount(0.05))]
+    runs = [
+        nr.simulate(ucb(memory), env, 60, seed=2) for memory in (nr.slots.DriftBank((0.05,)), nr.slots.Discount(0.05))
+    ]
     assert np.mean(runs[0].regret == runs[1].regret) > 0.9  # but for ties that the features' tolerance breaks
 
 
 @pytest.mark.parametrize(
     "policy",
     [
-        ucb(nr.DriftBank((0.0, 0.05))),
+        ucb(nr.slots.DriftBank((0.0, 0.05))),
         nr.gp_ts(
             ARMS, nr.Matern(2.5, [0.3, 0.3]), noise=NOISE, norm_bound=1.0, context=nr.Arms.grid(0, 1, 3),
-            memory=nr.DriftBank((0.0, 0.05)),
+            memory=nr.slots.DriftBank((0.0, 0.05)),
         ),
     ],
     ids=["arms", "contexts"],
@@ -161,13 +163,13 @@ def test_it_keeps_the_promises_of_a_memory(policy):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nr.DriftBank(()), "`rates` are"),
-        (lambda: nr.DriftBank((0.1, 0.01)), "ascending order"),
-        (lambda: nr.DriftBank((0.0,)), "not all 0"),
-        (lambda: nr.DriftBank((0.0, 1.5)), "`rates` is 1.5"),
-        (lambda: ucb(nr.DriftBank(), refit=nr.Refit()), "under `DriftBank` f is another one in each round"),
+        (lambda: nr.slots.DriftBank(()), "`rates` are"),
+        (lambda: nr.slots.DriftBank((0.1, 0.01)), "ascending order"),
+        (lambda: nr.slots.DriftBank((0.0,)), "not all 0"),
+        (lambda: nr.slots.DriftBank((0.0, 1.5)), "`rates` is 1.5"),
+        (lambda: ucb(nr.slots.DriftBank(), refit=nr.slots.Refit()), "under `DriftBank` f is another one in each round"),
         (
-            lambda: nr.gp_ucb(nr.Box([0.0], [1.0]), KERNEL, noise=NOISE, memory=nr.DriftBank()),
+            lambda: nr.gp_ucb(nr.Box([0.0], [1.0]), KERNEL, noise=NOISE, memory=nr.slots.DriftBank()),
             "`DriftBank` keeps a posterior for each rate",
         ),
     ],
@@ -199,7 +201,7 @@ def test_rates_are_weighed_by_the_noise_told_whatever_lambda_is():
 
 
 def test_the_bank_of_a_policy_knows_its_noise():
-    memory = nr.DriftBank((0.0, 0.05))
+    memory = nr.slots.DriftBank((0.0, 0.05))
     wide = nr.igp_ucb(ARMS, KERNEL, norm_bound=3.0, regularization=1.0, noise=NOISE, memory=memory)
     studies = [nr.Study(wide), nr.Study(ucb(memory))]
     rng = np.random.default_rng(2)

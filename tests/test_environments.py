@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kstest, norm
 
-import noregret as nr
-from noregret import environments as worlds
-from noregret.environments.environment import search_maximum
+import nilregret as nr
+from nilregret.simulation import environments as worlds
+from nilregret.simulation.environments.environment import search_maximum
 
 KNOWN = [worlds.rosenbrock, worlds.hartmann3, worlds.hartmann6, worlds.branin]
 KERNELS = [nr.SquaredExponential(0.2), nr.Matern(2.5, 0.2), nr.Matern(0.5, 0.3, scale=2.0) + nr.Linear()]
@@ -168,7 +168,7 @@ def test_samples_on_a_box_are_functions():
 
 def test_worlds_share_no_randomness_with_each_other_or_with_policies():
     arms = UNIT.sample(50, seed=7)
-    iid = worlds.gp_sample(nr.Empirical(np.eye(50)), nr.Arms(np.arange(50.0)), seed=7).values
+    iid = worlds.gp_sample(nr.kernels.Empirical(np.eye(50)), nr.Arms(np.arange(50.0)), seed=7).values
     for stream in ([7], [7, 0], [7, 1], [0, 7]):
         rng = np.random.default_rng(stream)
         assert not np.isin(rng.standard_normal(200), iid).any()
@@ -179,7 +179,7 @@ def test_worlds_share_no_randomness_with_each_other_or_with_policies():
 
 def test_a_sample_is_the_same_in_another_process():
     script = (
-        "import noregret as nr; "
+        "import nilregret as nr; "
         "print(*nr.environments.gp_sample(nr.SquaredExponential(0.2), nr.Arms.grid(0, 1, 60), seed=3).values)"
     )
     printed = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
@@ -192,7 +192,7 @@ def test_functions_of_arms():
     function = worlds.ArmFunction(arms, [5.0, 6.0, 7.0])
     np.testing.assert_array_equal(function([[2.0, 3.0], [0.0, 1.0]]), [6.0, 5.0])
     np.testing.assert_array_equal(nr.Environment(function, domain=arms).values, [5.0, 6.0, 7.0])
-    with pytest.raises(nr.InvalidInput, match="not one of the arms"):
+    with pytest.raises(nr.errors.InvalidInput, match="not one of the arms"):
         function([[2.0, 2.0]])
 
 
@@ -221,5 +221,5 @@ def test_functions_of_arms():
     ],
 )
 def test_nonsense_is_explained(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()

@@ -1,4 +1,4 @@
-"""The examples that are scripts; `svm.toml`, a file for `noregret tune`, is run in test_tune.py."""
+"""The examples that are scripts; `svm.toml`, a file for `nilregret tune`, is run in test_tune.py."""
 
 import asyncio
 import importlib.util
@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import plots
+import nilregret as nr
+from nilregret.study import plots
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 PNG = b"\x89PNG"
@@ -38,7 +38,7 @@ def test_three_studies_to_look_at_in_a_browser(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["dashboard.py", "--days", "2"])
     runpy.run_path(str(EXAMPLES / "dashboard.py"), run_name="__main__")
-    assert capsys.readouterr().out == "Look at it: noregret serve --storage sqlite:///dashboard.db\n"
+    assert capsys.readouterr().out == "Look at it: nilregret serve --storage sqlite:///dashboard.db\n"
     counts = {
         name: len(nr.Study.open(storage="sqlite:///dashboard.db", name=name).trials)
         for name in ("shop", "oven", "router")
@@ -101,8 +101,8 @@ def test_svm_is_tuned_from_python_too(monkeypatch, capsys):
 
 def test_pictures_of_changes(tmp_path):
     arms = nr.Arms.grid(0, 1, 9)
-    study = nr.Study(nr.gp_ucb(arms, nr.Linear(), noise=0.1, memory=nr.RestartEvery(3)))
-    with pytest.raises(nr.InvalidInput, match="No trial has been answered"):
+    study = nr.Study(nr.gp_ucb(arms, nr.Linear(), noise=0.1, memory=nr.slots.RestartEvery(3)))
+    with pytest.raises(nr.errors.InvalidInput, match="No trial has been answered"):
         plots.changes(study, tmp_path / "none.png")
     trials = study.ask(count=7)
     study.tell(trials[5], 1.0)
@@ -110,7 +110,7 @@ def test_pictures_of_changes(tmp_path):
     assert (tmp_path / "few.png").read_bytes().startswith(PNG)
     plane = nr.Study(nr.gp_ucb(nr.Box(np.zeros(2), np.ones(2)), nr.Linear(), noise=0.1))
     plane.add([0.5, 0.5], 1.0)
-    with pytest.raises(nr.InvalidInput, match="one dimension"):
+    with pytest.raises(nr.errors.InvalidInput, match="one dimension"):
         plots.changes(plane, tmp_path / "plane.png")
 
 

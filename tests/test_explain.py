@@ -6,9 +6,10 @@ import json
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.slots.envelope import ConstantWidth
-from noregret.testing.driver import Driver
+import nilregret as nr
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.study.direction import GOALS
+from nilregret.testing.driver import Driver
 from tests.conformance.test_policies import POLICIES
 
 STEPS = 14  # with a failure, an addition, late answers, and some that never come
@@ -16,7 +17,7 @@ ARMS = nr.Arms.grid(0, 1, 25)
 BOX = nr.Box([0, 0], [1, 2])
 SPACE = nr.Space(x=nr.Float(1e-3, 1, log=True), n=nr.Int(1, 9), c=nr.Choice("a", "b"))
 K = nr.SquaredExponential(0.2)
-SMALL = nr.PointSearch(candidates=64)
+SMALL = nr.slots.PointSearch(candidates=64)
 
 on_arms = functools.partial(nr.gp_ucb, ARMS, K, noise=0.1)
 on_box = functools.partial(nr.gp_ucb, BOX, K, noise=0.1, width=ConstantWidth(value=2.0), search=SMALL)
@@ -25,15 +26,15 @@ OTHERS = {
     "arms under contexts": lambda: on_arms(context=nr.Arms.grid(0, 1, 3)),
     "arms under continuous contexts": lambda: nr.expected_improvement(ARMS, K, noise=0.1, context=nr.Box([0], [1])),
     "detector": lambda: on_arms(memory="adaptive"),
-    "window": lambda: on_arms(memory=nr.SlidingWindow(7)),
-    "forgetting": lambda: on_arms(memory=nr.Discount(0.05)),
+    "window": lambda: on_arms(memory=nr.slots.SlidingWindow(7)),
+    "forgetting": lambda: on_arms(memory=nr.slots.Discount(0.05)),
     "every round": lambda: on_arms(constraints=nr.EveryRound()),
     "on average": lambda: on_arms(constraints=nr.OnAverage(count=2)),
     "safe": lambda: on_arms(constraints=nr.Safe(start=[[0.5]], scale=1.0)),
     "far from 0": lambda: on_arms(prior_mean=1e6),
-    "nearest": lambda: on_arms(pending=nr.NearestMeans()),
+    "nearest": lambda: on_arms(pending=nr.slots.NearestMeans()),
     "box": on_box,
-    "box, forgetting": lambda: on_box(memory=nr.Discount(0.05)),
+    "box, forgetting": lambda: on_box(memory=nr.slots.Discount(0.05)),
     "box, drawn": lambda: nr.gp_ts(BOX, K, noise=0.1, norm_bound=1.0, information_gain=1.0, search=SMALL),
     "box, every round": lambda: on_box(constraints=nr.EveryRound()),
     "box, safe": lambda: on_box(constraints=nr.Safe(start=[[0.5, 0.5]], scale=1.0)),
@@ -94,7 +95,7 @@ def test_it_stays_the_same_whatever_comes_later(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["gp_ucb", "gp_bucb", "igp_ucb", "kernel_ucb", "window", "detector", "far from 0"])
-@pytest.mark.parametrize("goal", nr.study.goal.GOALS)
+@pytest.mark.parametrize("goal", GOALS)
 def test_the_numbers_are_those_of_that_moment(name, goal):
     """What a study says before it asks is what the explanation says afterwards."""
     study = nr.Study(ALL[name](), seed=1, goal=goal)
@@ -138,21 +139,21 @@ def test_constraints_and_prices_are_those_of_that_moment():
 
 
 def test_restarts_and_what_was_forgotten():
-    study = nr.Study(on_arms(memory=nr.RestartEvery(5)), seed=0)
+    study = nr.Study(on_arms(memory=nr.slots.RestartEvery(5)), seed=0)
     for _ in range(12):
         study.tell(study.ask(), 0.0)
     assert [study.explain(n).first_counted for n in (4, 5, 9, 10)] == [0, 5, 5, 10]
     assert [cut.round for cut in study.explain(11).restarts] == [5, 10]
     assert study.explain(11).round == 2
     assert "restarts" in str(study.explain(11))
-    window = nr.Study(on_arms(memory=nr.SlidingWindow(4)), seed=0)
+    window = nr.Study(on_arms(memory=nr.slots.SlidingWindow(4)), seed=0)
     for _ in range(9):
         window.tell(window.ask(), 0.0)
     assert [window.explain(n).first_counted for n in (3, 4, 5, 8)] == [0, 0, 1, 4]
 
 
 def test_the_kernel_in_force():
-    study = nr.Study(on_arms(refit=nr.Refit(every=5)), seed=0)
+    study = nr.Study(on_arms(refit=nr.slots.Refit(every=5)), seed=0)
     for _ in range(12):
         trial = study.ask()
         study.tell(trial, float(np.sin(6 * trial.point[0])))
@@ -272,7 +273,7 @@ def test_what_could_be_played_is_passed_again(policy):
     assert "among" not in str(told)
     assert {told.chosen.arm, told.runner_up.arm} == {3, 11}
     assert told.propensity.value > blind.propensity.value
-    with pytest.raises(nr.InvalidInput, match="not among what you say"):
+    with pytest.raises(nr.errors.InvalidInput, match="not among what you say"):
         study.explain(4, exclude=[3, 11])
     offered = nr.Study(on_box(), seed=0)
     offered.tell(offered.ask(), 0.2)
@@ -311,7 +312,7 @@ def test_later_corrections_and_answers_to_the_abandoned_change_nothing_of_what_w
 
 
 def test_scripts_name_their_points():
-    study = nr.Study(nr.bandit_oco(BOX, step=0.1), seed=0)
+    study = nr.Study(nr.algorithms.bandit_oco(BOX, step=0.1), seed=0)
     said = study.explain(study.ask())
     assert said.repeated
     assert (said.rule, said.score, said.mean, said.propensity) == (None, None, None, None)
@@ -333,18 +334,18 @@ def test_contexts_and_names_are_said(goal):
 
 def test_what_cannot_be_explained():
     study = nr.Study(on_arms(), seed=0)
-    with pytest.raises(nr.TrialError, match="no trial 0"):
+    with pytest.raises(nr.errors.TrialError, match="no trial 0"):
         study.explain(0)
     study.add([0.5], 1.0)
     study.ask()
-    with pytest.raises(nr.TrialError, match="was not asked for"):
+    with pytest.raises(nr.errors.TrialError, match="was not asked for"):
         study.explain(0)
     for number in (-1, 2, True, "1", 1.0, None):
-        with pytest.raises(nr.TrialError, match="no trial"):
+        with pytest.raises(nr.errors.TrialError, match="no trial"):
             study.explain(number)
     for draws in (-1, 0.5, "many", 10**12):
-        with pytest.raises(nr.InvalidInput, match="draws"):
+        with pytest.raises(nr.errors.InvalidInput, match="draws"):
             study.explain(1, draws=draws)
     foreign = nr.Study(on_arms(), seed=5).add([0.0], 1.0)
-    with pytest.raises(nr.TrialError, match="another study"):
+    with pytest.raises(nr.errors.TrialError, match="another study"):
         study.explain(foreign)

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import noregret as nr
-from noregret.study.export import rows
+import nilregret as nr
+from nilregret.study.export import rows
 
 MIXED = nr.Space(
     rate=nr.Float(1e-4, 1, log=True),
@@ -153,7 +153,7 @@ def test_all_are_added_or_none(tmp_path):
     study = nr.Study(nr.auto(nr.Space(rate=nr.Float(0, 1))))
     for wrong in ("2,1", "0.5,nan", "0.5,1e300"):
         path.write_text(f"rate,reward\n0.1,1\n{wrong}\n")
-        with pytest.raises(nr.InvalidInput, match=r"Reward 2 of those in .*old.csv.* Nothing was added"):
+        with pytest.raises(nr.errors.InvalidInput, match=r"Reward 2 of those in .*old.csv.* Nothing was added"):
             study.add_from(path)
     assert len(study.trials) == 0
 
@@ -176,19 +176,19 @@ def test_all_are_added_or_none(tmp_path):
 def test_files_that_say_nothing(name, text, sentence, tmp_path):
     (tmp_path / name).write_text(text)
     study = nr.Study(nr.auto(nr.Space(way=nr.Choice("walk", "ride"))))
-    with pytest.raises(nr.InvalidInput, match=sentence):
+    with pytest.raises(nr.errors.InvalidInput, match=sentence):
         study.add_from(tmp_path / name)
 
 
 @pytest.mark.parametrize(("missing", "call"), [("pandas", "to_pandas()"), ("pyarrow", "export('trials.parquet')")])
 def test_what_is_not_installed_is_said(missing, call, tmp_path):
     script = (
-        f"import sys; sys.modules[{missing!r}] = None\nimport noregret as nr\n"
+        f"import sys; sys.modules[{missing!r}] = None\nimport nilregret as nr\n"
         "study = nr.Study(nr.auto(nr.Box([0], [1])))\n"
-        f"try:\n    study.{call}\nexcept nr.MissingExtra as error:\n    print(error)"
+        f"try:\n    study.{call}\nexcept nr.errors.MissingExtra as error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=tmp_path)
-    assert "pip install 'noregret[export]'" in done.stdout
+    assert "pip install 'nilregret[export]'" in done.stdout
 
 
 @pytest.mark.parametrize("kind", KINDS)

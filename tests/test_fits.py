@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-import noregret as nr
-from noregret.policy.engines.points import PointEngine
-from noregret.slots import refit as refits
-from noregret.storage import MemoryStorage
-from noregret.storage.sql import SqlStorage
-from noregret.study import kept
-from noregret.study.several import several
+import nilregret as nr
+from nilregret.policy.engines.points import PointEngine
+from nilregret.slots import refit as refits
+from nilregret.storage import MemoryStorage
+from nilregret.storage.sql import SqlStorage
+from nilregret.study import replica as kept
+from nilregret.study.transaction import several
 
-SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
-REFIT = nr.Refit(every=5, restarts=0)
+SEARCH = nr.slots.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
+REFIT = nr.slots.Refit(every=5, restarts=0)
 BOX = nr.Box([0.0, -1.0], [2.0, 1.0])
 POLICIES = {
     "arms": nr.gp_ucb(nr.Arms.grid(0, 1, 12), nr.Matern(2.5, 0.2), noise=0.3, refit=REFIT),
@@ -27,13 +27,14 @@ POLICIES = {
         BOX, nr.Matern(2.5, (0.5, 0.4)), noise=0.3, search=SEARCH, refit=replace(REFIT, warp="half-rank")
     ),
     "a bank": nr.gp_ucb(
-        BOX, nr.Matern(2.5, 0.5), noise=0.3, search=SEARCH, refit=nr.LengthscaleBank(factors=(0.5, 1.0), around=REFIT)
+        BOX, nr.Matern(2.5, 0.5), noise=0.3, search=SEARCH, refit=nr.slots.LengthscaleBank(factors=(0.5, 1.0),
+        around=REFIT)
     ),
     "hallucinated": nr.gp_bucb(
         BOX, nr.Matern(1.5, 0.5) + nr.Linear(), noise=0.3, beta=2.0, search=SEARCH, refit=REFIT
     ),
     "a window": nr.gp_ucb(
-        BOX, nr.Matern(2.5, 0.5), noise=0.3, search=SEARCH, memory=nr.SlidingWindow(11), refit=REFIT
+        BOX, nr.Matern(2.5, 0.5), noise=0.3, search=SEARCH, memory=nr.slots.SlidingWindow(11), refit=REFIT
     ),
     "a constraint": nr.auto(nr.Arms.grid(0, 1, 12), constraints=1).using(refit=REFIT),
 }  # fmt: skip
@@ -260,7 +261,7 @@ def test_a_fit_that_could_not_have_been_made_is_refused(old, new, tmp_path):
         assert old in text
         connection.execute("UPDATE trials SET fits = ? WHERE number = 5", (text.replace(old, new, 1),))
         connection.commit()
-    with pytest.raises(nr.StorageError, match=r"Trial 5 .* damaged"):
+    with pytest.raises(nr.errors.StorageError, match=r"Trial 5 .* damaged"):
         nr.Study.open(storage=f"sqlite:///{path}")
 
 
@@ -271,7 +272,7 @@ def test_a_fit_of_a_trial_that_nobody_asked_for_is_refused(tmp_path):
     with closing(sqlite3.connect(tmp_path / "a.db")) as connection:
         connection.execute("UPDATE trials SET fits = (SELECT fits FROM trials WHERE number = 5) WHERE number = 6")
         connection.commit()
-    with pytest.raises(nr.StorageError, match=r"Trial 6 .* damaged"):
+    with pytest.raises(nr.errors.StorageError, match=r"Trial 6 .* damaged"):
         nr.Study.open(storage=url)
 
 

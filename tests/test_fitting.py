@@ -7,9 +7,10 @@ from scipy.stats import lognorm, multivariate_normal
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process import kernels as sk
 
-import noregret as nr
-from noregret import fitting, likelihood, serialize
-from noregret.testing.base import central_differences
+import nilregret as nr
+from nilregret._utils import serialize
+from nilregret.gp import fitting, likelihood
+from nilregret.testing.base import central_differences
 
 from .conformance.test_kernels import KERNELS
 from .reference import Dense
@@ -33,12 +34,12 @@ def test_likelihood_and_its_gradient(kernel, points, repeats):
     X = np.repeat(points, repeats, axis=0)[: 12 * repeats - 1]  # not every point as often
     y = np.random.default_rng(1).standard_normal(len(X))
     covariance = kernel(X, X) + 0.3 * np.eye(len(X))
-    found = nr.log_marginal_likelihood(kernel, X, y, 0.3)
+    found = nr.gp.log_marginal_likelihood(kernel, X, y, 0.3)
     assert found.value == pytest.approx(multivariate_normal(cov=covariance).logpdf(y), abs=1e-9)
 
     def value(theta):
         moved = kernel.with_log_parameters(theta[:-1])
-        return nr.log_marginal_likelihood(moved, X, y, math.exp(theta[-1])).value
+        return nr.gp.log_marginal_likelihood(moved, X, y, math.exp(theta[-1])).value
 
     expected = central_differences(value, np.append(kernel.log_parameters, math.log(0.3)))
     np.testing.assert_allclose(found.gradient, expected, rtol=1e-6, atol=1e-6)
@@ -70,11 +71,11 @@ def test_likelihood_at_the_best_constant_mean_and_its_gradient(repeats):
 
 def test_a_fitted_mean_follows_a_shift_of_the_rewards():
     X, y = draw(40, 2, 3)
-    plain, shifted = (nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, z, fit_mean=True) for z in (y, y + 5.0))
+    plain, shifted = (nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, z, fit_mean=True) for z in (y, y + 5.0))
     assert shifted.mean == pytest.approx(plain.mean + 5.0, abs=1e-3)
     np.testing.assert_allclose(shifted.kernel.log_parameters, plain.kernel.log_parameters, atol=1e-3)
     assert shifted.log_likelihood == pytest.approx(plain.log_likelihood, abs=1e-5)
-    without = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y)
+    without = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y)
     assert without.mean == 0.0
     assert plain.log_posterior >= without.log_posterior - 1e-6
 
@@ -86,7 +87,7 @@ def test_repeats_equal_the_plain_likelihood_for_rewards_far_from_zero():
     kernel = nr.SquaredExponential([0.5, 1.0], scale=1e8) * nr.Linear().on(0) + nr.Matern(0.5, scale=1e8)
     plain = Dense(kernel(X, X), range(200), y, 0.5)  # extended precision: double is not enough for 200 x 200 here
     expected = -0.5 * (plain.quadratic_form + plain.log_determinant + 200 * math.log(2 * math.pi))
-    assert nr.log_marginal_likelihood(kernel, X, y, 0.5).value == pytest.approx(expected, rel=1e-10)
+    assert nr.gp.log_marginal_likelihood(kernel, X, y, 0.5).value == pytest.approx(expected, rel=1e-10)
 
 
 def test_cost_follows_the_distinct_points(monkeypatch):
@@ -96,12 +97,12 @@ def test_cost_follows_the_distinct_points(monkeypatch):
         nr.SquaredExponential, "profile", lambda self, squares: seen.append(squares.size) or original(self, squares)
     )
     X = np.tile(np.linspace(0, 1, 20)[:, None], (100, 1))
-    nr.log_marginal_likelihood(nr.SquaredExponential(0.3), X, np.sin(9 * X[:, 0]), 0.01)
+    nr.gp.log_marginal_likelihood(nr.SquaredExponential(0.3), X, np.sin(9 * X[:, 0]), 0.01)
     assert seen == [20 * 19 // 2]
 
 
 def test_likelihood_of_nothing_is_one():
-    assert nr.log_marginal_likelihood(nr.Matern(), np.zeros((0, 2)), [], 0.1).value == 0.0
+    assert nr.gp.log_marginal_likelihood(nr.Matern(), np.zeros((0, 2)), [], 0.1).value == 0.0
 
 
 @pytest.mark.parametrize(
@@ -118,12 +119,12 @@ def test_likelihood_of_nothing_is_one():
 )
 def test_bad_data_are_explained(change, message):
     arguments = {"X": [[0.0], [0.5], [1.0]], "y": [0.0, 1.0, 0.5], "noise_variance": 0.1} | change
-    with pytest.raises(nr.InvalidInput, match=message):
-        nr.log_marginal_likelihood(nr.SquaredExponential(), **arguments)
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        nr.gp.log_marginal_likelihood(nr.SquaredExponential(), **arguments)
     arguments["noise"] = arguments.pop("noise_variance")
     if "singular" not in message:
-        with pytest.raises(nr.InvalidInput, match=message.replace("noise_variance", "noise")):
-            nr.fit(nr.SquaredExponential(), **arguments)
+        with pytest.raises(nr.errors.InvalidInput, match=message.replace("noise_variance", "noise")):
+            nr.gp.fit(nr.SquaredExponential(), **arguments)
 
 
 # The fit
@@ -133,7 +134,7 @@ def test_bad_data_are_explained(change, message):
 @pytest.mark.parametrize("seed", [0, 1])
 def test_maximum_likelihood_is_not_below_scikit_learn(d, seed):
     X, y = draw(60, d, seed, noise=0.2)
-    found = nr.fit(nr.Matern(2.5, [0.5] * d), X, y, prior=None)
+    found = nr.gp.fit(nr.Matern(2.5, [0.5] * d), X, y, prior=None)
     structure = sk.ConstantKernel(1.0, (1e-4, 1e4)) * sk.Matern([0.5] * d, (1e-3, 1e3), nu=2.5)
     with warnings.catch_warnings():  # that a lengthscale sits at its bound
         warnings.simplefilter("ignore")
@@ -141,7 +142,7 @@ def test_maximum_likelihood_is_not_below_scikit_learn(d, seed):
     assert found.converged
     assert found.log_likelihood > peer.log_marginal_likelihood_value_ - 1e-3
     assert found.log_posterior == found.log_likelihood
-    value, _ = nr.log_marginal_likelihood(found.kernel, X, y, found.noise**2)
+    value, _ = nr.gp.log_marginal_likelihood(found.kernel, X, y, found.noise**2)
     assert found.log_likelihood == pytest.approx(value, rel=1e-12)
 
 
@@ -159,7 +160,7 @@ def test_maximum_likelihood_is_not_below_scikit_learn(d, seed):
 @pytest.mark.parametrize("prior", [None, "hvarfner"])
 def test_a_fit_is_a_local_maximum(kernel, prior):
     X, y = draw(40, 2, 3)
-    found = nr.fit(kernel, X, y, prior=prior)
+    found = nr.gp.fit(kernel, X, y, prior=prior)
     assert found.converged
     beliefs = fitting._prior(kernel, X, y, prior, {})
     problem = fitting._Problem(kernel, fitting.merged(X, y), beliefs)
@@ -177,7 +178,7 @@ def test_a_fit_is_a_local_maximum(kernel, prior):
 def test_the_prior_is_the_one_of_the_paper():
     # Few points say little: with the noise and everything else at hand, the posterior is the likelihood times these.
     X, y = draw(10, 4, 0)
-    found = nr.fit(nr.SquaredExponential([1.0] * 4), X, y)
+    found = nr.gp.fit(nr.SquaredExponential([1.0] * 4), X, y)
     densities = [
         lognorm.logpdf(each, s=math.sqrt(3), scale=math.exp(math.sqrt(2)) * 2.0) for each in found.kernel.lengthscale
     ]
@@ -189,7 +190,7 @@ def test_the_prior_is_the_one_of_the_paper():
 def test_the_truth_is_found_from_many_points():
     # One draw at a fixed seed; the tolerance is about three standard errors of the maximum-likelihood estimates.
     X, y = draw(400, 2, 5, noise=0.2, lengthscales=[0.2, 0.8])
-    found = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, prior=None)
+    found = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, prior=None)
     np.testing.assert_allclose(np.log(found.kernel.lengthscale), np.log([0.2, 0.8]), atol=0.6)
     rng = np.random.default_rng(5)
     rng.uniform(size=(400, 2))
@@ -199,36 +200,36 @@ def test_the_truth_is_found_from_many_points():
 def test_equal_arguments_give_equal_results():
     X, y = draw(30, 2, 1)
     kernel = nr.Matern(2.5, [0.5, 0.5])
-    first = nr.fit(kernel, X, y, restarts=3, seed=4)
-    assert first == nr.fit(kernel, X.copy(), y.copy(), restarts=3, seed=4)
-    assert nr.fit(kernel, X, y, restarts=3, seed=5).log_posterior == pytest.approx(first.log_posterior, abs=1e-3)
+    first = nr.gp.fit(kernel, X, y, restarts=3, seed=4)
+    assert first == nr.gp.fit(kernel, X.copy(), y.copy(), restarts=3, seed=4)
+    assert nr.gp.fit(kernel, X, y, restarts=3, seed=5).log_posterior == pytest.approx(first.log_posterior, abs=1e-3)
 
 
 def test_order_and_merging_do_not_matter():
     X, y = draw(30, 2, 1)
     X, y = np.vstack([X, X]), np.concatenate([y, y + 0.1])
     order = np.random.default_rng(0).permutation(60)
-    first, second = nr.fit(nr.Matern(), X, y), nr.fit(nr.Matern(), X[order], y[order])
+    first, second = nr.gp.fit(nr.Matern(), X, y), nr.gp.fit(nr.Matern(), X[order], y[order])
     assert first.log_posterior == pytest.approx(second.log_posterior, abs=1e-4)
 
 
 def test_starts_compared_on_a_part_lead_to_the_optimum_of_all(monkeypatch):
     X, y = draw(120, 2, 2)
-    whole = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y)
+    whole = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y)
     monkeypatch.setattr(fitting, "PART", 40)
-    part = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y)
+    part = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y)
     assert part.log_posterior == pytest.approx(whole.log_posterior, abs=1e-3)
 
 
 def test_a_fit_works_with_a_part_of_many_points(monkeypatch):
     X, y = draw(120, 2, 2)
-    whole = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True)
+    whole = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True)
     sizes, evaluate = [], fitting.evaluate
     monkeypatch.setattr(fitting, "MOST", 100, raising=False)
     monkeypatch.setattr(
         fitting, "evaluate", lambda k, data, *a, **b: sizes.append(len(data.means)) or evaluate(k, data, *a, **b)
     )
-    part, again, other = (nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True, seed=seed) for seed in (0, 0, 1))
+    part, again, other = (nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, fit_mean=True, seed=seed) for seed in (0, 0, 1))
     assert set(sizes) == {100}
     assert (part.kernel, part.noise, part.mean) == (again.kernel, again.noise, again.mean)
     assert part.kernel != other.kernel  # which part it is follows from the seed
@@ -239,31 +240,33 @@ def test_a_fit_works_with_a_part_of_many_points(monkeypatch):
 def test_more_starts_are_never_worse():
     for seed in range(4):
         X, y = draw(12, 2, seed, noise=0.3)
-        values = [nr.fit(nr.Matern(2.5, [0.05, 5.0]), X, y, prior=None, restarts=r).log_likelihood for r in (0, 2, 6)]
+        values = [
+            nr.gp.fit(nr.Matern(2.5, [0.05, 5.0]), X, y, prior=None, restarts=r).log_likelihood for r in (0, 2, 6)
+        ]
         assert values[0] <= values[1] + 1e-9
         assert values[1] <= values[2] + 1e-9
 
 
 def test_known_noise_stays_as_it_is():
     X, y = draw(30, 2, 1)
-    found = nr.fit(nr.Matern(), X, y, noise=0.37, fit_noise=False)
+    found = nr.gp.fit(nr.Matern(), X, y, noise=0.37, fit_noise=False)
     assert found.noise == pytest.approx(0.37, rel=1e-14)
     assert found.kernel != nr.Matern()
-    tiny = nr.fit(nr.Matern(), X, y, noise=1e-3, fit_noise=False)  # below the floor, but said to be known
+    tiny = nr.gp.fit(nr.Matern(), X, y, noise=1e-3, fit_noise=False)  # below the floor, but said to be known
     assert tiny.noise == pytest.approx(1e-3, rel=1e-14)
-    with pytest.raises(nr.InvalidInput, match="`noise` is not given"):
-        nr.fit(nr.Matern(), X, y, fit_noise=False)
+    with pytest.raises(nr.errors.InvalidInput, match="`noise` is not given"):
+        nr.gp.fit(nr.Matern(), X, y, fit_noise=False)
 
 
 def test_bounds_fix_and_limit():
     X, y = draw(30, 2, 1)
     bounds = {"scale": (1.0, 1.0), "noise": (0.2, 0.25), "lengthscale": (0.4, 0.6)}
-    found = nr.fit(nr.Matern(2.5, [1.0, 1.0]) + nr.Linear(scale=7.0), X, y, bounds=bounds)
+    found = nr.gp.fit(nr.Matern(2.5, [1.0, 1.0]) + nr.Linear(scale=7.0), X, y, bounds=bounds)
     assert found.kernel.left.scale == found.kernel.right.scale == 1.0
     assert 0.2 - 1e-12 <= found.noise <= 0.25 + 1e-12
     assert all(0.4 - 1e-12 <= each <= 0.6 + 1e-12 for each in found.kernel.left.lengthscale)
     everything = {"scale": (1.0, 1.0), "noise": (0.2, 0.2), "lengthscale": (0.4, 0.4)}
-    assert nr.fit(nr.Matern(), X, y, bounds=everything).converged
+    assert nr.gp.fit(nr.Matern(), X, y, bounds=everything).converged
 
 
 @pytest.mark.parametrize(
@@ -281,8 +284,8 @@ def test_bounds_fix_and_limit():
 )
 def test_bad_arguments_are_explained(arguments, message):
     X, y = draw(10, 2, 1)
-    with pytest.raises(nr.InvalidInput, match=message):
-        nr.fit(nr.Matern(), X, y, **arguments)
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        nr.gp.fit(nr.Matern(), X, y, **arguments)
 
 
 @pytest.mark.parametrize("prior", [None, "hvarfner"])
@@ -297,8 +300,8 @@ def test_bad_arguments_are_explained(arguments, message):
     ],
 )
 def test_nothing_to_fit_is_said_and_the_kernel_kept(prior, X, y, message):
-    with pytest.warns(nr.NoRegretWarning, match=message):
-        found = nr.fit(nr.Matern(1.5, 0.123), X, y, noise=0.5, prior=prior)
+    with pytest.warns(nr.errors.NoRegretWarning, match=message):
+        found = nr.gp.fit(nr.Matern(1.5, 0.123), X, y, noise=0.5, prior=prior)
     assert not found.converged
     assert message in found.message
     np.testing.assert_allclose(found.kernel.lengthscale, 0.123)
@@ -309,20 +312,20 @@ def test_nothing_to_fit_is_said_and_the_kernel_kept(prior, X, y, message):
 def test_noise_is_fitted_to_two_points_where_that_is_wanted():
     X = np.repeat([[0.3], [0.7]], 200, axis=0)
     y = X[:, 0] + 0.5 * np.random.default_rng(0).standard_normal(400)
-    found = nr.fit(nr.Matern(2.5, 0.5), X, y, noise=5.0, fit_mean=True, fewest=2)
+    found = nr.gp.fit(nr.Matern(2.5, 0.5), X, y, noise=5.0, fit_mean=True, fewest=2)
     assert found.converged
     assert found.noise == pytest.approx(0.5, rel=0.1)
-    with pytest.warns(nr.NoRegretWarning, match="at least 5"):
-        assert nr.fit(nr.Matern(2.5, 0.5), X, y, noise=5.0, fewest=5).noise == pytest.approx(5.0)
-    with pytest.raises(nr.InvalidInput, match="`fewest` is 0"):
-        nr.fit(nr.Matern(2.5, 0.5), X, y, fewest=0)
+    with pytest.warns(nr.errors.NoRegretWarning, match="at least 5"):
+        assert nr.gp.fit(nr.Matern(2.5, 0.5), X, y, noise=5.0, fewest=5).noise == pytest.approx(5.0)
+    with pytest.raises(nr.errors.InvalidInput, match="`fewest` is 0"):
+        nr.gp.fit(nr.Matern(2.5, 0.5), X, y, fewest=0)
 
 
 def test_units_do_not_matter_for_maximum_likelihood():
     X, y = draw(30, 2, 4)
-    plain = nr.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, prior=None)
+    plain = nr.gp.fit(nr.Matern(2.5, [0.5, 0.5]), X, y, prior=None)
     kernel = nr.Matern(2.5, [0.5e6, 0.5e-6], scale=1e8)
-    other = nr.fit(kernel, X * [1e6, 1e-6], 1e4 * y, prior=None)
+    other = nr.gp.fit(kernel, X * [1e6, 1e-6], 1e4 * y, prior=None)
     np.testing.assert_allclose(other.kernel.lengthscale, np.multiply(plain.kernel.lengthscale, [1e6, 1e-6]), rtol=0.02)
     assert other.noise == pytest.approx(1e4 * plain.noise, rel=0.02)
     assert other.log_likelihood == pytest.approx(plain.log_likelihood - 30 * math.log(1e4), abs=1e-3)
@@ -330,13 +333,13 @@ def test_units_do_not_matter_for_maximum_likelihood():
 
 def test_a_kernel_far_from_its_bounds_starts_at_them():
     X, y = draw(30, 2, 4)
-    assert nr.fit(nr.Matern(2.5, 1e30, scale=1e-30), X, y, restarts=0).converged
+    assert nr.gp.fit(nr.Matern(2.5, 1e30, scale=1e-30), X, y, restarts=0).converged
 
 
 def test_noiseless_smooth_data_need_a_ridge_and_it_is_said():
     X = np.linspace(0, 1, 60)[:, None]
     y = np.sin(3 * X[:, 0])
-    found = nr.fit(nr.SquaredExponential(0.5), X, y - y.mean(), prior=None, noise=1e-11, fit_noise=False)
+    found = nr.gp.fit(nr.SquaredExponential(0.5), X, y - y.mean(), prior=None, noise=1e-11, fit_noise=False)
     assert math.isfinite(found.log_likelihood)
     assert "ridge" in found.message
 
@@ -346,20 +349,20 @@ def test_only_the_noise_of_an_empirical_kernel_is_fitted():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 6, 300)
     y = np.linalg.cholesky(covariance)[X] @ rng.standard_normal(6) + 0.3 * rng.standard_normal(300)
-    found = nr.fit(nr.Empirical(covariance), X, y, prior=None)
-    assert found.kernel == nr.Empirical(covariance)
+    found = nr.gp.fit(nr.kernels.Empirical(covariance), X, y, prior=None)
+    assert found.kernel == nr.kernels.Empirical(covariance)
     # The scatter within the arms has 294 degrees of freedom: 5 sd of log noise, failure probability below 1e-6.
     assert found.noise == pytest.approx(0.3, rel=5 / math.sqrt(2 * 294))
 
 
 def test_standardization():
     y = np.array([3.0, 5.0, 10.0])
-    units = nr.Standardization.of(y)
+    units = nr.gp.Standardization.of(y)
     assert units.to(y).mean() == pytest.approx(0.0, abs=1e-15)
     assert units.to(y).std() == pytest.approx(1.0)
     np.testing.assert_allclose(units.back(units.to(y)), y)
-    assert nr.Standardization.of([0.1] * 7) == nr.Standardization(np.mean([0.1] * 7), 1.0)
-    assert nr.Standardization.of([]) == nr.Standardization(0.0, 1.0)
+    assert nr.gp.Standardization.of([0.1] * 7) == nr.gp.Standardization(np.mean([0.1] * 7), 1.0)
+    assert nr.gp.Standardization.of([]) == nr.gp.Standardization(0.0, 1.0)
     assert serialize.loads(serialize.dumps(units)) == units
-    with pytest.raises(nr.InvalidInput, match="`std` is 0"):
-        nr.Standardization(0.0, 0.0)
+    with pytest.raises(nr.errors.InvalidInput, match="`std` is 0"):
+        nr.gp.Standardization(0.0, 0.0)

@@ -6,15 +6,15 @@ import sqlite3
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.baselines.admm import admmbo
-from noregret.slots.explore import UniformExploration
+import nilregret as nr
+from nilregret.algorithms.baselines.admm import admmbo
+from nilregret.slots.explore import UniformExploration
 
 ARMS = nr.Arms.grid(0, 1, 12)
 BOX = nr.Box([0.0, 0.0], [1.0, 1.0])
 SPACE = nr.Space(rate=nr.Float(1e-3, 1.0, log=True), kind=nr.Choice("a", "b"), layers=nr.Int(1, 4))
 KERNEL = nr.Matern(2.5, 0.3)
-FEW = nr.PointSearch(candidates=32, around=8, starts=1)
+FEW = nr.slots.PointSearch(candidates=32, around=8, starts=1)
 
 
 def over(make, domain, kernel=KERNEL, **options):
@@ -29,13 +29,13 @@ POLICIES = {
     "box": (over(nr.gp_ucb, BOX, search=FEW), {"prior_mean": 0.25}),
     "space": (over(nr.expected_improvement, SPACE, nr.Matern(2.5, 0.5), search=FEW), {}),
     "thompson": (over(nr.gp_ts, ARMS, norm_bound=1.0), {}),
-    "refit": (over(nr.gp_ucb, BOX, search=FEW, refit=nr.Refit(every=4)), {"prior_mean": 0.5}),
-    "failures": (over(nr.gp_ucb, ARMS, pending=nr.Ignored(failed="worst")), {"prior_mean": 0.5}),
-    "nearest": (over(nr.gp_ucb, ARMS, pending=nr.NearestMeans(neighbours=2)), {"prior_mean": 0.5}),
+    "refit": (over(nr.gp_ucb, BOX, search=FEW, refit=nr.slots.Refit(every=4)), {"prior_mean": 0.5}),
+    "failures": (over(nr.gp_ucb, ARMS, pending=nr.slots.Ignored(failed="worst")), {"prior_mean": 0.5}),
+    "nearest": (over(nr.gp_ucb, ARMS, pending=nr.slots.NearestMeans(neighbours=2)), {"prior_mean": 0.5}),
     "censored": (over(nr.gp_ucb_sdf, ARMS, window=2), {"minimum": 2.0}),
     "censored, unknown": (over(nr.gp_ucb_sdf, ARMS, window=2, minimum=None), {"prior_mean": 0.5}),
     "contexts": (over(nr.gp_ucb, ARMS, nr.Matern(2.5, (0.5, 0.3)), context=nr.Box([0.0], [1.0])), {"prior_mean": 0.5}),
-    "change": (over(nr.gp_ucb, ARMS, memory=nr.RestartEvery(10), explore=UniformExploration(1.0)), {}),
+    "change": (over(nr.gp_ucb, ARMS, memory=nr.slots.RestartEvery(10), explore=UniformExploration(1.0)), {}),
     "constraints": (
         over(nr.gp_ucb_noisy_constraints, ARMS, norm_bound=1.0, epoch=4, epochs=4, constraints=2),
         {"prior_mean": 0.5},
@@ -140,7 +140,7 @@ def test_everything_is_in_the_units_told():
     assert 0.35 < mean.min() < 0.45
     assert repr(study).startswith("Study('study', gp_ucb, goal='minimize', seed=0, ")
     assert "goal" not in repr(nr.Study(policy))
-    with pytest.raises(nr.TrialError, match=r"told already \(reward 0\.49\)"):
+    with pytest.raises(nr.errors.TrialError, match=r"told already \(reward 0\.49\)"):
         study.tell(12, 0.1)
 
 
@@ -161,7 +161,7 @@ def test_the_best_under_a_context_is_the_lowest():
     ],
 )  # fmt: skip
 def test_a_goal_is_one_of_two_words(goal, meant):
-    with pytest.raises(nr.InvalidInput, match=r"`goal` is .* it must be 'maximize' or 'minimize'") as raised:
+    with pytest.raises(nr.errors.InvalidInput, match=r"`goal` is .* it must be 'maximize' or 'minimize'") as raised:
         nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1), goal=goal)
     assert (f"Did you mean {meant!r}?" in str(raised.value)) == (meant is not None)
     assert ("Did you mean" in str(raised.value)) == (meant is not None)
@@ -172,7 +172,7 @@ def test_another_goal_is_another_study(tmp_path):
     policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
     nr.Study(policy, goal="minimize", storage=url)
     nr.Study(policy, goal="minimize", storage=url)
-    with pytest.raises(nr.InvalidInput, match='another goal \\("minimize" then, "maximize" now\\)'):
+    with pytest.raises(nr.errors.InvalidInput, match='another goal \\("minimize" then, "maximize" now\\)'):
         nr.Study(policy, storage=url)
 
 
@@ -199,7 +199,7 @@ def test_files_from_before_there_was_a_goal_maximise(tmp_path, read_only):
     assert old.goal == "maximize"
     assert list(old.trials) == list(study.trials)
     old.tell(old.ask(), 0.1)
-    with pytest.raises(nr.InvalidInput, match="another goal"):
+    with pytest.raises(nr.errors.InvalidInput, match="another goal"):
         nr.Study(policy, goal="minimize", storage=url)
     new = nr.Study(policy, goal="minimize", storage=url, name="new")
     new.tell(new.ask(), 0.2)
@@ -212,7 +212,7 @@ def test_a_damaged_goal_is_refused(tmp_path, change):
     url = f"sqlite:///{tmp_path}/a.db"
     nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1), goal="minimize", storage=url)
     execute(tmp_path / "a.db", f"UPDATE studies {change}")
-    with pytest.raises(nr.StorageError, match="has been damaged: `goal` is"):
+    with pytest.raises(nr.errors.StorageError, match="has been damaged: `goal` is"):
         nr.Study.open(storage=url)
 
 
@@ -224,11 +224,13 @@ def test_a_silent_trial_counts_as_the_largest_loss(tmp_path):
     np.testing.assert_allclose(study.predict()[0], 1.0)
     silent = study.ask()
     assert study.predict([silent.point])[0] == pytest.approx(1.0)
-    with pytest.raises(nr.InvalidInput, match=r"`reward` is 1\.5, worse than the declared worst .* of 1 .* a larger"):
+    with pytest.raises(
+        nr.errors.InvalidInput, match=r"`reward` is 1\.5, worse than the declared worst .* of 1 .* a larger"
+    ):
         study.tell(silent, 1.5)
     study.tell(silent, -4.0)
     execute(tmp_path / "a.db", "UPDATE trials SET reward = 1.5")
-    with pytest.raises(nr.StorageError, match=r"Trial 0 .* worse than the declared worst"):
+    with pytest.raises(nr.errors.StorageError, match=r"Trial 0 .* worse than the declared worst"):
         nr.Study.open(storage=url)
     unknown = nr.Study(nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.01, window=1, minimum=None), goal="minimize")
     unknown.add([0.0], 0.3)
@@ -241,7 +243,7 @@ def test_cautions_quote_what_was_told():
     study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1, prior_mean=3.0), goal="minimize")
     for arm in range(3):
         study.add(ARMS.points[arm], 100.0)
-    with pytest.warns(nr.NoRegretWarning, match="half of the 4 told are 97 or more from the prior mean of 3,"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="half of the 4 told are 97 or more from the prior mean of 3,"):
         study.add(ARMS.points[3], 100.0)
     fits = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=0.1, prior_mean=100.0), goal="minimize")
     for arm in range(4):

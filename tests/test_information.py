@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import noregret as nr
-from noregret.kernels import ALL
-from noregret.slots.envelope import FiniteBayes
-from noregret.theory.information import NEAR_GREEDY
-from noregret.theory.regret_bounds import ANTI_CONCENTRATION, sum_of_deviations_bound
+import nilregret as nr
+from nilregret.kernels import ALL
+from nilregret.slots.envelope import FiniteBayes
+from nilregret.theory.information import NEAR_GREEDY
+from nilregret.theory.regret_bounds import ANTI_CONCENTRATION, sum_of_deviations_bound
 
 GRID = nr.Arms.grid(0, 1, 40)
 SE = nr.SquaredExponential(0.2)
@@ -55,7 +55,7 @@ def problems(draw):
         nr.SquaredExponential(10 ** rng.uniform(-1.5, 1)),
         nr.Matern(1.5, 0.5, scale=3.0),
         nr.Linear(),
-        nr.Empirical(low_rank @ low_rank.T),
+        nr.kernels.Empirical(low_rank @ low_rank.T),
         nr.SquaredExponential(0.3) + nr.Linear(scale=2.0),
     ]
     return kernels[draw(st.integers(0, 4))], points, 10 ** draw(st.floats(-3, 1))
@@ -68,7 +68,7 @@ def test_bounds_are_in_order(problem, count):
     kernel, points, ridge = problem
     K = matrix(kernel, points)
     best, slack = exact(K, count, ridge), 1e-9
-    design, spectrum = nr.GreedyDesign(kernel, points, ridge), nr.Spectrum.of(kernel, points, ridge)
+    design, spectrum = nr.theory.GreedyDesign(kernel, points, ridge), nr.theory.Spectrum.of(kernel, points, ridge)
     found = design.gain(count)
     assert best * (1 - math.exp(-1)) - slack <= found <= best + slack  # eq. 5
     assert best <= design.sharp_bound(count) + slack
@@ -92,7 +92,7 @@ def test_design_is_the_naive_one(problem):
     kernel, points, ridge = problem
     K = matrix(kernel, points)
     arms, gains = greedy(K, 6, ridge)
-    design = nr.GreedyDesign(kernel, nr.Arms(points), ridge)
+    design = nr.theory.GreedyDesign(kernel, nr.Arms(points), ridge)
     # Near ties may be broken differently; then another greedy design is as good so far.
     same = int(np.cumprod(design.order(6) == arms).sum())
     np.testing.assert_allclose(design.gains(6)[:same], gains[:same], rtol=1e-8, atol=1e-10)
@@ -105,7 +105,7 @@ def test_design_is_the_naive_one(problem):
 
 
 def test_design_does_not_depend_on_how_it_was_asked():
-    whole, piece = nr.GreedyDesign(SE, GRID, 0.01), nr.GreedyDesign(SE, GRID, 0.01)
+    whole, piece = nr.theory.GreedyDesign(SE, GRID, 0.01), nr.theory.GreedyDesign(SE, GRID, 0.01)
     gains, order = whole.gains(700), whole.order(700)
     for t in (0, 1, 3, 255, 256, 257, 100, 513, 700):
         assert piece.gain(t) == (0.0 if t == 0 else gains[t - 1])
@@ -119,7 +119,7 @@ def test_design_does_not_depend_on_how_it_was_asked():
 def test_long_design_stays_exact():
     """3,000 rank-one updates against one dense log-determinant of the multiplicities."""
     kernel, ridge, count = nr.Matern(2.5, 0.3), 0.025, 3000
-    design = nr.GreedyDesign(kernel, GRID, ridge)
+    design = nr.theory.GreedyDesign(kernel, GRID, ridge)
     plays = np.bincount(design.order(count), minlength=len(GRID))
     root = np.sqrt(plays / ridge)
     K = matrix(kernel, GRID.points)
@@ -130,21 +130,21 @@ def test_long_design_stays_exact():
 
 def test_sharp_bound_closes_in():
     """Where gains have slowed the greedy design is nearly best, and that can be proved."""
-    design = nr.GreedyDesign(SE, GRID, 0.025)
+    design = nr.theory.GreedyDesign(SE, GRID, 0.025)
     assert design.sharp_bound(1) == pytest.approx(design.gain(1))
     assert design.sharp_bound(5000) < 1.2 * design.gain(5000)
 
 
 def test_contexts_are_rows():
-    kernel = nr.SquaredExponential(0.3).on(0) * nr.Empirical([[1.0, 0.5], [0.5, 1.0]]).on(1)
+    kernel = nr.SquaredExponential(0.3).on(0) * nr.kernels.Empirical([[1.0, 0.5], [0.5, 1.0]]).on(1)
     rows = [(x, task) for task in (0, 1) for x in np.linspace(0, 1, 6)]
     K = kernel(rows, rows)
-    assert nr.GreedyDesign(kernel, rows, 0.1).gains(5).tolist() == pytest.approx(greedy(K, 5, 0.1)[1])
+    assert nr.theory.GreedyDesign(kernel, rows, 0.1).gains(5).tolist() == pytest.approx(greedy(K, 5, 0.1)[1])
 
 
 def test_arms_by_index():
-    kernel = nr.Empirical(np.diag([1.0, 4.0, 2.0]))
-    design = nr.GreedyDesign(kernel, nr.Arms.grid(0, 1, 3), 1.0)
+    kernel = nr.kernels.Empirical(np.diag([1.0, 4.0, 2.0]))
+    design = nr.theory.GreedyDesign(kernel, nr.Arms.grid(0, 1, 3), 1.0)
     assert design.order(4).tolist() == [1, 2, 0, 1]  # variances 4, 2, 1, then 4 / 5 against 2 / 3 and 1 / 2
     assert nr.information_gain(kernel, [1, 1, 0], 1.0, bound="realised") == pytest.approx(0.5 * math.log(9 * 2))
 
@@ -152,7 +152,7 @@ def test_arms_by_index():
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=5), st.integers(0, 7), st.floats(0.01, 10))
 def test_allocation_is_optimal(values, count, ridge):
-    spectrum = nr.Spectrum(values, ridge)
+    spectrum = nr.theory.Spectrum(values, ridge)
 
     def value(m):
         return 0.5 * np.log1p(np.array(m) * spectrum.eigenvalues / ridge).sum()
@@ -165,25 +165,28 @@ def test_allocation_is_optimal(values, count, ridge):
 
 
 def test_spectral_curve_is_every_count():
-    spectrum = nr.Spectrum.of(SE, GRID, 0.025)
+    spectrum = nr.theory.Spectrum.of(SE, GRID, 0.025)
     np.testing.assert_allclose(spectrum.gains(300), [spectrum.gain(t) for t in range(1, 301)], rtol=1e-12)
-    assert nr.Spectrum([0.0, 0.0], 1.0).gains(3).tolist() == [0.0, 0.0, 0.0]
+    assert nr.theory.Spectrum([0.0, 0.0], 1.0).gains(3).tolist() == [0.0, 0.0, 0.0]
     assert len(spectrum.gains(0)) == 0
     assert spectrum.gain(0) == spectrum.bound(0) == spectrum.split_bound(0) == 0.0
 
 
 def test_huge_counts():
     """Equal eigenvalues share; the whole-number optimum meets the real one."""
-    spectrum = nr.Spectrum([2.0] * 4, 0.5)
+    spectrum = nr.theory.Spectrum([2.0] * 4, 0.5)
     assert spectrum.gain(10**12) == pytest.approx(2.0 * math.log1p(10**12))
     assert spectrum.allocation(10**12 + 2).tolist().count(2.5e11 + 1) == 2
-    faint = nr.Spectrum([1e-40, 1e-40, 1e-41], 1.0)  # 1 / a_i swallows any count
+    faint = nr.theory.Spectrum([1e-40, 1e-40, 1e-41], 1.0)  # 1 / a_i swallows any count
     assert faint.allocation(10**12).tolist() == [5e11, 5e11, 0.0]
 
 
 def test_low_rank_spectrum_is_the_dense_one():
     arms = nr.Arms.grid(0, 1, 300)
-    low, dense = nr.Spectrum.of(SE, arms, 0.025), nr.Spectrum(np.linalg.eigvalsh(matrix(SE, arms.points)), 0.025)
+    low, dense = (
+        nr.theory.Spectrum.of(SE, arms, 0.025),
+        nr.theory.Spectrum(np.linalg.eigvalsh(matrix(SE, arms.points)), 0.025),
+    )
     assert len(low.eigenvalues) < 40
     assert low.gain(1000) == pytest.approx(dense.gain(1000), rel=1e-9)
     assert low.residual > 0.0
@@ -193,7 +196,7 @@ def test_split_bound_by_hand():
     """Two eigenvalues 3 and 1, lambda = 1, T = 2: T_* = 1 has r in {1, 2}, T_* = 2 has no tail."""
     one = max(math.log(1 + 4 * r) + (2 - r) * 1 for r in (1, 2))
     two = 2 * math.log(1 + 4 * 2)
-    assert nr.Spectrum([1.0, 3.0], 1.0).split_bound(2) == pytest.approx(NEAR_GREEDY * 0.5 * min(one, two))
+    assert nr.theory.Spectrum([1.0, 3.0], 1.0).split_bound(2) == pytest.approx(NEAR_GREEDY * 0.5 * min(one, two))
 
 
 @pytest.mark.parametrize(("ridge", "count"), [(0.01, 1), (0.01, 2), (1.0, 7), (0.3, 40)])
@@ -208,9 +211,9 @@ def test_split_bound_is_over_r_from_one(ridge, count):
         )
         for head in range(1, min(count, len(values)) + 1)
     )
-    bound = nr.Spectrum(values, ridge).split_bound(count)
+    bound = nr.theory.Spectrum(values, ridge).split_bound(count)
     assert bound == pytest.approx(NEAR_GREEDY * 0.5 * least)
-    assert bound >= nr.Spectrum(values, ridge).bound(count)
+    assert bound >= nr.theory.Spectrum(values, ridge).bound(count)
 
 
 def test_the_linear_kernels_bound_holds():
@@ -235,7 +238,7 @@ def test_the_linear_kernels_bound_holds():
     some = nr.information_gain(kernel.on(0, 2), box, noise, bound="linear", count=9)
     alone = nr.information_gain(kernel, nr.Box([-1.0, -0.2], [0.5, 0.1]), noise, bound="linear", count=9)
     assert some == pytest.approx(alone)
-    with pytest.raises(nr.InvalidInput, match="`Linear` kernels"):
+    with pytest.raises(nr.errors.InvalidInput, match="`Linear` kernels"):
         nr.information_gain(SE, box, noise, bound="linear", count=9)
 
 
@@ -246,16 +249,16 @@ def test_the_effective_dimension():
         points = rng.uniform(0, 1, (T, 1))
         values = np.linalg.eigvalsh(kernel(points, points))[::-1]
         j = next(j for j in range(1, T + 1) if j * ridge * math.log(T) >= values[j:].sum() - 1e-9)
-        assert nr.effective_dimension(kernel, points, ridge) == j
+        assert nr.theory.effective_dimension(kernel, points, ridge) == j
     plane = rng.standard_normal((50, 4)) @ np.diag([1.0, 1.0, 0.0, 0.0])
-    assert nr.effective_dimension(nr.Linear(), plane, 1e-6) == 2
-    assert nr.effective_dimension(SE, np.full((20, 1), 0.3), 1e-6) == 1
-    assert nr.effective_dimension(SE, [[0.3]], 1.0) == 1
+    assert nr.theory.effective_dimension(nr.Linear(), plane, 1e-6) == 2
+    assert nr.theory.effective_dimension(SE, np.full((20, 1), 0.3), 1e-6) == 1
+    assert nr.theory.effective_dimension(SE, [[0.3]], 1.0) == 1
     arms = nr.Arms.grid(0, 1, 12)
-    assert nr.effective_dimension(nr.Empirical(np.eye(12)), arms, 0.01) == 12
-    with pytest.raises(nr.InvalidInput, match="`kernel`"):
-        nr.effective_dimension("SE", arms, 1.0)
-    with pytest.raises(nr.InvalidInput, match="columns"):
+    assert nr.theory.effective_dimension(nr.kernels.Empirical(np.eye(12)), arms, 0.01) == 12
+    with pytest.raises(nr.errors.InvalidInput, match="`kernel`"):
+        nr.theory.effective_dimension("SE", arms, 1.0)
+    with pytest.raises(nr.errors.InvalidInput, match="columns"):
         nr.information_gain(nr.Linear().on(3), arms, 1.0, bound="linear", count=9)
 
 
@@ -270,20 +273,20 @@ def test_realised_gain_is_that_of_the_posterior():
 
 
 def test_errors_say_what_to_do():
-    with pytest.raises(nr.InvalidInput, match="count"):
+    with pytest.raises(nr.errors.InvalidInput, match="count"):
         nr.information_gain(SE, GRID, 0.1)
-    with pytest.raises(nr.InvalidInput, match="all the points given"):
+    with pytest.raises(nr.errors.InvalidInput, match="all the points given"):
         nr.information_gain(SE, GRID, 0.1, bound="realised", count=3)
-    with pytest.raises(nr.InvalidInput, match="grid"):
+    with pytest.raises(nr.errors.InvalidInput, match="grid"):
         nr.information_gain(SE, nr.Box(0, 1), 0.1, count=3)
-    with pytest.raises(nr.InvalidInput, match="greedy"):
+    with pytest.raises(nr.errors.InvalidInput, match="greedy"):
         nr.information_gain(SE, GRID, 0.1, bound="exact", count=3)
-    with pytest.raises(nr.InvalidInput, match="count"):
+    with pytest.raises(nr.errors.InvalidInput, match="count"):
         nr.information_gain(SE, GRID, 0.1, count=-1)
-    with pytest.raises(nr.InvalidInput, match="count"):
-        nr.GreedyDesign(SE, GRID, 0.1).gain(-1)
-    with pytest.raises(nr.InvalidInput, match="not negative"):
-        nr.Spectrum([1.0, -0.1], 1.0)
+    with pytest.raises(nr.errors.InvalidInput, match="count"):
+        nr.theory.GreedyDesign(SE, GRID, 0.1).gain(-1)
+    with pytest.raises(nr.errors.InvalidInput, match="not negative"):
+        nr.theory.Spectrum([1.0, -0.1], 1.0)
 
 
 # -- rates and regret bounds ---------------------------------------------------------------------------------------
@@ -291,7 +294,7 @@ def test_errors_say_what_to_do():
 
 def test_rates():
     t, log_t = 1000.0, math.log(1000.0)
-    rate = nr.information_gain_rate
+    rate = nr.theory.information_gain_rate
     assert rate(nr.Linear(), 3, t) == pytest.approx(3 * log_t)
     assert rate(SE, 2, t) == pytest.approx(log_t**3)
     matern = nr.Matern(2.5)
@@ -301,13 +304,13 @@ def test_rates():
     assert rate(SE.on(1), 4, t) == pytest.approx(log_t**2)
     assert rate(SE + matern, 1, t) == pytest.approx(log_t**2 + t ** (2 / 7) * log_t)
     assert rate(nr.Linear().on(0, 1) * SE.on(2), 3, t) == pytest.approx(2 * (log_t**2 + log_t))
-    assert rate(nr.Empirical(np.eye(5)) * nr.Linear(), 1, t) == pytest.approx(5 * log_t)
+    assert rate(nr.kernels.Empirical(np.eye(5)) * nr.Linear(), 1, t) == pytest.approx(5 * log_t)
     assert rate(SE, 1, 0) == rate(SE, 1, 1) == 0.0
-    with pytest.raises(nr.InvalidInput, match="vakili"):
+    with pytest.raises(nr.errors.InvalidInput, match="vakili"):
         rate(nr.Matern(0.7), 1, t)
-    with pytest.raises(nr.InvalidInput, match="information_gain"):
+    with pytest.raises(nr.errors.InvalidInput, match="information_gain"):
         rate(nr.Matern(0.5), 1, t, source="vakili")
-    with pytest.raises(nr.InvalidInput, match="one SquaredExponential"):
+    with pytest.raises(nr.errors.InvalidInput, match="one SquaredExponential"):
         rate(SE.on(0) * SE.on(1), 2, t)
 
 
@@ -335,11 +338,11 @@ def test_deviations_sum_to_less_than_the_bounds(problem, count, seed):
     )
     assert total(K, ridge) <= bound * (1 + 1e-9)
     ours = 1 + 2 / count
-    lemma = nr.igp_ucb_regret_bound(count, width=0.5, information_gain=gain(K / size, arms, ours))
+    lemma = nr.theory.igp_ucb_regret_bound(count, width=0.5, information_gain=gain(K / size, arms, ours))
     assert total(K / size, ours) <= lemma * (1 + 1e-9)
     assert lemma == pytest.approx(math.sqrt(4 * (count + 2) * gain(K / size, arms, ours)))
     # k(x, x) <= c: never below the sum, and below the paper's remark that bounds grow by a factor of c.
-    wide = nr.igp_ucb_regret_bound(count, width=0.5, information_gain=gain(K, arms, ours), prior_variance=size)
+    wide = nr.theory.igp_ucb_regret_bound(count, width=0.5, information_gain=gain(K, arms, ours), prior_variance=size)
     assert total(K, ours) <= wide * (1 + 1e-9)
     if size > 1.0:
         assert wide <= size * math.sqrt(4 * (count + 2) * gain(K, arms, ours)) * (1 + 1e-9)
@@ -349,14 +352,14 @@ def test_regret_bounds_are_those_of_the_papers():
     T, gamma, width = 100, 7.0, 3.0
     C1 = 8 / math.log(1 + 0.5**-2)
     theorem = math.sqrt(C1 * T * width**2 * gamma)
-    assert nr.gp_ucb_regret_bound(T, width=width, information_gain=gamma, noise=0.5) == pytest.approx(theorem)
-    compact = nr.gp_ucb_regret_bound(T, width=width, information_gain=gamma, noise=0.5, compact=True)
+    assert nr.theory.gp_ucb_regret_bound(T, width=width, information_gain=gamma, noise=0.5) == pytest.approx(theorem)
+    compact = nr.theory.gp_ucb_regret_bound(T, width=width, information_gain=gamma, noise=0.5, compact=True)
     assert compact == pytest.approx(theorem + 2)
-    assert nr.igp_ucb_regret_bound(T, width=width, information_gain=gamma) == pytest.approx(
+    assert nr.theory.igp_ucb_regret_bound(T, width=width, information_gain=gamma) == pytest.approx(
         2 * width * math.sqrt(4 * (T + 2) * gamma)
     )
     c, B = width * (1 + math.sqrt(4 * math.log(T) + 2 * math.log(50))), 2.0
-    assert nr.gp_ts_regret_bound(
+    assert nr.theory.gp_ts_regret_bound(
         T, width=width, information_gain=gamma, norm_bound=B, log_size=math.log(50), delta=0.1
     ) == pytest.approx(
         11 * c / ANTI_CONCENTRATION * math.sqrt(4 * (T + 2) * gamma)
@@ -372,18 +375,18 @@ def test_the_bound_of_gp_ts_for_other_prior_variances():
     scale, p = width * (1 + math.sqrt(4 * math.log(T) + 2 * math.log(50))), ANTI_CONCENTRATION
     deviations = sum_of_deviations_bound(T, information_gain=gamma, regularization=1.02, prior_variance=c)
     B *= math.sqrt(c)
-    assert nr.gp_ts_regret_bound(T, prior_variance=c, **given) == pytest.approx(
+    assert nr.theory.gp_ts_regret_bound(T, prior_variance=c, **given) == pytest.approx(
         11 * scale / p * deviations
         + (2 * B + 1) * math.pi**2 / 6
         + (4 * B + 11 * math.sqrt(c)) * scale / p * math.sqrt(2 * T * math.log(20))
     )
-    assert nr.gp_ts_regret_bound(T, prior_variance=0.5, **given) == nr.gp_ts_regret_bound(T, **given)
+    assert nr.theory.gp_ts_regret_bound(T, prior_variance=0.5, **given) == nr.theory.gp_ts_regret_bound(T, **given)
 
 
 def test_gp_ucb_keeps_its_promise():
     """Theorem 1 holds in a run with probability 0.9 at least: fewer than 3 of 5 have probability below 0.01."""
     domain, rounds, noise = nr.Arms.grid(0, 1, 30), 60, 0.2
-    promise = nr.gp_ucb_regret_bound(
+    promise = nr.theory.gp_ucb_regret_bound(
         rounds,
         width=FiniteBayes(size=30).width(rounds, None),
         information_gain=nr.information_gain(SE, domain, noise, bound="sharp", count=rounds),

@@ -9,13 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import checks, metrics, serialize
-from noregret.baselines import Admmbo, BanditOco
-from noregret.environments import delays, even_changes
-from noregret.kernels.wrapped import Multiplied, Stretched
-from noregret.policy import Policy
-from noregret.slots.envelope import (
+import nilregret as nr
+from nilregret._utils import checks, serialize
+from nilregret.algorithms.baselines import Admmbo, BanditOco
+from nilregret.gp.warping import SignedLog, Warp
+from nilregret.kernels.wrapped import Multiplied, Stretched
+from nilregret.policy import Policy
+from nilregret.simulation import metrics
+from nilregret.simulation.environments import delays, even_changes
+from nilregret.slots.envelope import (
     CompactBayes,
     ConstantWidth,
     DriftBayes,
@@ -23,12 +25,11 @@ from noregret.slots.envelope import (
     PointwiseBayes,
     ScheduledWidth,
 )
-from noregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
-from noregret.slots.lengthscales import RegretBalancing
-from noregret.slots.memory import Forever
-from noregret.slots.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
-from noregret.slots.penalties import ExponentialPenalty, PowerPenalty
-from noregret.slots.scores import (
+from nilregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
+from nilregret.slots.lengthscales import RegretBalancing
+from nilregret.slots.memory import Forever
+from nilregret.slots.objective import AdditivePenalty, MultiplicativePenalty, RewardAlone
+from nilregret.slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,
     PosteriorMean,
@@ -37,13 +38,13 @@ from noregret.slots.scores import (
     ThompsonSample,
     UpperConfidenceBound,
 )
-from noregret.warping import SignedLog, Warp
-from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
-from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
-from noregret.widths.likelihoods import LikelihoodRatio
-from noregret.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
-from noregret.widths.periods import PeriodRkhs
-from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
+from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
+from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
+from nilregret.slots.widths.periods import PeriodRkhs
+from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.theory.penalties import ExponentialPenalty, PowerPenalty
 
 ARMS = nr.Arms.grid(0, 1, 11)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -82,7 +83,7 @@ NO_COORDINATES = [
 def test_what_is_no_coordinate_is_refused_everywhere(value, what):
     box = nr.Box(0, 2)
     study = nr.Study(nr.gp_ucb(box, KERNEL, noise=0.1))
-    seen = nr.Study(nr.greedy_mean(ARMS, KERNEL, noise=0.1, context=box))
+    seen = nr.Study(nr.algorithms.greedy_mean(ARMS, KERNEL, noise=0.1, context=box))
     for use in (
         lambda: nr.Arms(value),
         lambda: nr.Box(value, 5.0),
@@ -91,9 +92,9 @@ def test_what_is_no_coordinate_is_refused_everywhere(value, what):
         lambda: seen.ask(value),
         lambda: study.tell(study.ask(), 1.0, constraints=value),
         lambda: KERNEL(value, [0.5]),
-        lambda: nr.log_marginal_likelihood(KERNEL, [0.1, 0.2], value, 0.1),
+        lambda: nr.gp.log_marginal_likelihood(KERNEL, [0.1, 0.2], value, 0.1),
     ):
-        with pytest.raises(nr.InvalidInput, match=what):
+        with pytest.raises(nr.errors.InvalidInput, match=what):
             use()
 
 
@@ -105,7 +106,7 @@ def nested(depth):
 
 
 def test_deep_lists_are_refused_at_once():
-    with pytest.raises(nr.InvalidInput, match="nested too deeply"):
+    with pytest.raises(nr.errors.InvalidInput, match="nested too deeply"):
         nr.Arms(nested(50))
 
 
@@ -154,7 +155,7 @@ def test_tensors_are_rewards_points_and_parameters():
     assert study.add(Tensor(0.3), 1.0).arm == 3
     assert study.add(Tensor([0.3]), 1.0).arm == 3
     assert nr.gp_ucb(ARMS, KERNEL, noise=Tensor(0.1)).noise == 0.1
-    with pytest.raises(nr.InvalidInput, match="`reward` must be a number"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward` must be a number"):
         study.add(0.3, Tensor([0.5]))
 
 
@@ -163,7 +164,7 @@ def test_clicks_are_rewards(tmp_path):
     told = [study.tell(study.ask(), click).reward for click in (True, False, np.True_, np.array(False))]
     assert told == [1.0, 0.0, 1.0, 0.0]
     assert all(type(reward) is float for reward in told)
-    with pytest.raises(nr.InvalidInput, match="`noise` must be a number, not True"):
+    with pytest.raises(nr.errors.InvalidInput, match="`noise` must be a number, not True"):
         nr.gp_ucb(ARMS, KERNEL, noise=True)
 
 
@@ -186,53 +187,53 @@ DESCRIBED = [
     nr.Matern(F(2.5), F(0.2), scale=W(1)),
     nr.Matern(F(2.5), [W(1), F(2)], scale=W(1)),
     nr.SquaredExponential(np.array([1, 2]), scale=np.float32(0.5)),
-    nr.RationalQuadratic(W(1), [W(1), F(2)], scale=F(2)),
-    nr.Periodic(W(24), F(1), scale=W(2)),
+    nr.kernels.RationalQuadratic(W(1), [W(1), F(2)], scale=F(2)),
+    nr.kernels.Periodic(W(24), F(1), scale=W(2)),
     Multiplied(nr.Linear(), F(2)),
     Stretched(nr.Linear(), [F(2), W(1)]),
     nr.Matern(F(2.5)) * W(2),
-    nr.Overlap(np.array([0, 0, 1]), scale=W(2)),
-    nr.Mixture(nr.Linear(), nr.Matern(F(1.5)), F(0.25), scale=W(2)),
-    nr.Rounded(nr.Matern(), nr.Space(n=nr.Int(W(0), W(9)))),
-    nr.Tied(nr.Matern(F(2.5)), np.array([0, 1, 1], dtype=np.int16)),
+    nr.kernels.Overlap(np.array([0, 0, 1]), scale=W(2)),
+    nr.kernels.Mixture(nr.Linear(), nr.Matern(F(1.5)), F(0.25), scale=W(2)),
+    nr.kernels.Rounded(nr.Matern(), nr.Space(n=nr.Int(W(0), W(9)))),
+    nr.kernels.Tied(nr.Matern(F(2.5)), np.array([0, 1, 1], dtype=np.int16)),
     nr.Linear(scale=W(2)),
-    nr.Empirical(np.eye(2, dtype=np.int64)),
-    nr.Sum(nr.Linear(), nr.Matern(F(1.5))),
-    nr.Product(nr.Linear(), nr.Matern(F(1.5))),
-    nr.Active(nr.Matern(), np.array([0, 1])),
-    nr.Standardization(F(0), W(1)),
-    nr.PowerLaw(W(2), F(-0.5)),
+    nr.kernels.Empirical(np.eye(2, dtype=np.int64)),
+    nr.kernels.Sum(nr.Linear(), nr.Matern(F(1.5))),
+    nr.kernels.Product(nr.Linear(), nr.Matern(F(1.5))),
+    nr.kernels.Active(nr.Matern(), np.array([0, 1])),
+    nr.gp.Standardization(F(0), W(1)),
+    nr.theory.PowerLaw(W(2), F(-0.5)),
     Forever(),
-    nr.RestartAt(np.array([3, 9])),
-    nr.RestartEvery(W(5)),
-    nr.RestartDoubling(W(5), ridge=B(True)),
-    nr.RestartOnChange(threshold=F(2), ridge=W(1), distance=S("average")),
-    nr.SlidingWindow(W(5)),
-    nr.EDetector(delta=F(0.05), clip=W(4), weight=W(10), misfit=F(0.05)),
-    nr.Discount(F(0.1)),
-    nr.DriftBank(np.array([0.0, 0.1])),
-    nr.AllOf([nr.SlidingWindow(W(5)), nr.Discount(F(0.1))]),
+    nr.slots.RestartAt(np.array([3, 9])),
+    nr.slots.RestartEvery(W(5)),
+    nr.slots.RestartDoubling(W(5), ridge=B(True)),
+    nr.slots.RestartOnChange(threshold=F(2), ridge=W(1), distance=S("average")),
+    nr.slots.SlidingWindow(W(5)),
+    nr.slots.EDetector(delta=F(0.05), clip=W(4), weight=W(10), misfit=F(0.05)),
+    nr.slots.Discount(F(0.1)),
+    nr.slots.DriftBank(np.array([0.0, 0.1])),
+    nr.slots.AllOf([nr.slots.SlidingWindow(W(5)), nr.slots.Discount(F(0.1))]),
     NoExploration(),
     UniformExploration(W(1)),
     UncertaintySampling(W(3)),
-    nr.InitialDesign(W(3)),
-    nr.CoordinateSearch(every=W(3), after=W(4), steps=W(5)),
-    nr.InTurn((nr.InitialDesign(W(3)), UniformExploration(W(1)))),
-    nr.Ignored(failed=S("worst")),
-    nr.Hallucinated(),
-    nr.NearestMeans(neighbours=W(2)),
-    nr.Imputed(minimum=W(0), answer=W(1), delay=delays.FixedDelay(W(2))),
+    nr.slots.InitialDesign(W(3)),
+    nr.slots.CoordinateSearch(every=W(3), after=W(4), steps=W(5)),
+    nr.slots.InTurn((nr.slots.InitialDesign(W(3)), UniformExploration(W(1)))),
+    nr.slots.Ignored(failed=S("worst")),
+    nr.slots.Hallucinated(),
+    nr.slots.NearestMeans(neighbours=W(2)),
+    nr.slots.Imputed(minimum=W(0), answer=W(1), delay=delays.FixedDelay(W(2))),
     delays.FixedDelay(W(2)),
     delays.GeometricDelay(W(2)),
     delays.PoissonDelay(W(2)),
     delays.HeavyTailedDelay(scale=W(2), tail=W(1)),
-    nr.LateOrNever(minimum=F(0), failed=S("worst")),
-    nr.Censored(minimum=W(0), window=W(5), in_time=B(False), late=S("drop")),
-    nr.Censored.within(W(5), minimum=F(0)),
+    nr.slots.LateOrNever(minimum=F(0), failed=S("worst")),
+    nr.slots.Censored(minimum=W(0), window=W(5), in_time=B(False), late=S("drop")),
+    nr.slots.Censored.within(W(5), minimum=F(0)),
     RewardAlone(),
-    nr.Bernoulli(ceiling=F(0.1), losses=B(False)),
-    nr.Poisson(ceiling=W(2), losses=B(True)),
-    nr.Bounded(low=W(0), high=F(2), losses=B(False)),
+    nr.slots.Bernoulli(ceiling=F(0.1), losses=B(False)),
+    nr.slots.Poisson(ceiling=W(2), losses=B(True)),
+    nr.slots.Bounded(low=W(0), high=F(2), losses=B(False)),
     LikelihoodRatio(norm_bound=W(1), delta=F(0.1), guessed=B(False)),
     MultiplicativePenalty(epoch=W(5), epochs=W(3), constraints=W(2), fresh=B(True), c=W(1), n=W(2)),
     AdditivePenalty(epoch=W(5), epochs=W(3), constraints=W(2), fresh=B(False), step=W(1)),
@@ -251,10 +252,10 @@ DESCRIBED = [
     CensoredWidth(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), noise=F(1), beta=W(1), parts=W(2)),
     CensoredBounds(window=W(3), in_time=B(False), reward_bound=W(1), norm_bound=F(1), ridge=F(1)),
     Inflated(base=ConstantWidth(value=W(1)), least=W(1)),
-    ScheduledWidth(schedule=nr.PowerLaw(W(1), W(0)), delta=F(0.1)),
+    ScheduledWidth(schedule=nr.theory.PowerLaw(W(1), W(0)), delta=F(0.1)),
     PeriodRkhs(horizon=W(9), norm_bound=W(1), gain=ConstantGain(value=W(1)), constant=W(1), ridge_matched=B(False)),
-    nr.PowerSeries(W(2)),
-    nr.EvenSeries(W(9)),
+    nr.slots.PowerSeries(W(2)),
+    nr.slots.EvenSeries(W(9)),
     ExponentialPenalty(W(1)),
     PowerPenalty(W(1), W(2)),
     RealisedGain(),
@@ -271,15 +272,21 @@ DESCRIBED = [
     nr.EveryRound(count=W(2), noise=(F(0.1), W(0)), prior_mean=W(1), regularization=F(0.1), confidence=W(2)),
     nr.OnAverage(kernel=KERNEL, step=F(0.1), most=W(9)),
     nr.Safe(start=np.array([[0.5]], dtype=np.float32), delta=F(0.1), certificate=S("bounds")),
-    nr.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),
-    nr.Lazy(factor=F(1.2)),
-    nr.LengthscaleBank(factors=(F(0.5), W(2)), weight=F(3.0), around=nr.Refit(every=4)),
+    nr.slots.PointSearch(candidates=W(64), around=W(4), starts=W(1), evaluations=W(5)),
+    nr.slots.Lazy(factor=F(1.2)),
+    nr.slots.LengthscaleBank(factors=(F(0.5), W(2)), weight=F(3.0), around=nr.slots.Refit(every=4)),
     RegretBalancing(factors=(F(0.5), F(0.2)), norm_bound=W(1), noise=F(0.1), growth=F(0.2), delta=F(0.2)),
-    nr.Refit(every=W(5), prior=S("none"), restarts=W(1), outputs=S("own"), standardize=B(True)),
-    nr.admmbo(nr.Box(0, 1), constraints=W(1), rho=F(1), price=W(5), first=(W(3), W(4)), more=[W(1), W(1)], start=W(2)),
-    nr.bandit_oco(nr.Box(0, 1), step=F(0.1), spread=F(0.1), damping=W(0), constraints=W(1), start=np.array([0.5])),
-    nr.gp_ucb(ARMS, KERNEL, noise=F(0.1), regularization=F(0.1) ** 2, delta=F(0.1), memory=nr.SlidingWindow(W(4))),
-    nr.Sketch(accuracy=F(0.2), oversampling=W(3), growth=F(2), most=W(50)),
+    nr.slots.Refit(every=W(5), prior=S("none"), restarts=W(1), outputs=S("own"), standardize=B(True)),
+    nr.algorithms.admmbo(
+        nr.Box(0, 1), constraints=W(1), rho=F(1), price=W(5), first=(W(3), W(4)), more=[W(1), W(1)], start=W(2)
+    ),
+    nr.algorithms.bandit_oco(
+        nr.Box(0, 1), step=F(0.1), spread=F(0.1), damping=W(0), constraints=W(1), start=np.array([0.5])
+    ),
+    nr.gp_ucb(
+        ARMS, KERNEL, noise=F(0.1), regularization=F(0.1) ** 2, delta=F(0.1), memory=nr.slots.SlidingWindow(W(4))
+    ),
+    nr.slots.Sketch(accuracy=F(0.2), oversampling=W(3), growth=F(2), most=W(50)),
     nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=F(1), norm_bound=W(1), epoch=W(5), epochs=W(3), constraints=W(1)),
     nr.gp_ucb_cpd(ARMS, KERNEL, noise=F(0.1), horizon=W(50), alpha=F(2), detector=S("test"), threshold=W(3)),
     nr.gp_ucb_sdf(ARMS, KERNEL, noise=F(0.1), window=W(3), minimum=W(0), beta=F(1), horizon=W(9)),
@@ -300,7 +307,7 @@ def test_numpy_numbers_become_plain_ones(description):
 
 def test_every_description_is_among_them():
     made = {type(description) for description in DESCRIBED}
-    theirs = {cls for cls in serialize._ENCODERS if cls.__module__.startswith("noregret.")}
+    theirs = {cls for cls in serialize._ENCODERS if cls.__module__.startswith("nilregret.")}
     assert theirs - made == set()
     assert {Policy, Admmbo, BanditOco} <= made
 
@@ -310,12 +317,12 @@ def test_every_description_is_among_them():
 REFUSED = [
     (lambda: nr.Float(1, 2, log="no"), "`log` must be True or False"),
     (lambda: nr.Int(1, 2, log=1), "`log` must be True or False"),
-    (lambda: nr.Censored(minimum=0, window=1, in_time="no"), "`in_time` must be True or False"),
-    (lambda: nr.Refit(standardize=0), "`standardize` must be True or False"),
-    (lambda: nr.fit(KERNEL, [0, 1, 2], [0, 1, 2], fit_noise="no"), "`fit_noise` must be True or False"),
-    (lambda: nr.fit(KERNEL, [0, 1, 2], [0, 1, 2], fit_mean="no"), "`fit_mean` must be True or False"),
+    (lambda: nr.slots.Censored(minimum=0, window=1, in_time="no"), "`in_time` must be True or False"),
+    (lambda: nr.slots.Refit(standardize=0), "`standardize` must be True or False"),
+    (lambda: nr.gp.fit(KERNEL, [0, 1, 2], [0, 1, 2], fit_noise="no"), "`fit_noise` must be True or False"),
+    (lambda: nr.gp.fit(KERNEL, [0, 1, 2], [0, 1, 2], fit_mean="no"), "`fit_mean` must be True or False"),
     (
-        lambda: nr.gp_ucb_regret_bound(5, width=1, information_gain=1, noise=1, compact="no"),
+        lambda: nr.theory.gp_ucb_regret_bound(5, width=1, information_gain=1, noise=1, compact="no"),
         "`compact` must be True or False",
     ),
     (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm="no"), "`guess_norm` must be True or False"),
@@ -330,28 +337,28 @@ REFUSED = [
     (lambda: nr.Space(a=nr.Float(0, 1), b=nr.Float(0, 1)).grid(10**5), "10000000000 arms, and the most"),
     (lambda: nr.Box(0, 1).sample(10**9, seed=0), "at most 1000000"),
     (lambda: nr.Study(POLICY).ask(count=2**63), "`count` is 9223372036854775808: it must be at most 10000"),
-    (lambda: nr.PointSearch(candidates=2**40), "`candidates` is"),
-    (lambda: nr.Refit(restarts=10**9), "`restarts` is"),
+    (lambda: nr.slots.PointSearch(candidates=2**40), "`candidates` is"),
+    (lambda: nr.slots.Refit(restarts=10**9), "`restarts` is"),
     (lambda: even_changes(2**50, 2**49), "`periods` is"),
-    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, count=10**9), "`count` is"),
-    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, horizon=10**15), "`rounds` is"),
-    (lambda: nr.calibrate_threshold(KERNEL, domain="arms", noise=0.1, count=9), "`domain` must be Arms"),
-    (lambda: nr.calibrate_threshold("se", domain=ARMS, noise=0.1, count=9), "`kernel` must be a kernel"),
-    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=math.nan, count=9), "`noise` is nan"),
-    (lambda: nr.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, count=9, seed=-1), "`seed` is -1"),
+    (lambda: nr.theory.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, count=10**9), "`count` is"),
+    (lambda: nr.theory.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, horizon=10**15), "`rounds` is"),
+    (lambda: nr.theory.calibrate_threshold(KERNEL, domain="arms", noise=0.1, count=9), "`domain` must be Arms"),
+    (lambda: nr.theory.calibrate_threshold("se", domain=ARMS, noise=0.1, count=9), "`kernel` must be a kernel"),
+    (lambda: nr.theory.calibrate_threshold(KERNEL, domain=ARMS, noise=math.nan, count=9), "`noise` is nan"),
+    (lambda: nr.theory.calibrate_threshold(KERNEL, domain=ARMS, noise=0.1, count=9, seed=-1), "`seed` is -1"),
     (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, scale=1e308), "`scale` is 1e"),
     (lambda: nr.gp_ucb(ARMS, KERNEL, noise=0.1, delta=5e-324), "`delta` is 4.9"),
     (lambda: nr.Matern(2.5, scale=1e308), "`scale` is 1e"),
     (lambda: nr.Box(-1e308, 1e308), "beyond 1e.100"),
     (lambda: nr.Arms([-1e200, 1e308]), "beyond 1e.100"),
     (lambda: nr.information_gain(KERNEL, ARMS, 0.1, count=10**15), "`count` is"),
-    (lambda: nr.Spectrum(np.eye(2), 0.1), "a number for each mode"),
-    (lambda: nr.RationalQuadratic(5e-324), "`alpha` is 4.9"),
+    (lambda: nr.theory.Spectrum(np.eye(2), 0.1), "a number for each mode"),
+    (lambda: nr.kernels.RationalQuadratic(5e-324), "`alpha` is 4.9"),
     (
         lambda: nr.gp_ts(nr.Box(0, 1), KERNEL, noise=1, norm_bound=1, lipschitz=1.0, growth="x"),
         "`growth` must be a number",
     ),
-    (lambda: nr.Sum(KERNEL, 1), "`right` must be a kernel"),
+    (lambda: nr.kernels.Sum(KERNEL, 1), "`right` must be a kernel"),
     (lambda: metrics.cumulative_regret([1.0, math.nan]), "not finite"),
     (lambda: metrics.average_regret(3.0), "a number for each round"),
     (lambda: metrics.average_regret([]), "a number for each round"),
@@ -374,7 +381,7 @@ REFUSED = [
 
 @pytest.mark.parametrize(("use", "message"), REFUSED)
 def test_refused_in_words(use, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         use()
 
 
@@ -411,16 +418,16 @@ LONG = "x" * 5000
         lambda: nr.Space(k=nr.Choice(*map(str, range(5000)))).encode({"k": LONG}),
         lambda: nr.Space(k=nr.Choice("a")).encode({LONG: 1}),
         lambda: nr.Space(k=LONG),
-        lambda: nr.RestartAt(LONG),
+        lambda: nr.slots.RestartAt(LONG),
         lambda: nr.Environment(LONG, domain=ARMS),
         lambda: nr.simulate(POLICY, LONG, 3),
-        lambda: nr.fit(KERNEL, [0.0, 1.0], [0.0, 1.0], bounds={"noise": LONG}),
-        lambda: nr.ChangeDetector(KERNEL, domain=LONG),
+        lambda: nr.gp.fit(KERNEL, [0.0, 1.0], [0.0, 1.0], bounds={"noise": LONG}),
+        lambda: nr.theory.ChangeDetector(KERNEL, domain=LONG),
         lambda: nr.Arms([LONG, LONG]),
     ],
 )
 def test_inputs_are_echoed_in_part(use):
-    with pytest.raises((nr.InvalidInput, nr.TrialError)) as caught:
+    with pytest.raises((nr.errors.InvalidInput, nr.errors.TrialError)) as caught:
         use()
     assert len(str(caught.value)) < 500
 
@@ -432,7 +439,7 @@ def test_what_cannot_be_shown_is_named():
 
     assert checks.shown(Silent()) == "<Silent>"
     assert checks.shown("a" * 100) == "'" + "a" * 76 + "..."
-    with pytest.raises(nr.InvalidInput, match="<Silent>"):
+    with pytest.raises(nr.errors.InvalidInput, match="<Silent>"):
         nr.Study(Silent())
 
 
@@ -465,13 +472,13 @@ def test_whole_numbers_in_steps():
         assert parameter.decode(np.array(parameter.encode(value))) == value
     assert [parameter.decode(np.array([u])) for u in (-1.0, 0.03, 0.04, 0.5, 2.0)] == [16, 16, 32, 144, 256]
     for wrong, message in ((24, "16 plus a multiple of 16"), (8, "must lie in"), (272, "must lie in")):
-        with pytest.raises(nr.InvalidInput, match=message):
+        with pytest.raises(nr.errors.InvalidInput, match=message):
             parameter.encode(wrong)
-    with pytest.raises(nr.InvalidInput, match="would end at 9"):
+    with pytest.raises(nr.errors.InvalidInput, match="would end at 9"):
         nr.Int(1, 10, step=2)
-    with pytest.raises(nr.InvalidInput, match="not both"):
+    with pytest.raises(nr.errors.InvalidInput, match="not both"):
         nr.Int(1, 9, step=2, log=True)
-    with pytest.raises(nr.InvalidInput, match="`step` is 0"):
+    with pytest.raises(nr.errors.InvalidInput, match="`step` is 0"):
         nr.Int(1, 9, step=0)
 
 
@@ -528,9 +535,9 @@ def test_rows_of_tables_are_points_and_contexts():
         assert study.add(row, 1.0).parameters == {"n": 3, "kind": "b", "x": 0.25}
     mean, _ = study.predict(table)
     np.testing.assert_array_equal(mean, study.predict(table.to_dict("records"))[0])
-    with pytest.raises(nr.InvalidInput, match="one point at a time"):
+    with pytest.raises(nr.errors.InvalidInput, match="one point at a time"):
         study.add(table, 1.0)
-    with pytest.raises(nr.InvalidInput, match="unknown"):
+    with pytest.raises(nr.errors.InvalidInput, match="unknown"):
         study.add(table.iloc[0].rename({"n": "m"}), 1.0)
     arms = space.grid({"n": 2, "x": 2})
     on_arms = nr.Study(nr.gp_ucb(arms, nr.Matern(2.5, 1.0), noise=0.1))
@@ -546,14 +553,14 @@ def test_tables_of_coordinates_go_by_position():
     for row in (table.iloc[1], table.iloc[1:]):
         trial = study.ask(row)
         np.testing.assert_array_equal(trial.context, [0.5, 2.0])
-    with pytest.raises(nr.InvalidInput, match="2 were given"):
+    with pytest.raises(nr.errors.InvalidInput, match="2 were given"):
         study.ask(table)
     box = nr.Study(nr.gp_ucb(context, nr.Matern(2.5, 1.0), noise=0.1))
     np.testing.assert_array_equal(box.add(table.iloc[0], table["u"].iloc[0]).point, [0.25, 1.0])
     assert box.predict(table)[0].shape == (2,)
     np.testing.assert_array_equal(nr.Arms(table["u"]).points, [[0.25], [0.5]])
     for wrong in (pandas.DataFrame({"u": [True], "v": [1.0]}), pandas.DataFrame({"u": ["0.5"], "v": ["1"]})):
-        with pytest.raises(nr.InvalidInput, match="not an array of numbers"):
+        with pytest.raises(nr.errors.InvalidInput, match="not an array of numbers"):
             box.add(wrong, 1.0)
 
 
@@ -562,10 +569,10 @@ def test_tables_of_coordinates_go_by_position():
 
 def test_two_numbers_are_two_points_of_one_dimension():
     study = nr.Study(POLICY)
-    with pytest.raises(nr.InvalidInput, match=r"one point at a time; 2 were given[.] The points of this domain"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"one point at a time; 2 were given[.] The points of this domain"):
         study.add([0.1, 0.2], 1.0)
     plane = nr.Study(nr.gp_ucb(nr.Box([0, 0], [1, 1]), KERNEL, noise=0.1))
-    with pytest.raises(nr.InvalidInput, match="one point at a time; 2 were given"):
+    with pytest.raises(nr.errors.InvalidInput, match="one point at a time; 2 were given"):
         plane.add([[0.1, 0.2], [0.3, 0.4]], 1.0)
     assert plane.add([0.1, 0.2], 1.0).point.tolist() == [0.1, 0.2]
 
@@ -578,7 +585,7 @@ def test_functions_of_single_points_are_called_for_each(domain):
     def many(points):
         return -np.sum((points - 0.3) ** 2, axis=1)
 
-    policy = nr.gp_ucb(domain, KERNEL, noise=0.1, search=nr.PointSearch(candidates=32))
+    policy = nr.gp_ucb(domain, KERNEL, noise=0.1, search=nr.slots.PointSearch(candidates=32))
     runs = [nr.simulate(policy, nr.Environment(f, domain=domain, noise=0.1, best=0.0), 4) for f in (one, many)]
     for field in dataclasses.fields(runs[0]):
         np.testing.assert_array_equal(getattr(runs[0], field.name), getattr(runs[1], field.name))
@@ -596,7 +603,7 @@ def test_functions_of_single_points_and_contexts():
 def test_paths_of_tiny_width_are_climbed():
     """Squares of their slopes vanish: the search scales them up, by a power of two."""
     space = nr.Space(x=nr.Float(0, 1), kind=nr.Choice("a", "b"))
-    policy = nr.gp_ts(space, KERNEL, noise=0.1, v=1e-300, search=nr.PointSearch(candidates=8, around=2, starts=1))
+    policy = nr.gp_ts(space, KERNEL, noise=0.1, v=1e-300, search=nr.slots.PointSearch(candidates=8, around=2, starts=1))
     study = nr.Study(policy)
     for _ in range(3):
         study.tell(study.ask(), 0.0)
@@ -610,4 +617,4 @@ def test_delays_too_long_for_a_whole_number_never_end():
 
 
 def test_rewards_all_but_equal_have_a_scale_of_one():
-    assert nr.Standardization.of([1e-250, 2e-250, 3e-250]).std == 1.0
+    assert nr.gp.Standardization.of([1e-250, 2e-250, 3e-250]).std == 1.0

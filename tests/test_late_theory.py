@@ -7,8 +7,8 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments.delays import (
+import nilregret as nr
+from nilregret.simulation.environments.delays import (
     FixedDelay,
     GeometricDelay,
     HeavyTailedDelay,
@@ -19,11 +19,11 @@ from noregret.environments.delays import (
     answer_probability,
     make_delay,
 )
-from noregret.record import Trial
-from noregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
-from noregret.slots.explore import UncertaintySampling, UniformExploration
-from noregret.theory.regret_bounds import ANTI_CONCENTRATION
-from noregret.widths.delayed import CensoredWidth, Inflated
+from nilregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
+from nilregret.slots.explore import UncertaintySampling, UniformExploration
+from nilregret.slots.widths.delayed import CensoredWidth, Inflated
+from nilregret.storage.record import Trial
+from nilregret.theory.regret_bounds import ANTI_CONCENTRATION
 
 KERNEL = nr.SquaredExponential(0.15)
 ARMS = nr.Arms.grid(0, 1, 30)
@@ -61,13 +61,13 @@ def gain(kernel, points, ridge):
 def test_regret_bounds_are_those_of_the_papers():
     T, gamma, beta, m, By, rho, ridge = 100, 7.0, 3.0, 9, 1.5, 0.8, 2.0
     C1 = math.sqrt(2 / math.log(1 + 1 / ridge))
-    ucb = nr.gp_ucb_sdf_regret_bound(
+    ucb = nr.theory.gp_ucb_sdf_regret_bound(
         T, beta=beta, information_gain=gamma, window=m, reward_bound=By, answer_probability=rho, regularization=ridge
     )
     summed = C1 * beta * math.sqrt(T * gamma) + m * By * C1**2 * gamma
     assert ucb == pytest.approx(2 / rho * summed)  # Theorem 2
     B, Q, delta = 2.0, 50, 0.05
-    ts = nr.gp_ts_sdf_regret_bound(
+    ts = nr.theory.gp_ts_sdf_regret_bound(
         T, beta=beta, information_gain=gamma, window=m, reward_bound=By, answer_probability=rho, regularization=ridge,
         norm_bound=B, log_size=math.log(Q), delta=delta,
     )  # fmt: skip
@@ -75,10 +75,12 @@ def test_regret_bounds_are_those_of_the_papers():
     c = q * (m * By + beta)
     expected = 11 / (rho * p) * q * summed + B * math.pi**2 / 3
     assert ts == pytest.approx(expected + (4 * B + 11 * c) / (rho * p) * math.sqrt(2 * T * math.log(2 / delta)))
-    plain = nr.gp_ucb_regret_bound(T, width=beta, information_gain=gamma, noise=0.5)
-    hallucinated = nr.gp_bucb_regret_bound(T, width=beta, information_gain=gamma, noise=0.5, conditional_gain=0.7)
+    plain = nr.theory.gp_ucb_regret_bound(T, width=beta, information_gain=gamma, noise=0.5)
+    hallucinated = nr.theory.gp_bucb_regret_bound(
+        T, width=beta, information_gain=gamma, noise=0.5, conditional_gain=0.7
+    )
     assert hallucinated == pytest.approx(math.exp(0.7) * plain)
-    compact = nr.gp_bucb_regret_bound(
+    compact = nr.theory.gp_bucb_regret_bound(
         T, width=beta, information_gain=gamma, noise=0.5, conditional_gain=0.7, compact=True
     )
     assert compact == pytest.approx(hallucinated + 2)
@@ -87,11 +89,11 @@ def test_regret_bounds_are_those_of_the_papers():
 def test_without_delays_the_bound_is_that_of_the_undelayed_rule():
     """m = 0 and rho = 1: 2 beta_T times the sum of deviations, as of IGP-UCB for a ridge of one's own."""
     known = {"information_gain": 7.0, "regularization": 1.5}
-    assert nr.gp_ucb_sdf_regret_bound(100, beta=3.0, window=0, **known) == pytest.approx(
-        nr.igp_ucb_regret_bound(100, width=3.0, **known)
+    assert nr.theory.gp_ucb_sdf_regret_bound(100, beta=3.0, window=0, **known) == pytest.approx(
+        nr.theory.igp_ucb_regret_bound(100, width=3.0, **known)
     )
-    assert nr.gp_bucb_regret_bound(9, width=2.0, information_gain=1.0, noise=0.1, conditional_gain=0.0) == (
-        nr.gp_ucb_regret_bound(9, width=2.0, information_gain=1.0, noise=0.1)
+    assert nr.theory.gp_bucb_regret_bound(9, width=2.0, information_gain=1.0, noise=0.1, conditional_gain=0.0) == (
+        nr.theory.gp_ucb_regret_bound(9, width=2.0, information_gain=1.0, noise=0.1)
     )
 
 
@@ -100,9 +102,9 @@ def test_large_batches_cost_censoring_less_than_hallucination():
     ratios = []
     for batch in (2, 20, 200):
         gamma = nr.information_gain(KERNEL, ARMS, 1.0, bound="greedy", count=batch - 1)
-        censored = nr.gp_ucb_sdf_regret_bound(1000, beta=3.0, information_gain=20.0, window=batch - 1)
+        censored = nr.theory.gp_ucb_sdf_regret_bound(1000, beta=3.0, information_gain=20.0, window=batch - 1)
         ratios.append(
-            nr.gp_bucb_regret_bound(1000, width=3.0, information_gain=20.0, noise=1.0, conditional_gain=gamma)
+            nr.theory.gp_bucb_regret_bound(1000, width=3.0, information_gain=20.0, noise=1.0, conditional_gain=gamma)
             / censored
         )
     assert ratios[0] < ratios[1] < ratios[2]
@@ -120,7 +122,7 @@ def test_widths_times_deviations_are_below_their_bound(ridge, m):
         before = points[:t]
         recent = deviation(KERNEL, before, points[max(t - m, 0) : t], ridge).sum() if t and m else 0.0
         total += (By * recent / min(ridge, 1.0) + beta) * deviation(KERNEL, before, points[t], ridge)[0]
-    bound = nr.gp_ucb_sdf_regret_bound(
+    bound = nr.theory.gp_ucb_sdf_regret_bound(
         T, beta=beta, information_gain=gain(KERNEL, points, ridge), window=m, reward_bound=By, regularization=ridge
     )
     assert 2 * total <= bound * (1 + 1e-9)
@@ -129,14 +131,14 @@ def test_widths_times_deviations_are_below_their_bound(ridge, m):
 def test_regret_bounds_refuse_nonsense():
     right = {"beta": 1.0, "information_gain": 1.0, "window": 2}
     for wrong in ({"answer_probability": 0.0}, {"answer_probability": 1.1}, {"window": -1}, {"regularization": 0.0}):
-        with pytest.raises(nr.InvalidInput, match=f"`{next(iter(wrong))}`"):
-            nr.gp_ucb_sdf_regret_bound(10, **{**right, **wrong})
-    with pytest.raises(nr.InvalidInput, match="`rounds`"):
-        nr.gp_ts_sdf_regret_bound(0, norm_bound=1.0, log_size=1.0, **right)
-    with pytest.raises(nr.InvalidInput, match="`conditional_gain`"):
-        nr.gp_bucb_regret_bound(10, width=1.0, information_gain=1.0, noise=0.1, conditional_gain=-1.0)
-    with pytest.raises(nr.InvalidInput, match="`initial`"):
-        nr.conditional_gain_bound(3, initial=0, information_gain=1.0)
+        with pytest.raises(nr.errors.InvalidInput, match=f"`{next(iter(wrong))}`"):
+            nr.theory.gp_ucb_sdf_regret_bound(10, **{**right, **wrong})
+    with pytest.raises(nr.errors.InvalidInput, match="`rounds`"):
+        nr.theory.gp_ts_sdf_regret_bound(0, norm_bound=1.0, log_size=1.0, **right)
+    with pytest.raises(nr.errors.InvalidInput, match="`conditional_gain`"):
+        nr.theory.gp_bucb_regret_bound(10, width=1.0, information_gain=1.0, noise=0.1, conditional_gain=-1.0)
+    with pytest.raises(nr.errors.InvalidInput, match="`initial`"):
+        nr.theory.conditional_gain_bound(3, initial=0, information_gain=1.0)
 
 
 # -- censoring with a small ridge --------------------------------------------------------------------------------------
@@ -168,7 +170,7 @@ def test_the_factors_are_those_of_a_scaled_problem():
     second = replace(first, norm_bound=3.0 * math.sqrt(ridge), ridge=1.0)
     widths = []
     for width, kernel, lam in ((first, KERNEL, ridge), (second, scaled, 1.0)):
-        study = nr.Study(nr.greedy_mean(BOX, kernel, noise=math.sqrt(lam)))
+        study = nr.Study(nr.algorithms.greedy_mean(BOX, kernel, noise=math.sqrt(lam)))
         for point in points:
             study.add(point, 0.0)
         posterior = study._state.settled()._ledger.belief.asked
@@ -176,7 +178,7 @@ def test_the_factors_are_those_of_a_scaled_problem():
         widths.append(width.width(4, Progress(posterior, recent=lambda recent=recent: recent)))
     # nu sigma is the same at every point: sigma' = sigma / sqrt(lambda).
     assert widths[0] * math.sqrt(ridge) == pytest.approx(widths[1])
-    with pytest.raises(nr.InvalidInput, match="`ridge`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`ridge`"):
         replace(first, ridge=1.5)
 
 
@@ -210,11 +212,11 @@ def test_what_gp_bucb_proves():
     assert nr.gp_bucb(BOX, KERNEL, noise=NOISE, inflation="realised").valid_for == "played"
     assert make(inflation="realised", beta=2.0).valid_for == "none"
     assert make(inflation="realised", regularization=1.0).valid_for == "none"
-    assert make(inflation="realised", memory=nr.SlidingWindow(9)).valid_for == "none"
+    assert make(inflation="realised", memory=nr.slots.SlidingWindow(9)).valid_for == "none"
     for wrong in ("realized", -0.1, math.nan):
-        with pytest.raises(nr.InvalidInput, match=r"`(inflation|least)`"):
+        with pytest.raises(nr.errors.InvalidInput, match=r"`(inflation|least)`"):
             make(inflation=wrong)
-    with pytest.raises(nr.InvalidInput, match="`base`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`base`"):
         Inflated(base=2.0)
 
 
@@ -259,7 +261,7 @@ def test_inflated_bounds_hold_in_batches():
 
 
 @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
-@pytest.mark.parametrize("maker", [nr.gp_bucb, nr.gp_bts], ids=["UCB", "Thompson"])
+@pytest.mark.parametrize("maker", [nr.gp_bucb, nr.algorithms.gp_bts], ids=["UCB", "Thompson"])
 def test_first_rounds_take_the_largest_deviation(domain, maker):
     """Whatever is answered meanwhile, and by a dense posterior; afterwards the policy's own score decides."""
     policy = replace(maker(domain, KERNEL, noise=NOISE, beta=2.0), explore=UncertaintySampling(7))
@@ -278,7 +280,7 @@ def test_first_rounds_take_the_largest_deviation(domain, maker):
 
 def test_initial_rounds_are_those_of_greedy_variance():
     initial = play(nr.Study(nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=8), seed=5), 8)
-    greedy = play(nr.Study(nr.greedy_variance(ARMS, KERNEL, noise=NOISE), seed=5), 8)
+    greedy = play(nr.Study(nr.algorithms.greedy_variance(ARMS, KERNEL, noise=NOISE), seed=5), 8)
     assert [trial.arm for trial in initial.trials] == [trial.arm for trial in greedy.trials]
     assert nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=0) == nr.gp_bucb(ARMS, KERNEL, noise=NOISE)
 
@@ -293,13 +295,13 @@ def test_after_uncertainty_sampling_batches_tell_little(initial):
     for _ in range(50):
         batch = ARMS.points[rng.integers(len(ARMS), size=5)]
         worst = max(worst, gain(KERNEL, np.concatenate([points, batch]), NOISE**2) - realised)
-    bound = nr.conditional_gain_bound(6, initial=initial, information_gain=realised)
+    bound = nr.theory.conditional_gain_bound(6, initial=initial, information_gain=realised)
     assert worst <= bound * (1 + 1e-9)
-    assert nr.conditional_gain_bound(1, initial=initial, information_gain=realised) == 0.0
+    assert nr.theory.conditional_gain_bound(1, initial=initial, information_gain=realised) == 0.0
 
 
 def test_restarts_begin_with_uncertainty_again():
-    policy = nr.gp_bucb(ARMS, KERNEL, noise=NOISE, beta=0.0, initial=3, memory=nr.RestartEvery(10))
+    policy = nr.gp_bucb(ARMS, KERNEL, noise=NOISE, beta=0.0, initial=3, memory=nr.slots.RestartEvery(10))
     arms = [trial.arm for trial in play(nr.Study(policy, seed=7), 13).trials]
     widest = [
         deviation(KERNEL, ARMS.points[arms[10:t]], ARMS.points, NOISE**2)[arms[t]]
@@ -307,13 +309,13 @@ def test_restarts_begin_with_uncertainty_again():
         for t in range(10, 13)
     ]
     assert all(widest)
-    with pytest.raises(nr.InvalidInput, match="longer window"):
-        nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=5, memory=nr.SlidingWindow(5))
-    with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
-        replace(policy, memory=nr.RestartOnChange())
+    with pytest.raises(nr.errors.InvalidInput, match="longer window"):
+        nr.gp_bucb(ARMS, KERNEL, noise=NOISE, initial=5, memory=nr.slots.SlidingWindow(5))
+    with pytest.raises(nr.errors.InvalidInput, match="forced uniform rounds"):
+        replace(policy, memory=nr.slots.RestartOnChange())
     detecting = policy.detecting_changes()
-    assert detecting.memory == nr.AllOf((nr.RestartEvery(10), nr.RestartOnChange()))
-    assert detecting.explore == nr.InTurn((UncertaintySampling(3), UniformExploration()))
+    assert detecting.memory == nr.slots.AllOf((nr.slots.RestartEvery(10), nr.slots.RestartOnChange()))
+    assert detecting.explore == nr.slots.InTurn((UncertaintySampling(3), UniformExploration()))
 
 
 def test_descriptions_survive(tmp_path):
@@ -365,14 +367,14 @@ def test_the_slowest_point_decides():
     assert answer_probability(timedelta(hours=1), timedelta(hours=2)) == 1.0
     assert answer_probability(timedelta(hours=1), timedelta(minutes=2)) == 0.0
     assert answer_probability(9, 9) == 1.0
-    with pytest.raises(nr.InvalidInput, match="`points`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`points`"):
         answer_probability(delay, 4)
-    with pytest.raises(nr.InvalidInput, match="both alike"):
+    with pytest.raises(nr.errors.InvalidInput, match="both alike"):
         answer_probability(delay, timedelta(hours=2))
     for biased in (SilentNo(0.0), lambda rng, x, y: 0, NeverAnswered(0.1, other=SilentNo(0.0))):
-        with pytest.raises(nr.InvalidInput, match="depend on the reward"):
+        with pytest.raises(nr.errors.InvalidInput, match="depend on the reward"):
             answer_probability(biased, 4, points=[[0.0]])
-    with pytest.raises(nr.InvalidInput, match="depend on the reward"):
+    with pytest.raises(nr.errors.InvalidInput, match="depend on the reward"):
         answer_probability(TimeDelay(lambda rng, x, y: 1.0), timedelta(1), points=[[0.0]])
     assert make_delay(2).within(1) == 0.0
 
@@ -383,7 +385,7 @@ def test_the_slowest_point_decides():
 def test_periods_double_and_each_has_its_own_ridge():
     """Cuts at 16, 32, 64, ...; the posterior of each period is a dense one with lambda = 1 + 2/T, T its length."""
     policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=2, minimum=-1.0, horizon="doubling")
-    assert policy.memory == nr.RestartDoubling(16, ridge=True)
+    assert policy.memory == nr.slots.RestartDoubling(16, ridge=True)
     study = play(nr.Study(policy, seed=1), 70)
     assert study.restarts == [16, 32, 64]
     trials = study.trials[64:]
@@ -397,7 +399,7 @@ def test_periods_double_and_each_has_its_own_ridge():
 
 @pytest.mark.parametrize("first", [1, 3, 16])
 def test_cuts_are_at_doubled_rounds(first):
-    memory, cuts, since = nr.RestartDoubling(first), [], 0
+    memory, cuts, since = nr.slots.RestartDoubling(first), [], 0
     for round_ in range(first * 20):
         due = memory.cut(since, round_)
         if due is not None:
@@ -406,7 +408,9 @@ def test_cuts_are_at_doubled_rounds(first):
     assert cuts == [(n, n) for n in (first * 2**i for i in range(5))]
     assert memory.cut(0, first * 20).round == first * 16  # several at once: the last
     assert memory.regularization(first, 0.3) == 0.3
-    lengths = [nr.RestartDoubling(first, ridge=True).regularization(since, 0.3) for since in (0, first, 2 * first)]
+    lengths = [
+        nr.slots.RestartDoubling(first, ridge=True).regularization(since, 0.3) for since in (0, first, 2 * first)
+    ]
     assert lengths == [1 + 2 / first, 1 + 2 / first, 1 + 1 / first]
 
 
@@ -415,13 +419,13 @@ def test_before_the_first_restart_doubling_changes_nothing():
     fixed, doubling = (play(nr.Study(policy, seed=2), 15, delay=1) for policy in short)
     assert [trial.arm for trial in fixed.trials] == [trial.arm for trial in doubling.trials]
     assert fixed.width == doubling.width
-    for more in ({"memory": nr.SlidingWindow(3)}, {"regularization": 0.3}):
-        with pytest.raises(nr.InvalidInput, match="RestartDoubling"):
+    for more in ({"memory": nr.slots.SlidingWindow(3)}, {"regularization": 0.3}):
+        with pytest.raises(nr.errors.InvalidInput, match="RestartDoubling"):
             nr.gp_ts_sdf(ARMS, KERNEL, noise=NOISE, window=2, horizon="doubling", **more)
-    with pytest.raises(nr.InvalidInput, match="`horizon`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`horizon`"):
         nr.gp_ts_sdf(ARMS, KERNEL, noise=NOISE, window=2, horizon="double")
-    with pytest.raises(nr.InvalidInput, match="`first`"):
-        nr.RestartDoubling(0)
+    with pytest.raises(nr.errors.InvalidInput, match="`first`"):
+        nr.slots.RestartDoubling(0)
 
 
 # -- the nearest means -------------------------------------------------------------------------------------------------
@@ -459,7 +463,7 @@ def filled(trials, kernel, k, sides, prior):
 def test_unanswered_trials_count_as_the_means_nearby(name, k):
     domain, context, kernel = WORLDS[name]
     policy = nr.gp_ucb(
-        domain, kernel, noise=NOISE, context=context, prior_mean=0.4, pending=nr.NearestMeans(neighbours=k)
+        domain, kernel, noise=NOISE, context=context, prior_mean=0.4, pending=nr.slots.NearestMeans(neighbours=k)
     )
     assert policy.valid_for == "none"
     study, rng = nr.Study(policy, seed=3), np.random.default_rng(5)
@@ -481,7 +485,7 @@ def test_unanswered_trials_count_as_the_means_nearby(name, k):
 
 
 def test_at_answered_points_the_nearest_mean_is_hallucination():
-    greedy = replace(nr.greedy_mean(ARMS, KERNEL, noise=NOISE), pending=nr.NearestMeans())
+    greedy = replace(nr.algorithms.greedy_mean(ARMS, KERNEL, noise=NOISE), pending=nr.slots.NearestMeans())
     study = nr.Study(greedy)
     study.add(ARMS.points[9], 1.0)
     mean, std = study.predict(ARMS.points)
@@ -492,18 +496,18 @@ def test_at_answered_points_the_nearest_mean_is_hallucination():
 
 
 def test_before_the_first_answer_it_is_the_prior_mean():
-    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE, prior_mean=0.7, pending=nr.NearestMeans(neighbours=2)))
+    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE, prior_mean=0.7, pending=nr.slots.NearestMeans(neighbours=2)))
     study.ask(count=4)
     np.testing.assert_allclose(study.predict(ARMS.points)[0], 0.7, atol=1e-12)
-    with pytest.raises(nr.InvalidInput, match="`neighbours`"):
-        nr.NearestMeans(neighbours=0)
+    with pytest.raises(nr.errors.InvalidInput, match="`neighbours`"):
+        nr.slots.NearestMeans(neighbours=0)
 
 
-@pytest.mark.parametrize("memory", [nr.SlidingWindow(6), nr.RestartEvery(7)], ids=["window", "restarts"])
+@pytest.mark.parametrize("memory", [nr.slots.SlidingWindow(6), nr.slots.RestartEvery(7)], ids=["window", "restarts"])
 def test_what_is_forgotten_fills_nothing(memory):
-    policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, memory=memory, pending=nr.NearestMeans())
+    policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, memory=memory, pending=nr.slots.NearestMeans())
     study = play(nr.Study(policy, seed=4), 17, delay=2)
-    first = 17 - 6 if isinstance(memory, nr.SlidingWindow) else 14
+    first = 17 - 6 if isinstance(memory, nr.slots.SlidingWindow) else 14
     X, y = filled(study.trials[first:], KERNEL, 1, np.array([1.0]), 0.0)
     np.testing.assert_allclose(
         study.predict(ARMS.points)[0], regress(KERNEL, X, y, ARMS.points, NOISE**2, 0.0), atol=1e-8
@@ -511,7 +515,7 @@ def test_what_is_forgotten_fills_nothing(memory):
 
 
 def test_a_failure_that_counts_as_the_worst_is_filled_no_more():
-    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE, pending=nr.NearestMeans(failed="worst")), seed=1)
+    study = nr.Study(nr.gp_ucb(ARMS, KERNEL, noise=NOISE, pending=nr.slots.NearestMeans(failed="worst")), seed=1)
     first, second, third = study.ask(count=3)
     study.tell(first, 1.0)
     study.tell(second, -2.0)
@@ -527,7 +531,7 @@ def test_a_failure_that_counts_as_the_worst_is_filled_no_more():
 def test_of_points_equally_far_the_earlier_trial_is_the_nearest():
     """Whichever answer came first."""
     arms = nr.Arms([[0.0], [0.5], [1.0]])
-    policy = nr.greedy_mean(arms, nr.SquaredExponential(0.1), noise=NOISE, pending=nr.NearestMeans())
+    policy = nr.algorithms.greedy_mean(arms, nr.SquaredExponential(0.1), noise=NOISE, pending=nr.slots.NearestMeans())
     for times in ((4, 6), (6, 4)):  # between the two answers another question
         asked = [Trial(n, arms.points[arm], arm, None, n + 1, 0.0) for n, arm in enumerate((0, 2, 1))]
         told = [
@@ -541,7 +545,12 @@ def test_of_points_equally_far_the_earlier_trial_is_the_nearest():
 
 def test_without_answers_that_count_it_is_the_mean_that_was_fitted():
     policy = nr.gp_ucb(
-        ARMS, KERNEL, noise=NOISE, memory=nr.SlidingWindow(3), pending=nr.NearestMeans(), refit=nr.Refit(every=3)
+        ARMS,
+        KERNEL,
+        noise=NOISE,
+        memory=nr.slots.SlidingWindow(3),
+        pending=nr.slots.NearestMeans(),
+        refit=nr.slots.Refit(every=3),
     )
     study = nr.Study(policy, seed=0)
     for _ in range(6):

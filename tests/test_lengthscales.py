@@ -5,14 +5,15 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments import gp_sample
-from noregret.errors import InvalidInput
-from noregret.posterior import AveragedArms, AveragedPoints, Bank, PointPosterior, posterior_on_arms
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.lengthscales import with_factor
-from noregret.slots.scores import ThompsonSample
-from noregret.testing import check_policy
+import nilregret as nr
+from nilregret._utils.errors import InvalidInput
+from nilregret.gp import AveragedArms, AveragedPoints, Bank, PointPosterior
+from nilregret.gp.choice import posterior_on_arms
+from nilregret.simulation.environments import gp_sample
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.lengthscales import with_factor
+from nilregret.slots.scores import ThompsonSample
+from nilregret.testing import check_policy
 
 ARMS = nr.Arms.grid(0.0, 1.0, 15)
 KERNEL = nr.Matern(2.5, 0.2, scale=1.5)
@@ -173,17 +174,17 @@ def played(policy, rounds=12, seed=3):
     return [trial.point.tolist() for trial in study.trials], study
 
 
-BOX_SEARCH = nr.PointSearch(candidates=32, around=4, starts=1, evaluations=4)
+BOX_SEARCH = nr.slots.PointSearch(candidates=32, around=4, starts=1, evaluations=4)
 
 
 @pytest.mark.parametrize("where", [ARMS, nr.Box(0.0, 1.0)], ids=["arms", "box"])
 @pytest.mark.parametrize("score", [None, ThompsonSample()], ids=["ucb", "thompson"])
-@pytest.mark.parametrize("pending", [None, nr.Hallucinated()], ids=["answers", "hallucinated"])
+@pytest.mark.parametrize("pending", [None, nr.slots.Hallucinated()], ids=["answers", "hallucinated"])
 def test_one_candidate_is_the_policy_itself(where, score, pending):
     plain = nr.gp_ucb(where, KERNEL, noise=NOISE, width=WIDTH, search=BOX_SEARCH, pending=pending)
     plain = plain if score is None else plain.using(score=score)
     alone, _ = played(plain)
-    single, study = played(plain.using(refit=nr.LengthscaleBank(factors=(1.0,))))
+    single, study = played(plain.using(refit=nr.slots.LengthscaleBank(factors=(1.0,))))
     if pending is None:
         assert single == alone
     else:  # the mixture rounds otherwise
@@ -192,7 +193,7 @@ def test_one_candidate_is_the_policy_itself(where, score, pending):
 
 
 def test_a_study_shows_weights_and_is_opened_again_as_it_was():
-    policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, width=WIDTH, refit=nr.LengthscaleBank(factors=FACTORS))
+    policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, width=WIDTH, refit=nr.slots.LengthscaleBank(factors=FACTORS))
     assert nr.Policy.from_json(policy.to_json()) == policy
     assert policy.valid_for == "none"
     points, study = played(policy, rounds=30)
@@ -209,7 +210,7 @@ def test_a_study_shows_weights_and_is_opened_again_as_it_was():
 
 def test_the_right_lengthscale_wins():
     arms = nr.Arms.grid(0.0, 1.0, 100)
-    refit = nr.LengthscaleBank(factors=(0.25, 0.5, 1.0, 2.0))
+    refit = nr.slots.LengthscaleBank(factors=(0.25, 0.5, 1.0, 2.0))
     policy = nr.gp_ucb(arms, nr.Matern(2.5, 0.2), noise=NOISE, width=WIDTH, refit=refit)
     study, f, rng = nr.Study(policy), gp_sample(nr.Matern(2.5, 0.05), arms, seed=2), np.random.default_rng(0)
     points = arms.points[::2]
@@ -221,7 +222,7 @@ def test_the_right_lengthscale_wins():
 
 
 def test_fits_move_the_candidates():
-    refit = nr.LengthscaleBank(factors=(0.5, 1.0, 2.0), around=nr.Refit(every=6, restarts=0))
+    refit = nr.slots.LengthscaleBank(factors=(0.5, 1.0, 2.0), around=nr.slots.Refit(every=6, restarts=0))
     policy = nr.gp_ucb(ARMS, KERNEL, noise=NOISE, width=WIDTH, refit=refit)
     _, study = played(policy, rounds=5)
     assert study.lengthscales.kernels[1] == KERNEL
@@ -233,16 +234,16 @@ def test_fits_move_the_candidates():
 
 def test_constraints_have_a_bank_each():
     policy = nr.gp_ucb(
-        ARMS, KERNEL, noise=NOISE, width=WIDTH, refit=nr.LengthscaleBank(), constraints=nr.EveryRound(noise=NOISE)
+        ARMS, KERNEL, noise=NOISE, width=WIDTH, refit=nr.slots.LengthscaleBank(), constraints=nr.EveryRound(noise=NOISE)
     )
-    assert policy.of_channel(1).refit == nr.LengthscaleBank()
+    assert policy.of_channel(1).refit == nr.slots.LengthscaleBank()
     check_policy(policy, rounds=12)
 
 
 @pytest.mark.parametrize("where", [ARMS, nr.Box(0.0, 1.0)], ids=["arms", "box"])
 @pytest.mark.parametrize("growth", [0.0, 0.9])
 def test_balancing_keeps_its_promises(where, growth):
-    policy = nr.lb_gp_ucb(
+    policy = nr.algorithms.lb_gp_ucb(
         where, nr.Matern(2.5, 0.4), noise=NOISE, norm_bound=2.0, growth=growth, search=BOX_SEARCH,
         factors=(1.0, 0.4),
     )  # fmt: skip
@@ -251,7 +252,7 @@ def test_balancing_keeps_its_promises(where, growth):
 
 def balanced(norm_bound, kernel, f, rounds=120, **more):
     arms = nr.Arms.grid(0.0, 1.0, 60)
-    policy = nr.lb_gp_ucb(arms, kernel, noise=NOISE, norm_bound=norm_bound, **more)
+    policy = nr.algorithms.lb_gp_ucb(arms, kernel, noise=NOISE, norm_bound=norm_bound, **more)
     study, rng, leaders = nr.Study(policy, seed=0), np.random.default_rng(0), []
     for _ in range(rounds):
         known = study.lengthscales
@@ -320,18 +321,24 @@ def test_widths_and_turns_are_those_of_the_paper():
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: nr.LengthscaleBank(factors=()), "one to"),
-        (lambda: nr.LengthscaleBank(factors=(1.0, 1.0)), "different"),
-        (lambda: nr.LengthscaleBank(factors=(0.0,)), "factors"),
-        (lambda: nr.LengthscaleBank(weight=0.0), "weight"),
-        (lambda: nr.LengthscaleBank(around=3), "nr.Refit"),
-        (lambda: nr.gp_ucb(ARMS, nr.Linear(), noise=NOISE, refit=nr.LengthscaleBank()), "no lengthscale"),
-        (lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, factors=(0.5, 1.0)), "descend"),
-        (lambda: nr.lb_gp_ucb(ARMS, nr.Matern(0.5, 0.2), noise=NOISE, norm_bound=1.0), "nu"),
-        (lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, refit=nr.Refit()), "fills the slot"),
-        (lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, context=ARMS), "different contexts compare"),
+        (lambda: nr.slots.LengthscaleBank(factors=()), "one to"),
+        (lambda: nr.slots.LengthscaleBank(factors=(1.0, 1.0)), "different"),
+        (lambda: nr.slots.LengthscaleBank(factors=(0.0,)), "factors"),
+        (lambda: nr.slots.LengthscaleBank(weight=0.0), "weight"),
+        (lambda: nr.slots.LengthscaleBank(around=3), "nr.slots.Refit"),
+        (lambda: nr.gp_ucb(ARMS, nr.Linear(), noise=NOISE, refit=nr.slots.LengthscaleBank()), "no lengthscale"),
+        (lambda: nr.algorithms.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, factors=(0.5, 1.0)), "descend"),
+        (lambda: nr.algorithms.lb_gp_ucb(ARMS, nr.Matern(0.5, 0.2), noise=NOISE, norm_bound=1.0), "nu"),
         (
-            lambda: nr.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0).using(context=ARMS),
+            lambda: nr.algorithms.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, refit=nr.slots.Refit()),
+            "fills the slot",
+        ),
+        (
+            lambda: nr.algorithms.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, context=ARMS),
+            "different contexts compare",
+        ),
+        (
+            lambda: nr.algorithms.lb_gp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=1.0).using(context=ARMS),
             "had the better contexts",
         ),
     ],
@@ -347,7 +354,7 @@ def test_what_makes_no_sense_is_refused(make, says):
 @pytest.mark.parametrize("domain", [ARMS, nr.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_answers_are_weighed_by_the_noise_told_whatever_the_regulariser_is(domain):
     """Under `igp_ucb` lambda is 1 and the noise 0.1: the shares are those of `gp_ucb`, the mean is that of lambda."""
-    choices = {"noise": NOISE, "refit": nr.LengthscaleBank(factors=FACTORS)}
+    choices = {"noise": NOISE, "refit": nr.slots.LengthscaleBank(factors=FACTORS)}
     wide = nr.Study(nr.igp_ucb(domain, KERNEL, norm_bound=3.0, regularization=1.0, **choices))
     told = nr.Study(nr.gp_ucb(domain, KERNEL, **choices))
     for arm, target in answers(40):

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.errors import InvalidInput, NoRegretError, TrialError
-from noregret.optimize.feasibility import limits_of
-from noregret.tuning.config import load
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret._utils.errors import InvalidInput, NoRegretError, TrialError
+from nilregret.tuning.feasibility import limits_of
+from nilregret.tuning.toml.config import load
 
 SPACE = nr.Space(threads=nr.Int(1, 32), cache=nr.Float(1, 1000, log=True))
 
@@ -67,7 +67,7 @@ def test_where_nothing_is_feasible_there_is_no_best_and_it_is_said():
 def test_proved_bounds_say_how_sure_it_is_that_nothing_is_feasible():
     arms = nr.Arms.grid(0.0, 1.0, 8)
     policy = nr.gp_ucb(arms, nr.SquaredExponential(0.5), noise=0.05, constraints=nr.EveryRound(noise=0.01))
-    with pytest.warns(nr.NoRegretWarning, match="No point can satisfy"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="No point can satisfy"):
         result = tuned(lambda x: (x[0], 2.0 + x[0]), arms, constraints=1, policy=policy, trials=12)
     assert result.infeasible == pytest.approx(0.9)  # one channel at delta 0.1
     assert "hold with probability at least 0.9" in repr(result)

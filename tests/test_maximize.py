@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-import noregret as nr
+import nilregret as nr
 
 from .waiting import LONG
 
@@ -92,7 +92,7 @@ def test_the_history_has_every_trial_and_becomes_a_table():
 def test_without_pandas_the_error_says_what_to_install(monkeypatch):
     result = quiet(score, SPACE, trials=2)
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(nr.MissingExtra, match="pip install pandas"):
+    with pytest.raises(nr.errors.MissingExtra, match="pip install pandas"):
         result.to_pandas()
 
 
@@ -302,7 +302,7 @@ def test_mistakes_are_named_before_anything_is_evaluated(arguments, message):
         calls.append(x)
         return x
 
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         nr.maximize(**{"objective": objective, "space": UNIT, "trials": 3, "progress": False, **arguments})
     assert calls == []
 
@@ -311,7 +311,7 @@ def test_an_async_function_is_refused():
     async def later(x):
         return x
 
-    with pytest.raises(nr.InvalidInput, match="async"):
+    with pytest.raises(nr.errors.InvalidInput, match="async"):
         quiet(later)
 
 
@@ -322,7 +322,7 @@ def test_names_that_are_no_identifiers():
     space = nr.Space(**{"learning rate": nr.Float(1e-4, 1, log=True), "class": nr.Choice("a", "b"), "": nr.Int(1, 3)})
     result = quiet(lambda **p: p["learning rate"] + (p["class"] == "a") + p[""], space)
     assert set(result.best_parameters) == {"learning rate", "class", ""}
-    with pytest.raises(nr.InvalidInput, match=r"\*\*"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"\*\*"):
         quiet(lambda rate: rate, space)
 
 
@@ -390,7 +390,7 @@ def test_a_space_of_constants_alone():
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
@@ -420,7 +420,7 @@ def test_what_hangs_or_dies_fails_and_the_run_goes_on():
 @pytest.mark.slow
 def test_what_cannot_be_sent_to_a_process_is_said_before_the_first_trial():
     lock = threading.Lock()
-    with pytest.raises(nr.InvalidInput, match="cannot be sent to another process"):
+    with pytest.raises(nr.errors.InvalidInput, match="cannot be sent to another process"):
         quiet(lambda x: x if lock else 0.0, timeout=5)
 
 
@@ -455,7 +455,7 @@ def test_a_time_limit_holds_in_the_processes_of_an_executor():
 
 def test_what_cannot_be_sent_to_processes_is_refused_before_a_trial_is_spent_on_it(tmp_path):
     storage = f"sqlite:///{tmp_path}/s.db"
-    with ProcessPoolExecutor(1) as pool, pytest.raises(nr.InvalidInput, match="cannot be sent to the processes"):
+    with ProcessPoolExecutor(1) as pool, pytest.raises(nr.errors.InvalidInput, match="cannot be sent to the processes"):
         quiet(lambda x: x, executor=pool, storage=storage)
     assert not nr.Study.open(storage=storage, name="maximize").trials
 
@@ -540,7 +540,7 @@ class Unknown(Executor):
 
 
 def test_an_executor_that_does_not_say_how_many_workers_it_has():
-    with pytest.raises(nr.InvalidInput, match="give `in_flight=`"):
+    with pytest.raises(nr.errors.InvalidInput, match="give `in_flight=`"):
         quiet(score, SPACE, executor=Unknown())
     result = quiet(score, SPACE, executor=Unknown(), in_flight=3)
     assert [trial.asked_order for trial in result.trials[:4]] == [1, 2, 3, 5]  # three before the first answer
@@ -612,18 +612,18 @@ def test_the_same_call_goes_on_and_a_finished_one_evaluates_nothing(tmp_path):
     assert len(calls) == 9
     assert told(result) == told(straight)
     with pytest.raises(
-        nr.InvalidInput, match=r"parameters: `kind` was Choice\(.*\) then and is not there now; `y` was"
+        nr.errors.InvalidInput, match=r"parameters: `kind` was Choice\(.*\) then and is not there now; `y` was"
     ):
         quiet(lambda **_: 0.0, nr.Space(x=nr.Float(0, 1), y=nr.Int(0, 2)), storage=storage, name="objective")
-    with pytest.raises(nr.InvalidInput, match="other parameters: they stood in the order x, kind"):
+    with pytest.raises(nr.errors.InvalidInput, match="other parameters: they stood in the order x, kind"):
         quiet(objective, nr.Space(kind=nr.Choice("a", "b"), x=nr.Float(0, 1)), storage=storage)
     with pytest.raises(
-        nr.InvalidInput, match=r"other parameters: `x` was Float\(low=0.0, high=1.0, log=False\) then and"
+        nr.errors.InvalidInput, match=r"other parameters: `x` was Float\(low=0.0, high=1.0, log=False\) then and"
     ):
         quiet(objective, nr.Space(x=nr.Float(0, 2), kind=nr.Choice("a", "b")), storage=storage)
-    with pytest.raises(nr.InvalidInput, match="another seed"):
+    with pytest.raises(nr.errors.InvalidInput, match="another seed"):
         quiet(objective, SPACE, storage=storage, seed=1)
-    with pytest.raises(nr.InvalidInput, match="another goal"):
+    with pytest.raises(nr.errors.InvalidInput, match="another goal"):
         nr.minimize(objective, SPACE, trials=9, storage=storage)
 
 
@@ -659,7 +659,7 @@ def test_an_interrupt_before_the_first_answer():
 
     result = quiet(objective)
     assert "none yet" in repr(result)
-    with pytest.raises(nr.TrialError, match="No trial has a value yet"):
+    with pytest.raises(nr.errors.TrialError, match="No trial has a value yet"):
         _ = result.best_value
 
 
@@ -667,7 +667,7 @@ def test_one_run_at_a_time_on_a_storage(tmp_path):
     storage = f"sqlite:///{tmp_path}/s.db"
 
     def objective(x):
-        with pytest.raises(nr.StorageError, match="Another process is tuning"):
+        with pytest.raises(nr.errors.StorageError, match="Another process is tuning"):
             quiet(score, trials=2, storage=storage, name="other")
         return x
 
@@ -677,7 +677,7 @@ def test_one_run_at_a_time_on_a_storage(tmp_path):
 SCRIPT = """
 import os, signal, sys
 from pathlib import Path
-import noregret as nr
+import nilregret as nr
 
 calls = Path("calls")
 def objective(x, kind):
@@ -739,13 +739,13 @@ def test_interrupted_and_killed_runs_end_as_one_that_was_not(tmp_path):
     ],
 )
 def test_what_is_written_at_a_first_attempt_is_answered_by_what_to_write(call, said):
-    with pytest.raises(nr.InvalidInput, match=said):
+    with pytest.raises(nr.errors.InvalidInput, match=said):
         call()
 
 
 def test_numbers_that_are_no_shares_of_a_range_are_pointed_to_names():
     hours = nr.Study(nr.auto(UNIT, context=nr.Space(hour=nr.Float(0, 24))))
-    with pytest.raises(nr.InvalidInput, match=r"given by name: \{'hour': \.\.\.\}"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"given by name: \{'hour': \.\.\.\}"):
         hours.ask([9])
 
 

@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import serialize, testing
-from noregret.change.closed import product_average
-from noregret.posterior.prior_paths import Waves, prior_path, summands
-from noregret.testing.base import central_differences
+import nilregret as nr
+from nilregret import testing
+from nilregret._utils import serialize
+from nilregret.gp.prior_paths import Waves, prior_path, summands
+from nilregret.testing.base import central_differences
+from nilregret.theory.change.closed import product_average
 
 SPACE = nr.Space(
     x=nr.Float(0, 1), kind=nr.Choice("a", "b", "c", "d"), n=nr.Int(1, 9), solver=nr.Choice("fast", "exact")
@@ -36,12 +37,13 @@ def draws(space, count, seed=0):
 
 
 @pytest.mark.parametrize(
-    "inside", [nr.Matern(2.5, [0.3, 0.8, 0.5, 2.0], scale=1.7), nr.SquaredExponential(0.6), nr.RationalQuadratic(2.0)]
+    "inside",
+    [nr.Matern(2.5, [0.3, 0.8, 0.5, 2.0], scale=1.7), nr.SquaredExponential(0.6), nr.kernels.RationalQuadratic(2.0)],
 )
 def test_a_tied_kernel_keeps_the_promises_and_is_the_formula(inside):
     X = draws(SPACE, 9)
     X += np.random.default_rng(1).normal(0, 0.05, X.shape)
-    kernel = nr.Tied(inside, GROUPS)
+    kernel = nr.kernels.Tied(inside, GROUPS)
     testing.check_kernel(kernel, X)
     lengths = np.broadcast_to(np.asarray(inside.lengthscale), (4,))[list(GROUPS)]
     unit = type(inside)(**{**vars(inside), "lengthscale": 1.0})
@@ -50,35 +52,38 @@ def test_a_tied_kernel_keeps_the_promises_and_is_the_formula(inside):
 
 
 def test_tied_columns_are_one_hyperparameter():
-    kernel = nr.Tied(nr.Matern(2.5, [0.3, 0.8, 0.5, 2.0]), GROUPS)
+    kernel = nr.kernels.Tied(nr.Matern(2.5, [0.3, 0.8, 0.5, 2.0]), GROUPS)
     known = kernel.hyperparameters(range(8))
     assert [parameter.kind for parameter in known] == ["lengthscale"] * 4 + ["scale"]
     assert [parameter.columns for parameter in known[:4]] == [(0,), (1, 2, 3, 4), (5,), (6, 7)]
     assert {parameter.dimension for parameter in known} == {4}
     inner = kernel.on(*range(1, 9)).hyperparameters(range(9))
     assert [parameter.columns for parameter in inner[:4]] == [(1,), (2, 3, 4, 5), (6,), (7, 8)]
-    with pytest.raises(nr.InvalidInput, match="of 8 columns which group they are in, and the points have 7"):
+    with pytest.raises(nr.errors.InvalidInput, match="of 8 columns which group they are in, and the points have 7"):
         kernel.hyperparameters(range(7))
 
 
 def test_tied_kernels_are_measured_in_other_units_where_a_group_has_one():
-    kernel = nr.Tied(nr.Matern(2.5, [0.3, 0.8]), (0, 1, 1))
+    kernel = nr.kernels.Tied(nr.Matern(2.5, [0.3, 0.8]), (0, 1, 1))
     X = np.random.default_rng(2).uniform(size=(5, 3))
     factors = np.array([10.0, 0.5, 0.5])
     np.testing.assert_allclose(kernel.rescaled(factors)(X * factors, X * factors), kernel(X, X), rtol=1e-12)
-    with pytest.raises(nr.InvalidInput, match="has one for several of them"):
+    with pytest.raises(nr.errors.InvalidInput, match="has one for several of them"):
         kernel.rescaled(np.array([10.0, 0.5, 0.6]))
 
 
 def test_what_is_known_of_a_kernel_is_known_of_a_tied_one():
-    kernel = nr.Tied(nr.Matern(2.5, [0.3, 0.8], scale=2.0), (0, 1, 1))
+    kernel = nr.kernels.Tied(nr.Matern(2.5, [0.3, 0.8], scale=2.0), (0, 1, 1))
     plain = nr.Matern(2.5, [0.3, 0.8, 0.8], scale=2.0)
     assert (kernel.variance, kernel.smoothness, kernel.rank(3)) == (2.0, 2.5, None)
     corners = np.zeros(3), np.ones(3)
     for mine, theirs in zip(kernel.derivatives(*corners), plain.derivatives(*corners), strict=True):
         np.testing.assert_allclose(mine, theirs)
-    assert nr.information_gain_rate(kernel, 3, 50.0) == nr.information_gain_rate(plain, 3, 50.0)
-    smooth, X = nr.Tied(nr.SquaredExponential([0.3, 0.8]), (0, 1, 1)), np.random.default_rng(3).uniform(size=(4, 3))
+    assert nr.theory.information_gain_rate(kernel, 3, 50.0) == nr.theory.information_gain_rate(plain, 3, 50.0)
+    smooth, X = (
+        nr.kernels.Tied(nr.SquaredExponential([0.3, 0.8]), (0, 1, 1)),
+        np.random.default_rng(3).uniform(size=(4, 3)),
+    )
     np.testing.assert_allclose(
         product_average(smooth, *corners)(X, X), product_average(smooth.expanded, *corners)(X, X), rtol=1e-14
     )
@@ -91,18 +96,18 @@ def test_what_is_known_of_a_kernel_is_known_of_a_tied_one():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: nr.Tied(nr.Linear(), (0, 0)), "`kernel` must be a stationary kernel"),
-        (lambda: nr.Tied(nr.Matern(2.5, [1.0, 2.0]), (0, 0)), "has 2 lengthscales and there are 1 groups"),
-        (lambda: nr.Tied(nr.Matern(), ()), "counted from 0"),
-        (lambda: nr.Tied(nr.Matern(), (0, 2)), "counted from 0"),
-        (lambda: nr.Tied(nr.Matern(), (0, -1)), "`groups`"),
-        (lambda: nr.Tied(nr.Matern(), (0, True)), "`groups`"),
-        (lambda: nr.Tied(nr.Matern(), 0), "give the group of each column"),
-        (lambda: nr.Tied(nr.Matern(), "01"), "give the group of each column"),
+        (lambda: nr.kernels.Tied(nr.Linear(), (0, 0)), "`kernel` must be a stationary kernel"),
+        (lambda: nr.kernels.Tied(nr.Matern(2.5, [1.0, 2.0]), (0, 0)), "has 2 lengthscales and there are 1 groups"),
+        (lambda: nr.kernels.Tied(nr.Matern(), ()), "counted from 0"),
+        (lambda: nr.kernels.Tied(nr.Matern(), (0, 2)), "counted from 0"),
+        (lambda: nr.kernels.Tied(nr.Matern(), (0, -1)), "`groups`"),
+        (lambda: nr.kernels.Tied(nr.Matern(), (0, True)), "`groups`"),
+        (lambda: nr.kernels.Tied(nr.Matern(), 0), "give the group of each column"),
+        (lambda: nr.kernels.Tied(nr.Matern(), "01"), "give the group of each column"),
     ],
 )
 def test_wrong_groups_are_refused(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
@@ -110,10 +115,10 @@ def test_a_fit_learns_one_lengthscale_for_each_parameter():
     """f is drawn from a tied prior: x matters, n hardly, one choice does and the other does not."""
     rng = np.random.default_rng(5)
     X = draws(SPACE, 150, seed=6)
-    true = nr.Tied(nr.Matern(2.5, [0.5, 1.0, 20.0, 50.0]), GROUPS)
+    true = nr.kernels.Tied(nr.Matern(2.5, [0.5, 1.0, 20.0, 50.0]), GROUPS)
     y = rng.multivariate_normal(np.zeros(len(X)), true(X, X) + 1e-4 * np.eye(len(X)))
-    found = nr.fit(nr.kernel_for(SPACE), X, nr.Standardization.of(y).to(y), fit_mean=True, restarts=1)
-    assert isinstance(found.kernel, nr.Tied)
+    found = nr.gp.fit(nr.kernel_for(SPACE), X, nr.gp.Standardization.of(y).to(y), fit_mean=True, restarts=1)
+    assert isinstance(found.kernel, nr.kernels.Tied)
     assert found.kernel.groups == GROUPS
     x, kind, n, solver = found.kernel.kernel.lengthscale
     assert 0.2 < x < 1.2
@@ -129,7 +134,7 @@ def test_kernel_for_a_space_has_a_lengthscale_for_each_parameter():
     assert kernel.groups == GROUPS
     assert kernel.kernel == nr.Matern(2.5, (0.2 * math.sqrt(4),) * 4)
     assert nr.kernel_for(SPACE.grid(3)) == kernel
-    assert nr.kernel_for(SPACE, kernel=nr.SquaredExponential(scale=3.0), lengthscale=0.7) == nr.Tied(
+    assert nr.kernel_for(SPACE, kernel=nr.SquaredExponential(scale=3.0), lengthscale=0.7) == nr.kernels.Tied(
         nr.SquaredExponential((0.7,) * 4, scale=3.0), GROUPS
     )
 
@@ -143,7 +148,7 @@ def test_kernel_for_domains_without_choices_is_not_tied():
 
 def test_kernel_for_rows_of_context_and_point():
     kernel = nr.kernel_for(SPACE, context=nr.Box(0, 24), lengthscale=0.5)
-    assert kernel == nr.Tied(nr.Matern(2.5, (12.0, 0.5, 0.5, 0.5, 0.5)), (0, *(group + 1 for group in GROUPS)))
+    assert kernel == nr.kernels.Tied(nr.Matern(2.5, (12.0, 0.5, 0.5, 0.5, 0.5)), (0, *(group + 1 for group in GROUPS)))
     context = nr.Space(weekday=nr.Choice("mo", "tu", "we"))
     assert nr.kernel_for(nr.Box(0, 2), context=context, lengthscale=0.5).groups == (0, 0, 0, 1)
 
@@ -159,7 +164,7 @@ def test_kernel_for_rows_of_context_and_point():
     ],
 )
 def test_what_is_no_domain_kernel_or_length_is_refused(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
@@ -173,7 +178,7 @@ def settings(points):
 def test_overlap_is_the_share_of_choices_that_agree():
     """Ru et al. 2020, eq. 1, from the named parameters; away from the options still a covariance."""
     X = draws(SPACE, 30)
-    kernel = nr.Overlap((0, 0, 0, 0, 1, 1), scale=1.7).on(1, 2, 3, 4, 6, 7)
+    kernel = nr.kernels.Overlap((0, 0, 0, 0, 1, 1), scale=1.7).on(1, 2, 3, 4, 6, 7)
     brute = [
         [1.7 / 2.0 * ((a["kind"] == b["kind"]) + (a["solver"] == b["solver"])) for b in settings(X[:9])]
         for a in settings(X)
@@ -185,15 +190,15 @@ def test_overlap_is_the_share_of_choices_that_agree():
     assert kernel.rescaled(np.ones(8)) == kernel
     factors = np.array([1.0, 2.0, 2.0, 2.0, 3.0, 1.0, 1.0, 1.0])
     np.testing.assert_allclose(kernel.rescaled(factors)(X * factors, X * factors), kernel(X, X), rtol=1e-12)
-    with pytest.raises(nr.InvalidInput, match="of 2 columns which choice they belong to, and the points have 8"):
-        nr.Overlap((0, 0))(X, X)
+    with pytest.raises(nr.errors.InvalidInput, match="of 2 columns which choice they belong to, and the points have 8"):
+        nr.kernels.Overlap((0, 0))(X, X)
 
 
 def test_the_transformed_overlap_is_a_tied_squared_exponential():
     """Wan et al. 2021, eq. 2, exp(sum_i l_i 1[h_i = h'_i] / c), divided by its value at h = h'."""
     X, weights = draws(SPACE, 30), {"kind": 0.7, "solver": 2.5}
     lengths = [math.sqrt(2 / (2.0 * weight)) for weight in weights.values()]
-    kernel = nr.Tied(nr.SquaredExponential(lengths), (0, 0, 0, 0, 1, 1)).on(1, 2, 3, 4, 6, 7)
+    kernel = nr.kernels.Tied(nr.SquaredExponential(lengths), (0, 0, 0, 0, 1, 1)).on(1, 2, 3, 4, 6, 7)
 
     def transformed(a, b):
         return math.exp(sum(weight * (a[name] == b[name]) for name, weight in weights.items()) / 2.0)
@@ -205,7 +210,7 @@ def test_the_transformed_overlap_is_a_tied_squared_exponential():
 @pytest.mark.parametrize("choices", ["overlap", "transformed"])
 def test_mixtures_are_the_formula_and_keep_the_promises(choices):
     kernel = nr.kernel_for(SPACE, choices=choices)
-    kernel = nr.Mixture(kernel.left, kernel.right, 0.3, scale=1.7)
+    kernel = nr.kernels.Mixture(kernel.left, kernel.right, 0.3, scale=1.7)
     X = draws(SPACE, 10)
     testing.check_kernel(kernel, X)
     testing.check_kernel(kernel, X + np.random.default_rng(1).normal(0, 0.03, X.shape))
@@ -223,11 +228,11 @@ def test_mixtures_are_the_formula_and_keep_the_promises(choices):
 def test_a_fit_learns_the_share_of_the_product(share):
     rng, X = np.random.default_rng(8), draws(SPACE, 220, seed=9)
     start = nr.kernel_for(SPACE, choices="overlap")
-    true = nr.Mixture(start.left, start.right, share)
+    true = nr.kernels.Mixture(start.left, start.right, share)
     y = rng.multivariate_normal(np.zeros(len(X)), true(X, X) + 1e-4 * np.eye(len(X)))
-    found = nr.fit(start, X, y, restarts=0, noise=0.01, bounds={"scale": (1.0, 1.0)})
+    found = nr.gp.fit(start, X, y, restarts=0, noise=0.01, bounds={"scale": (1.0, 1.0)})
     assert abs(found.kernel.share - share) < 0.25
-    fixed = nr.fit(start, X, y, restarts=0, noise=0.01, bounds={"odds": (1.0, 1.0)}, prior=None)
+    fixed = nr.gp.fit(start, X, y, restarts=0, noise=0.01, bounds={"odds": (1.0, 1.0)}, prior=None)
     assert fixed.kernel.share == 0.5
 
 
@@ -235,18 +240,18 @@ def test_spaces_of_one_kind_have_no_mixture():
     numbers, named = nr.Space(x=nr.Float(0, 1), n=nr.Int(0, 3)), nr.Space(kind=nr.Choice("a", "b", "c"))
     for choices in ("overlap", "transformed"):
         assert nr.kernel_for(numbers, choices=choices) == nr.kernel_for(numbers)
-    assert nr.kernel_for(named, choices="overlap") == nr.Overlap((0, 0, 0)).on(0, 1, 2)
+    assert nr.kernel_for(named, choices="overlap") == nr.kernels.Overlap((0, 0, 0)).on(0, 1, 2)
     with_context = nr.kernel_for(named, context=nr.Box(0, 24), choices="overlap", lengthscale=0.5)
-    assert with_context == nr.Mixture(nr.Overlap((0, 0, 0)).on(1, 2, 3), nr.Matern(2.5, (12.0,)).on(0))
-    with pytest.raises(nr.InvalidInput, match="`choices`"):
+    assert with_context == nr.kernels.Mixture(nr.kernels.Overlap((0, 0, 0)).on(1, 2, 3), nr.Matern(2.5, (12.0,)).on(0))
+    with pytest.raises(nr.errors.InvalidInput, match="`choices`"):
         nr.kernel_for(named, choices="hamming")
-    with pytest.raises(nr.InvalidInput, match="`share`"):
-        nr.Mixture(nr.Matern(), nr.Matern(), 1.0)
+    with pytest.raises(nr.errors.InvalidInput, match="`share`"):
+        nr.kernels.Mixture(nr.Matern(), nr.Matern(), 1.0)
 
 
 def test_rates_and_paths_of_mixtures():
     kernel = nr.kernel_for(SPACE, choices="overlap")
-    assert nr.information_gain_rate(kernel, 8, 50.0) > nr.information_gain_rate(kernel.right, 8, 50.0)
+    assert nr.theory.information_gain_rate(kernel, 8, 50.0) > nr.theory.information_gain_rate(kernel.right, 8, 50.0)
     X = draws(SPACE, 6)
     parts = summands(kernel, tuple(range(8)))
     assert len(parts) == 3
@@ -264,23 +269,23 @@ def test_rates_and_paths_of_mixtures():
 def test_rounded_points_are_what_they_stand_for():
     kernel, rng = nr.kernel_for(SPACE), np.random.default_rng(12)
     relaxed = rng.uniform(size=(12, 8)) * SPACE.upper
-    rounded = nr.Rounded(kernel, SPACE)
+    rounded = nr.kernels.Rounded(kernel, SPACE)
     np.testing.assert_array_equal(rounded(relaxed, relaxed), kernel(SPACE.snap(relaxed), SPACE.snap(relaxed)))
     testing.check_kernel(rounded, relaxed)
     slopes = rounded.input_gradient(relaxed[:4], relaxed, np.ones((4, 12)))
     assert slopes[:, 0].all()
     assert not slopes[:, 1:].any()
-    with_context = nr.Rounded(nr.kernel_for(SPACE, context=nr.Box(0, 1)), SPACE)
+    with_context = nr.kernels.Rounded(nr.kernel_for(SPACE, context=nr.Box(0, 1)), SPACE)
     testing.check_kernel(with_context, np.hstack([rng.uniform(size=(12, 1)), relaxed]))
-    with pytest.raises(nr.InvalidInput, match="its own are the last"):
+    with pytest.raises(nr.errors.InvalidInput, match="its own are the last"):
         rounded(relaxed[:, 1:], relaxed[:, 1:])
 
 
 def test_rounding_changes_nothing_where_the_search_rounds_already():
     """All points that a study sees stand for parameters: the proposals are the same ones."""
     asked = []
-    for kernel in (nr.kernel_for(SPACE), nr.Rounded(nr.kernel_for(SPACE), SPACE)):
-        policy = nr.expected_improvement(SPACE, kernel, noise=0.05, refit=nr.Refit(every=4, restarts=1))
+    for kernel in (nr.kernel_for(SPACE), nr.kernels.Rounded(nr.kernel_for(SPACE), SPACE)):
+        policy = nr.expected_improvement(SPACE, kernel, noise=0.05, refit=nr.slots.Refit(every=4, restarts=1))
         study, named = nr.Study(policy, seed=5), []
         for _ in range(9):
             trial = study.ask()
@@ -300,7 +305,7 @@ def test_rounding_changes_nothing_where_the_search_rounds_already():
 def test_a_study_on_a_mixed_space_replays_itself(algorithm, choices, tmp_path):
     given = {"norm_bound": 1.0} if algorithm is nr.gp_ts else {}
     kernel = nr.kernel_for(SPACE, choices=choices)
-    policy = algorithm(SPACE, kernel, noise=0.05, refit=nr.Refit(every=4, restarts=1), **given)
+    policy = algorithm(SPACE, kernel, noise=0.05, refit=nr.slots.Refit(every=4, restarts=1), **given)
     assert serialize.loads(serialize.dumps(policy)) == policy
 
     def reward(parameters):

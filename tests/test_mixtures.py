@@ -5,13 +5,14 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments import rkhs_function
-from noregret.policy.state import State
-from noregret.posterior import PlayedPosterior, PointPosterior, posterior_on_arms
-from noregret.posterior.arms import Prior
-from noregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
-from noregret.widths.mixtures import RATIOS, AnalyticMixture, AnyRidge, DualMixture, Intersection
+import nilregret as nr
+from nilregret.gp import PlayedPosterior, PointPosterior
+from nilregret.gp.arms import Prior
+from nilregret.gp.choice import posterior_on_arms
+from nilregret.policy.state import State
+from nilregret.simulation.environments import rkhs_function
+from nilregret.slots.envelope import ConstantWidth, FiniteBayes, Progress
+from nilregret.slots.widths.mixtures import RATIOS, AnalyticMixture, AnyRidge, DualMixture, Intersection
 
 ARMS = nr.Arms.grid(0, 1, 40)
 KERNEL = nr.Matern(2.5, 0.2)
@@ -227,7 +228,7 @@ def test_several_bounds_at_once():
     assert policy.valid_for == "f"
     assert nr.Policy.from_json(policy.to_json()) == policy
     assert Intersection(parts=(dual, ConstantWidth(value=2.0))).valid_for == "none"
-    with pytest.raises(nr.InvalidInput, match="two or more"):
+    with pytest.raises(nr.errors.InvalidInput, match="two or more"):
         Intersection(parts=(dual,))
 
 
@@ -238,8 +239,8 @@ def test_what_is_chosen_by_name():
     assert isinstance(ucb(width="best").confidence, DualMixture)
     assert ucb(width="best").regularization == 0.3**2
     assert ucb(width="igp").regularization == 1.0
-    assert isinstance(ucb(width="best", memory=nr.Discount(0.01)).confidence, AnalyticMixture)
-    assert isinstance(ucb(width="best", refit=nr.Refit(every=5)).confidence, AnalyticMixture)
+    assert isinstance(ucb(width="best", memory=nr.slots.Discount(0.01)).confidence, AnalyticMixture)
+    assert isinstance(ucb(width="best", refit=nr.slots.Refit(every=5)).confidence, AnalyticMixture)
     draw = nr.gp_ts(ARMS, KERNEL, noise=0.3, norm_bound=2.0, width="best").confidence
     assert isinstance(draw, AnalyticMixture)
     assert draw.parts == 2
@@ -251,8 +252,8 @@ def test_what_is_chosen_by_name():
 @pytest.mark.parametrize(
     ("more", "match"),
     [
-        ({"width": "dmm", "refit": nr.Refit(every=5)}, "nobody knows the norm"),
-        ({"width": "dmm", "memory": nr.Discount(0.01)}, "no single f fits"),
+        ({"width": "dmm", "refit": nr.slots.Refit(every=5)}, "nobody knows the norm"),
+        ({"width": "dmm", "memory": nr.slots.Discount(0.01)}, "no single f fits"),
         ({"width": "amm", "information_gain": "greedy"}, "leave `information_gain` out"),
         ({"width": "amm", "v": 2.0, "norm_bound": None}, "`v` replaces"),
         ({"width": "ay", "regularization": "whitehouse"}, "needs `horizon`"),
@@ -261,5 +262,5 @@ def test_what_is_chosen_by_name():
     ],
 )
 def test_nonsense_is_refused(more, match):
-    with pytest.raises(nr.InvalidInput, match=match):
+    with pytest.raises(nr.errors.InvalidInput, match=match):
         nr.igp_ucb(ARMS, KERNEL, noise=0.3, **{"norm_bound": 2.0, **more})

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.operate import refusals
-from noregret.storage import SqlStorage
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.cli import refusals
+from nilregret.storage import SqlStorage
 
 from .service import stored_before
 from .waiting import LONG
@@ -159,7 +159,7 @@ def test_studies_are_renamed_and_removed(oven, folder):
     assert len(data("trials", "studies.db", "kiln")) == 1
     run("delete", "studies.db", "kiln", "--yes")
     assert [each["name"] for each in data("studies", "studies.db")] == ["other"]
-    with pytest.raises(nr.StorageError):
+    with pytest.raises(nr.errors.StorageError):
         open_.ask()
     assert "no study" in run("delete", "studies.db", "kiln", code=1).lower()
     agreed = CliRunner().invoke(main, ["delete", "studies.db", "other"], input="y\n")
@@ -321,7 +321,7 @@ def test_errors_speak_of_options_and_not_of_python(folder, oven):
         assert isinstance(result.exception, SystemExit), command
         said[" ".join(map(str, command))] = result.stderr
     assert {command: text for command, text in said.items() if PYTHON.search(text) or not text} == {}
-    assert "`--revise` of `noregret tell`" in said["tell studies.db arms 0 1"]
+    assert "`--revise` of `nilregret tell`" in said["tell studies.db arms 0 1"]
     assert "Give it with --context." in said["ask studies.db seen"]
 
 
@@ -358,7 +358,7 @@ def test_constraints_go_with_the_reward_or_alone(folder):
 
 def test_show_says_where_a_study_stands(folder):
     clock = iter(range(1000, 2000, 10))
-    policy = nr.gp_ucb_sdf(nr.Arms.grid(0, 1, 9), K, noise=0.1, window=2, minimum=-2.0, memory=nr.RestartEvery(8))
+    policy = nr.gp_ucb_sdf(nr.Arms.grid(0, 1, 9), K, noise=0.1, window=2, minimum=-2.0, memory=nr.slots.RestartEvery(8))
     study = stored(policy, name="late", clock=lambda: float(next(clock)))
     for i in range(12):
         study.ask()
@@ -414,7 +414,7 @@ def test_show_of_a_study_without_answers_and_of_a_script(folder):
     assert "No trial has been answered" in run("show", "studies.db")
     assert data("show", "studies.db")["progress"] == []
     assert "no trials yet" in run("trials", "studies.db")
-    script = stored(nr.bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1), name="script")
+    script = stored(nr.algorithms.bandit_oco(nr.Box([0, 0], [1, 1]), step=0.1), name="script")
     for _ in range(3):
         script.tell(script.ask(), 0.5, constraints=[-1.0])
     assert data("show", "studies.db", "script")["best"]["reward"] == 0.5
@@ -501,7 +501,7 @@ def test_which_study_must_be_said_where_there_are_several(oven):
         ("a.toml", "", "empty"),
         ("a.toml", "goal = ", "not valid TOML"),
         ("a.toml", "[parameters]", "nothing to decide"),
-        ("a.toml", FILE + "\n[objective]\ncommand = 'true'", "noregret tune"),
+        ("a.toml", FILE + "\n[objective]\ncommand = 'true'", "nilregret tune"),
         ("a.toml", FILE.replace("minimize", "shrink"), "goal"),
         ("a.toml", FILE.replace("gp_ucb", "gp_ubc"), "gp_ucb"),
         ("a.toml", FILE.replace("grid", "gird"), "grid"),
@@ -541,7 +541,7 @@ def test_what_a_terminal_would_obey_is_shown_and_not_sent(folder):
 def process(*args, **more):
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **more}
     return subprocess.Popen(
-        [sys.executable, "-m", "noregret", *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        [sys.executable, "-m", "nilregret", *map(str, args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, env=environment,
     )  # fmt: skip
 

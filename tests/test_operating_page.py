@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from noregret.cli import main
+from nilregret.__main__ import main
 
 from .waiting import LONG
 
@@ -35,7 +35,7 @@ def printed(command, code):
     if command == "echo $?":
         return str(code), 0
     words = shlex.split(command)
-    assert words[0] == "noregret", command
+    assert words[0] == "nilregret", command
     result = CliRunner().invoke(main, words[1:])
     assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
     return result.output, result.exit_code
@@ -44,8 +44,8 @@ def printed(command, code):
 def script(folder, text):
     """Run as a user runs it, with the command on the path."""
     (folder / "bin").mkdir()
-    command = folder / "bin" / "noregret"
-    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m noregret "$@"\n')
+    command = folder / "bin" / "nilregret"
+    command.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m nilregret "$@"\n')
     command.chmod(0o755)
     path = os.pathsep.join([str(folder / "bin"), os.environ["PATH"]])
     environment = {**os.environ, "PATH": path, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -64,7 +64,7 @@ def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch):
             script(tmp_path, text)
         elif kind == "python":
             exec(text, {})
-            assert "oven" in printed("noregret studies copy.db", 0)[0]
+            assert "oven" in printed("nilregret studies copy.db", 0)[0]
         elif kind == "console":
             for session in text.split("$ ")[1:] if text.startswith("$ ") else ():
                 command, _, expected = session.partition("\n")
@@ -72,4 +72,4 @@ def test_the_page_shows_what_the_commands_print(tmp_path, monkeypatch):
                 assert steady(found) == steady(expected), command
                 commands += 1
     assert commands >= 8
-    assert len(json.loads(printed("noregret trials studies.db oven --json", 0)[0])) == 7
+    assert len(json.loads(printed("nilregret trials studies.db oven --json", 0)[0])) == 7

@@ -7,9 +7,9 @@ import pytest
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
-import noregret as nr
-from noregret.integrations.importing import space_of
-from noregret.integrations.optuna import import_study
+import nilregret as nr
+from nilregret.integrations.optuna import import_study
+from nilregret.integrations.optuna_import import space_of
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 BETWEEN = FloatDistribution(0, 1)
@@ -57,7 +57,7 @@ def test_trials_come_over_with_values_constraints_and_direction(tmp_path):
     assert mine.trials[3].reward == 7.0
     again = nr.Study.open(storage=f"sqlite:///{tmp_path}/mine.db", name="theirs")
     assert again.ask().parameters == mine.trials[-1].parameters
-    with pytest.raises(nr.InvalidInput, match="already, with 12 trials"):
+    with pytest.raises(nr.errors.InvalidInput, match="already, with 12 trials"):
         import_study(loaded, policy=mine.policy, seed=3, storage=f"sqlite:///{tmp_path}/mine.db")
 
 
@@ -89,20 +89,20 @@ def test_ranges_are_as_wide_as_they_ever_were():
     ]  # fmt: skip
     assert space_of(trials) == nr.Space(one=nr.Choice(2.0), s=nr.Float(0, 2), x=nr.Float(0, 6))
     odd = [made({"n": low}, {"n": IntDistribution(low, low + 4, step=2)}) for low in (0, 1)]
-    with pytest.raises(nr.InvalidInput, match="no grid in common"):
+    with pytest.raises(nr.errors.InvalidInput, match="no grid in common"):
         space_of(odd)
 
 
 def test_what_no_condition_explains_needs_a_space():
     trials = [made({"x": 0.5}), made({"x": 0.5, "y": 0.5}), made({"x": 0.7, "y": 0.5}, value=math.inf)]
-    with pytest.raises(nr.InvalidInput, match="parameters `y` and others do not"):
+    with pytest.raises(nr.errors.InvalidInput, match="parameters `y` and others do not"):
         import_study(holding(*trials))
     mine = import_study(holding(*trials), space=nr.Space(x=nr.Float(0, 1)))
     assert [trial.reward for trial in mine.trials] == [1.0, 1.0]  # an infinite value says nothing
 
 
 def test_trials_outside_a_given_space_are_left_out_with_a_warning():
-    with pytest.warns(nr.NoRegretWarning, match=r"1 of 2 trials left out, which did not fit the space: \[1\]"):
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"1 of 2 trials left out, which did not fit the space: \[1\]"):
         mine = import_study(holding(made({"x": 0.1}), made({"x": 0.9})), space=nr.Space(x=nr.Float(0, 0.5)))
     assert len(mine.trials) == 1
 
@@ -124,5 +124,5 @@ def test_a_policy_of_ones_own():
     ],
 )
 def test_refusals(study, more, sentence):
-    with pytest.raises(nr.InvalidInput, match=sentence):
+    with pytest.raises(nr.errors.InvalidInput, match=sentence):
         import_study(study(), **more)

@@ -13,10 +13,10 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution, Int
 from optuna.testing.pytest_samplers import BasicSamplerTestCase, RelativeSamplerTestCase, SingleOnlySamplerTestCase
 from optuna.trial import TrialState
 
-import noregret as nr
-from noregret.integrations.distributions import Translation
-from noregret.integrations.optuna import NoRegretSampler
-from noregret.integrations.suggested import Suggested, hull
+import nilregret as nr
+from nilregret.integrations.distributions import Translation
+from nilregret.integrations.optuna import NoRegretSampler
+from nilregret.integrations.suggested import Suggested, hull
 
 from .optuna_worker import SEED, loss, objective
 from .waiting import LONG
@@ -259,7 +259,7 @@ class TestRunning:
         for _ in range(2):
             trial = study.ask({name: FloatDistribution(0, 1) for name in names})
             study.tell(trial, 1.0)
-        keys = [key for key in study.trials[1].system_attrs if key.startswith("noregret")]
+        keys = [key for key in study.trials[1].system_attrs if key.startswith("nilregret")]
         assert len(keys) > 1
         assert all(len(study.trials[1].system_attrs[key]) <= 2045 for key in keys)
 
@@ -323,17 +323,17 @@ class TestConstraints:
 
     def test_nan_is_refused(self):
         study = study_of(NoRegretSampler(constraints_func=lambda trial: [math.nan]))
-        with pytest.raises(nr.InvalidInput, match="cannot be NaN"):
+        with pytest.raises(nr.errors.InvalidInput, match="cannot be NaN"):
             study.optimize(objective, n_trials=1)
 
     def test_a_policy_without_constraints_says_so_once(self):
         study = study_of(NoRegretSampler(lambda space: nr.auto(space)))
-        with pytest.warns(nr.NoRegretWarning, match="made without: they are not looked at"):
+        with pytest.warns(nr.errors.NoRegretWarning, match="made without: they are not looked at"):
             study.optimize(limited, n_trials=3)
 
     def test_a_policy_of_fewer_constraints_is_refused(self):
         study = study_of(NoRegretSampler(lambda space: nr.auto(space, constraints=1)))
-        with pytest.raises(nr.InvalidInput, match="The trials have 2 constraints"):
+        with pytest.raises(nr.errors.InvalidInput, match="The trials have 2 constraints"):
             study.optimize(limited, n_trials=3)
 
     def test_a_policy_of_constraints_that_are_not_set_yet(self):
@@ -385,7 +385,7 @@ class TestEnds:
         assert (first.params["kind"], first.params["x"]) == ("a", 0.9)
         assert abs(math.log10(first.params["rate"]) + 2) < 1.0
         assert second.params == {"kind": "a", "x": 1.0, "rate": 0.5}
-        assert not any(key.startswith("noregret") for key in study.trials[26].system_attrs)
+        assert not any(key.startswith("nilregret") for key in study.trials[26].system_attrs)
         study.enqueue_trial({"x": 5.0})  # out of range: Optuna warns, and takes it
         with pytest.warns(UserWarning, match="out of range"):
             assert study.ask(DISTRIBUTIONS).params["x"] == 5.0
@@ -514,7 +514,7 @@ class TestSpaces:
             at = {"x": FloatDistribution(0, 1), "odd": Odd()}
             study.add_trial(optuna.create_trial(params={"x": 0.1, "odd": 3}, distributions=at, value=1.0))
         assert list(study.sampler.infer_relative_search_space(study, next_trial(study))) == ["x"]
-        with pytest.raises(nr.InvalidInput, match="Odd is no distribution that is known here"):
+        with pytest.raises(nr.errors.InvalidInput, match="Odd is no distribution that is known here"):
             study.sampler.sample_independent(study, next_trial(study), "odd", Odd())
 
     def test_hulls(self):
@@ -550,7 +550,7 @@ class TestRefusals:
         ],
     )
     def test_at_once(self, make, sentence):
-        with pytest.raises(nr.InvalidInput, match=sentence):
+        with pytest.raises(nr.errors.InvalidInput, match=sentence):
             make()
 
     @pytest.mark.parametrize(
@@ -560,20 +560,20 @@ class TestRefusals:
     def test_when_the_policy_is_made(self, policy, sentence):
         study = study_of(NoRegretSampler(policy))
         study.add_trial(optuna.create_trial(params={"y": 0.5}, distributions={"y": FloatDistribution(0, 1)}, value=1.0))
-        with pytest.raises(nr.InvalidInput, match=sentence):
+        with pytest.raises(nr.errors.InvalidInput, match=sentence):
             study.ask({"y": FloatDistribution(0, 1)})
 
     def test_several_objectives(self):
         study = study_of(directions=["minimize", "maximize"])
-        with pytest.raises(nr.InvalidInput, match="2 objectives"):
+        with pytest.raises(nr.errors.InvalidInput, match="2 objectives"):
             study.ask({"y": FloatDistribution(0, 1)})
 
     def test_optuna_is_not_installed(self):
         script = (
             "import sys; sys.modules['optuna'] = None\n"
-            "import noregret\n"
-            "try:\n    import noregret.integrations.optuna\n"
-            "except noregret.MissingExtra as error:\n    print(error)"
+            "import nilregret\n"
+            "try:\n    import nilregret.integrations.optuna\n"
+            "except nilregret.errors.MissingExtra as error:\n    print(error)"
         )
         done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-        assert "pip install 'noregret[optuna]'" in done.stdout
+        assert "pip install 'nilregret[optuna]'" in done.stdout

@@ -8,17 +8,18 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret import kernels, serialize
-from noregret.change import smoothness
-from noregret.change.closed import product_average
-from noregret.cli import main
-from noregret.environments import Environment, gp_sample
-from noregret.posterior import PointPosterior, sample_path
-from noregret.serialize import described
-from noregret.theory.rates import growth_rate
-from noregret.tuning.config import load
-from noregret.widths.slopes import derivative_tail, lipschitz_constant
+import nilregret as nr
+from nilregret import kernels
+from nilregret.__main__ import main
+from nilregret._utils import serialize
+from nilregret._utils.serialize import described
+from nilregret.gp import PointPosterior, sample_path
+from nilregret.simulation.environments import Environment, gp_sample
+from nilregret.slots.widths.slopes import derivative_tail, lipschitz_constant
+from nilregret.theory.change import smoothness
+from nilregret.theory.change.closed import product_average
+from nilregret.theory.rates import growth_rate
+from nilregret.tuning.toml.config import load
 
 
 @described
@@ -81,7 +82,7 @@ class MyQuadratic(kernels.PointKernel):
         return (dimension + 1) * (dimension + 2) // 2
 
 
-SHIPPED = nr.RationalQuadratic(1.5, 0.3)
+SHIPPED = nr.kernels.RationalQuadratic(1.5, 0.3)
 OWN = {"Stationary": MyRationalQuadratic(1.5, 0.3), "PointKernel": MyPlainKernel(1.5, 0.3)}
 POINTS = np.random.default_rng(0).uniform(-1.0, 1.0, (9, 2))
 BOX = nr.Box([0.0, 0.0], [1.0, 1.0])
@@ -174,7 +175,7 @@ def test_on_a_box_and_a_space(rule, own):
 
 
 def test_a_width_from_slopes_is_assumed_with_a_warning(own):
-    with pytest.warns(nr.NoRegretWarning):
+    with pytest.warns(nr.errors.NoRegretWarning):
         policy = nr.gp_ucb(BOX, own, noise=0.1)
     assert policy.valid_for == "none"
     assert nr.gp_ucb(BOX, SHIPPED, noise=0.1).valid_for != "none"
@@ -184,7 +185,7 @@ def test_a_width_from_slopes_is_assumed_with_a_warning(own):
 def test_slopes_of_a_profile_are_known():
     own, ends = OWN["Stationary"], (BOX.lower, BOX.upper)
     assert lipschitz_constant(own, *ends) == pytest.approx(lipschitz_constant(SHIPPED, *ends), rel=1e-10)
-    with pytest.raises(nr.InvalidInput, match="lipschitz"):
+    with pytest.raises(nr.errors.InvalidInput, match="lipschitz"):
         lipschitz_constant(OWN["PointKernel"], *ends)
 
 
@@ -261,7 +262,7 @@ def test_a_drawn_function_does_not_hang_on_what_it_was_asked_before(own):
 
 
 def test_a_rough_path_ends_at_its_most_pivots(monkeypatch):
-    monkeypatch.setattr("noregret.posterior.prior_paths.MOST", 40)
+    monkeypatch.setattr("nilregret.gp.prior_paths.MOST", 40)
     path = sample_path(PointPosterior(MyBrownian(), 1, 1.0), np.random.default_rng(0))
     values = path(np.linspace(0.001, 1.0, 400)[:, None])
     assert np.isfinite(values).all()
@@ -284,17 +285,17 @@ def test_a_fit_of_a_profile_is_that_of_the_shipped_kernel():
     rng = np.random.default_rng(8)
     X = rng.uniform(0, 1, (25, 2))
     y = np.sin(6.0 * X[:, 0]) + 0.1 * rng.standard_normal(25)
-    mine, shipped = (nr.fit(kernel, X, y, restarts=0) for kernel in (OWN["Stationary"], SHIPPED))
+    mine, shipped = (nr.gp.fit(kernel, X, y, restarts=0) for kernel in (OWN["Stationary"], SHIPPED))
     assert mine.log_posterior == pytest.approx(shipped.log_posterior, rel=1e-9)
     np.testing.assert_allclose(mine.kernel.log_parameters, shipped.kernel.log_parameters, atol=1e-5)
-    plain = nr.fit(OWN["PointKernel"], X, y, restarts=0)
+    plain = nr.gp.fit(OWN["PointKernel"], X, y, restarts=0)
     assert plain.kernel == OWN["PointKernel"]
     assert plain.noise != mine.noise
-    quadratic = nr.fit(MyQuadratic(), X, hill(X) + 0.01 * rng.standard_normal(25), prior=None)
+    quadratic = nr.gp.fit(MyQuadratic(), X, hill(X) + 0.01 * rng.standard_normal(25), prior=None)
     K = MyQuadratic(1.0)(X, X)
     assert quadratic.kernel.scale != 1.0
     for factor in (0.9, 1.1):  # the scale is where the likelihood is largest
-        worse = nr.fit(
+        worse = nr.gp.fit(
             MyQuadratic(factor * quadratic.kernel.scale), X, hill(X), prior=None, noise=quadratic.noise,
             fit_noise=False, restarts=0, bounds={"scale": [factor * quadratic.kernel.scale] * 2},
         )  # fmt: skip
@@ -318,7 +319,7 @@ def test_points_in_other_units(own):
     stretched = OWN["PointKernel"].rescaled(uneven)
     np.testing.assert_allclose(stretched(uneven * POINTS, uneven * POINTS), SHIPPED(POINTS, POINTS), rtol=1e-10)
     assert stretched.rescaled(1.0 / uneven) == OWN["PointKernel"]
-    with pytest.raises(nr.InvalidInput, match="factors"):
+    with pytest.raises(nr.errors.InvalidInput, match="factors"):
         stretched(POINTS[:, :1], POINTS[:, :1])
 
 
@@ -326,7 +327,7 @@ def test_refit(own):
     domain = nr.Box(0.0, 5.0)
     chosen = []
     for kernel in (SHIPPED, own):
-        policy = nr.igp_ucb(domain, kernel, noise=0.1, norm_bound=1.0, refit=nr.Refit(every=5, restarts=0))
+        policy = nr.igp_ucb(domain, kernel, noise=0.1, norm_bound=1.0, refit=nr.slots.Refit(every=5, restarts=0))
         study = nr.Study(policy, seed=0)
         for _ in range(11):
             trial = study.ask()
@@ -342,12 +343,13 @@ def test_a_change_is_found(domain, own):
     points = np.random.default_rng(2).choice(np.linspace(0, 1, 12), 40)[:, None]
     rewards = np.sin(5.0 * points[:, 0]) + 2.0 * (np.arange(40) >= 20)
     mine, shipped = (
-        nr.detect_change(points, rewards, kernel, domain=domain, threshold=0.5, ridge=0.1) for kernel in (own, SHIPPED)
+        nr.theory.detect_change(points, rewards, kernel, domain=domain, threshold=0.5, ridge=0.1)
+        for kernel in (own, SHIPPED)
     )
     assert mine.distance == pytest.approx(shipped.distance, rel=1e-10)
     assert bool(mine)
-    with pytest.raises(nr.InvalidInput, match="states no smoothness"):
-        nr.detect_change(points, rewards, own, domain=domain)
+    with pytest.raises(nr.errors.InvalidInput, match="states no smoothness"):
+        nr.theory.detect_change(points, rewards, own, domain=domain)
 
 
 def test_information(own):
@@ -356,20 +358,20 @@ def test_information(own):
         mine, shipped = (nr.information_gain(kernel, arms, 0.1, bound=bound, count=12) for kernel in (own, SHIPPED))
         assert mine == pytest.approx(shipped, rel=1e-8)
     for kernel in (own, own + nr.Linear(), 2.0 * own):
-        with pytest.raises(nr.InvalidInput, match="No rate is known"):
-            nr.information_gain_rate(kernel, 1, 100)
-    assert nr.information_gain_rate(nr.Linear() * nr.Matern(), 1, 100) > 0.0
+        with pytest.raises(nr.errors.InvalidInput, match="No rate is known"):
+            nr.theory.information_gain_rate(kernel, 1, 100)
+    assert nr.theory.information_gain_rate(nr.Linear() * nr.Matern(), 1, 100) > 0.0
 
 
 def test_a_finite_rank_says_the_rate_and_the_linear_bound():
     kernel, arms = MyQuadratic(), np.random.default_rng(0).uniform(-1, 1, (25, 2))
-    assert nr.information_gain_rate(kernel, 2, 100) == pytest.approx(6.0 * math.log(100))
-    times = nr.information_gain_rate(kernel * nr.SquaredExponential(), 2, 100)
+    assert nr.theory.information_gain_rate(kernel, 2, 100) == pytest.approx(6.0 * math.log(100))
+    times = nr.theory.information_gain_rate(kernel * nr.SquaredExponential(), 2, 100)
     assert times == pytest.approx(6.0 * (math.log(100) ** 3 + math.log(100)))
     bound = nr.information_gain(kernel, arms, 0.1, bound="linear", count=50)
     played = np.repeat(arms, 2, axis=0)
     assert nr.information_gain(kernel, played, 0.1, bound="realised") <= bound
-    with pytest.raises(nr.InvalidInput, match="largest prior variance"):
+    with pytest.raises(nr.errors.InvalidInput, match="largest prior variance"):
         nr.information_gain(kernel, BOX, 0.1, bound="linear", count=50)
 
 
@@ -398,8 +400,8 @@ def test_what_is_known_of_a_kernel_can_be_registered():
 
     points, box = np.linspace(0, 1, 10)[:, None], nr.Box(0.0, 1.0)
     assert smoothness(MyConstant()) == math.inf
-    assert nr.information_gain_rate(MyConstant().on(0), 3, 100) == pytest.approx(math.log(100))
-    found = nr.detect_change(points, 1.0 * (np.arange(10) >= 5), MyConstant(), domain=box, ridge=1e-9)
+    assert nr.theory.information_gain_rate(MyConstant().on(0), 3, 100) == pytest.approx(math.log(100))
+    found = nr.theory.detect_change(points, 1.0 * (np.arange(10) >= 5), MyConstant(), domain=box, ridge=1e-9)
     assert found.error == 0.0  # the closed form
     assert found.distance == pytest.approx(1.0, rel=1e-6)
 
@@ -420,9 +422,9 @@ def test_a_stored_study_is_replayed(tmp_path, own):
 MODULE = """
 from dataclasses import dataclass
 import numpy as np
-from noregret.kernels import PointKernel
-from noregret.serialize import described
-from noregret.tuning.config import load
+from nilregret.kernels import PointKernel
+from nilregret._utils.serialize import described
+from nilregret.tuning.toml.config import load
 
 @described
 @dataclass(frozen=True)
@@ -467,7 +469,7 @@ def tuned(folder, text):
     return CliRunner().invoke(main, ["tune", str(folder / "job.toml")])
 
 
-def test_noregret_tune_takes_a_kernel_of_ones_own(folder):
+def test_nilregret_tune_takes_a_kernel_of_ones_own(folder):
     done = tuned(folder, FILE)
     assert done.exit_code == 0, done.output
     again = tuned(folder, FILE.replace("trials = 5", "trials = 7"))
@@ -502,6 +504,6 @@ def test_a_stored_study_imports_nothing(folder):
     (folder / "planted.py").write_text(f"open({str(folder / 'ran')!r}, 'w')\n" + MODULE)
     sys.path.insert(0, str(folder))
     for kind in ("planted.KernelOfAFile", "planted:KernelOfAFile"):
-        with pytest.raises(nr.InvalidInput, match="Unknown type"):
+        with pytest.raises(nr.errors.InvalidInput, match="Unknown type"):
             serialize.loads(f'{{"type": "{kind}"}}')
     assert not (folder / "ran").exists()

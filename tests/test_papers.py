@@ -1,4 +1,4 @@
-"""Every figure of every paper, in small; the larger ones are run by `noregret papers` and kept in docs/papers."""
+"""Every figure of every paper, in small; the larger ones are run by `nilregret papers` and kept in docs/papers."""
 
 import csv
 import math
@@ -8,23 +8,24 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret import environments as worlds
-from noregret import papers, plots
-from noregret.cli import main
-from noregret.curves import Boxes, Curves, interval, standard_error
-from noregret.papers import chowdhury, srinivas, verdicts
-from noregret.papers.figure import Job, kept_rounds
-from noregret.papers.report import size, text, write
-from noregret.papers.sensors import intel_temperatures
-from noregret.papers.trials import compare, grouped
+import nilregret as nr
+from nilregret import papers
+from nilregret.__main__ import main
+from nilregret.papers import chowdhury, srinivas, verdicts
+from nilregret.papers.figure import Job, kept_rounds
+from nilregret.papers.report import size, text, write
+from nilregret.papers.sensors import intel_temperatures
+from nilregret.papers.trials import compare, grouped
+from nilregret.simulation import environments as worlds
+from nilregret.study import plots
+from nilregret.study.curves import Boxes, Curves, interval, standard_error
 
 FIGURES = {figure.name: figure for paper in papers.papers() for figure in paper.figures}
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The data sets of the sensor figures in small, named by NOREGRET_DATA."""
+    """The data sets of the sensor figures in small, named by NILREGRET_DATA."""
     rng = np.random.default_rng(7)
 
     def table(rows, sensors):
@@ -59,7 +60,7 @@ def folder(tmp_path, monkeypatch):
     for name, arrays in sets.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         np.savez(tmp_path / f"{name}.npz", **{key: np.asarray(value) for key, value in arrays.items()})
-    monkeypatch.setenv("NOREGRET_DATA", str(tmp_path))
+    monkeypatch.setenv("NILREGRET_DATA", str(tmp_path))
     return tmp_path
 
 
@@ -139,7 +140,7 @@ def test_a_job_is_as_large_as_the_paper_unless_told_otherwise():
     assert "full size is" not in size(figure, full)
     assert "full size is" in size(figure, quick)
     for wrong in ({"trials": -1}, {"seed": -1}, {"jobs": 0}, {"jobs": -2}, {"jobs": 1.5}):
-        with pytest.raises(nr.InvalidInput):
+        with pytest.raises(nr.errors.InvalidInput):
             figure.job(**wrong)
 
 
@@ -287,7 +288,7 @@ def test_compare_gives_every_policy_the_same_world_and_noise():
 
     def world(trial, seed):
         f = worlds.gp_sample(nr.SquaredExponential(0.2), arms, seed=seed)
-        rules = {name: nr.greedy_variance(arms, nr.SquaredExponential(0.2), noise=0.1) for name in "ab"}
+        rules = {name: nr.algorithms.greedy_variance(arms, nr.SquaredExponential(0.2), noise=0.1) for name in "ab"}
         return nr.Environment(f, domain=arms, noise=0.1), rules
 
     seen = []
@@ -322,7 +323,7 @@ def test_boxes_and_logarithmic_axes(tmp_path):
     plots.panels([boxes, lines], tmp_path / "both.png", title="both")
     assert (tmp_path / "both.png").stat().st_size > 1000
     assert [row[:4] for row in boxes.rows()][3:] == [("t", "b", 0, "1"), ("t", "b", 1, "1")]
-    with pytest.raises(nr.InvalidInput, match="shape"):
+    with pytest.raises(nr.errors.InvalidInput, match="shape"):
         Curves(x=np.ones(2), lines={"a": np.ones(2)}, x_label="", y_label="")
 
 
@@ -346,14 +347,14 @@ def test_a_figure_by_command(tmp_path):
 
 
 def test_data_sets_are_named_where_they_stand_in_and_where_they_are_missing(folder, tmp_path, monkeypatch):
-    monkeypatch.delenv("NOREGRET_DATA")
+    monkeypatch.delenv("NILREGRET_DATA")
     small = ["--quick", "--trials", "2", "--out", str(tmp_path)]
     result = call("srinivas-5c", *small, "--data", str(folder))
     assert result.exit_code == 0, result.output
     assert "stand in for the paper's I-880" in result.output
     result = call("srinivas-5c", *small)
     assert result.exit_code == 1
-    assert "NOREGRET_DATA" in result.output
+    assert "NILREGRET_DATA" in result.output
     assert "metr_la_week" in result.output
     assert "Traceback" not in result.output
 
@@ -371,7 +372,7 @@ def test_without_matplotlib_the_numbers_are_written_all_the_same(tmp_path, monke
     [
         (["srinivas-5d"], 1, "Did you mean srinivas-5"),
         (["5a"], 1, "srinivas-5a"),
-        (["nonsense"], 1, "`noregret papers` lists them"),
+        (["nonsense"], 1, "`nilregret papers` lists them"),
         (["srinivas-3", "chowdry-1a"], 1, "chowdhury-1a"),
         (["srinivas-3", "--trials", "0"], 2, "--trials"),
         (["srinivas-3", "--seed", "-1"], 2, "--seed"),

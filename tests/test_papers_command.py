@@ -1,4 +1,4 @@
-"""`noregret papers` as a newcomer meets it: names of files, verdicts, data that are missing."""
+"""`nilregret papers` as a newcomer meets it: names of files, verdicts, data that are missing."""
 
 import os
 import subprocess
@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from noregret import environments as worlds
-from noregret import papers, plots
-from noregret.cli import main
-from noregret.curves import Curves, interval
-from noregret.papers import report, srinivas, trials, verdicts
-from noregret.papers.figure import Job, Result, Statement
+from nilregret import papers
+from nilregret.__main__ import main
+from nilregret.papers import report, srinivas, trials, verdicts
+from nilregret.papers.figure import Job, Result, Statement
+from nilregret.simulation import environments as worlds
+from nilregret.study import plots
+from nilregret.study.curves import Curves, interval
 
 FIGURES = {figure.name: figure for paper in papers.papers() for figure in paper.figures}
 
@@ -156,13 +157,13 @@ def test_the_list_says_what_needs_data():
 
 @pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.data])
 def test_a_figure_that_says_it_needs_data_does(name, tmp_path, monkeypatch):
-    monkeypatch.setenv("NOREGRET_DATA", str(tmp_path))
+    monkeypatch.setenv("NILREGRET_DATA", str(tmp_path))
     with pytest.raises(worlds.files.MissingData):
         FIGURES[name].make(Job(trials=1, rounds=2))
 
 
 def test_missing_data_are_noticed_before_anything_begins(tmp_path, monkeypatch):
-    monkeypatch.delenv("NOREGRET_DATA", raising=False)
+    monkeypatch.delenv("NILREGRET_DATA", raising=False)
     out = tmp_path / "out"
     result = call("srinivas-3", "srinivas-5b", "--out", out)
     assert result.exit_code == 1
@@ -185,7 +186,7 @@ def test_a_paper_is_offered_figure_by_figure(tmp_path):
     names = [figure.name for figure in srinivas.PAPER.figures]
     assert all(f"  {name} " in result.output for name in names)
     assert "chowdhury" not in result.output
-    assert result.output.splitlines()[-1] == f"noregret papers {' '.join(names)}"
+    assert result.output.splitlines()[-1] == f"nilregret papers {' '.join(names)}"
     assert not (tmp_path / "out").exists()
     result = call("srinivas", "chowdhury-1a")
     assert result.exit_code == 1
@@ -214,7 +215,7 @@ def test_no_progress_bar_in_a_log(arguments, tmp_path):
     (tmp_path / "job.toml").write_text(TUNED)
     (tmp_path / "objective.py").write_text("def score(x):\n    return x\n")
     done = subprocess.run(
-        [sys.executable, "-m", "noregret", *arguments], cwd=tmp_path, capture_output=True, check=True, env=os.environ
+        [sys.executable, "-m", "nilregret", *arguments], cwd=tmp_path, capture_output=True, check=True, env=os.environ
     )
     assert b"\r" not in done.stdout.replace(b"\r\n", b"\n")
     assert done.stderr == b""

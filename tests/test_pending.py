@@ -7,11 +7,11 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments.delays import NeverAnswered, PoissonDelay, SilentNo, TimeDelay
-from noregret.record import Record
-from noregret.slots.envelope import ConstantWidth
-from noregret.widths.delayed import CensoredWidth
+import nilregret as nr
+from nilregret.simulation.environments.delays import NeverAnswered, PoissonDelay, SilentNo, TimeDelay
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.widths.delayed import CensoredWidth
+from nilregret.storage.record import Record
 
 KERNEL = nr.SquaredExponential(0.2)
 ARMS = nr.Arms.grid(0, 1, 40)
@@ -19,7 +19,7 @@ BOX = nr.Box([0.0], [1.0])
 SPACE = nr.Space(x=nr.Float(0.1, 10.0, log=True), kind=nr.Choice("a", "b"))
 TIMES = nr.Arms.grid(0, 1, 3)
 PLANE = nr.SquaredExponential([0.2, 0.5])
-SEARCH = nr.PointSearch(candidates=32, around=4, starts=1, evaluations=5)
+SEARCH = nr.slots.PointSearch(candidates=32, around=4, starts=1, evaluations=5)
 NOISE = 0.1
 
 # What may be played, under which context, with which kernel.
@@ -31,16 +31,16 @@ WORLDS = {
     "box, contexts": (BOX, TIMES, PLANE),
 }
 PENDING = {
-    "ignored": nr.Ignored(),
-    "hallucinated": nr.Hallucinated(),
-    "censored": nr.Censored(minimum=-1.0, window=4),
-    "censored, late accepted": nr.Censored(minimum=-1.0, window=4, late="accept"),
-    "censored, minimum unknown": nr.Censored(minimum=None, window=4),
-    "nearest means": nr.NearestMeans(neighbours=2),
-    "imputed": nr.Imputed(minimum=-1.0),
-    "late or never": nr.LateOrNever(minimum=-1.0),
+    "ignored": nr.slots.Ignored(),
+    "hallucinated": nr.slots.Hallucinated(),
+    "censored": nr.slots.Censored(minimum=-1.0, window=4),
+    "censored, late accepted": nr.slots.Censored(minimum=-1.0, window=4, late="accept"),
+    "censored, minimum unknown": nr.slots.Censored(minimum=None, window=4),
+    "nearest means": nr.slots.NearestMeans(neighbours=2),
+    "imputed": nr.slots.Imputed(minimum=-1.0),
+    "late or never": nr.slots.LateOrNever(minimum=-1.0),
 }
-MAKERS = {"UCB": nr.gp_bucb, "Thompson": nr.gp_bts}
+MAKERS = {"UCB": nr.gp_bucb, "Thompson": nr.algorithms.gp_bts}
 
 
 @pytest.fixture(params=WORLDS)
@@ -131,7 +131,7 @@ def test_without_delays_no_tie_on_a_box_is_broken_by_rounding(seed):
 @pytest.mark.parametrize("name", ["gp_ucb_sdf", "gp_ts_sdf"])
 def test_without_delays_sdf_is_the_undelayed_rule_of_the_same_width(name):
     policy = getattr(nr, name)(ARMS, KERNEL, noise=NOISE, window=4, minimum=-1.0, beta=1.0)
-    ignoring = replace(policy, pending=nr.Ignored())
+    ignoring = replace(policy, pending=nr.slots.Ignored())
     censored, plain = (play(nr.Study(each, seed=1), 30) for each in (policy, ignoring))
     assert [trial.arm for trial in censored] == [trial.arm for trial in plain]
     # The sum over the last m queries is there without delays too: this is not GP-UCB with width beta.
@@ -172,12 +172,12 @@ def test_an_answer_told_twice_is_taken_once_and_another_is_refused(pending):
     events = study._record.order
     assert study.tell(trials[1], 0.5) is told
     assert study._record.order == events
-    with pytest.raises(nr.TrialError, match=r"told already \(reward 0.5\), and now another .*\(reward 0.6\)"):
+    with pytest.raises(nr.errors.TrialError, match=r"told already \(reward 0.5\), and now another .*\(reward 0.6\)"):
         study.tell(trials[1], 0.6)
-    with pytest.raises(nr.TrialError, match="told already"):
+    with pytest.raises(nr.errors.TrialError, match="told already"):
         study.fail(trials[1], "late")
     study.fail(trials[0], "lost")
-    with pytest.raises(nr.TrialError, match="told already"):
+    with pytest.raises(nr.errors.TrialError, match="told already"):
         study.tell(trials[0], 0.5)
 
 
@@ -185,7 +185,7 @@ def test_an_answer_told_twice_is_taken_once_and_another_is_refused(pending):
 
 
 def test_hallucination_leaves_the_mean_and_shrinks_the_variance(maker, world):
-    study = nr.Study(policy_of(maker, world, nr.Hallucinated()), seed=4)
+    study = nr.Study(policy_of(maker, world, nr.slots.Hallucinated()), seed=4)
     play(study, 8, delay=lambda number: number % 3)
     domain = study.policy.domain
     at = some_points(domain)
@@ -197,8 +197,8 @@ def test_hallucination_leaves_the_mean_and_shrinks_the_variance(maker, world):
     assert (less <= spread + 1e-10).all()
     assert (less < spread - 1e-6).any()
     # The mean is that of the answered trials alone, the variance that of all.
-    answered = nr.Study(replace(study.policy, pending=nr.Ignored()), seed=4)
-    everything = nr.Study(replace(study.policy, pending=nr.Ignored()), seed=4)
+    answered = nr.Study(replace(study.policy, pending=nr.slots.Ignored()), seed=4)
+    everything = nr.Study(replace(study.policy, pending=nr.slots.Ignored()), seed=4)
     for trial in study.trials:
         if trial.reward is not None:
             answered.add(_given(study, trial), trial.reward, context=trial.context)
@@ -322,7 +322,7 @@ def test_points_told_without_a_question_do_not_make_answers_late():
 
 
 def test_an_unknown_minimum_follows_the_smallest_reward_and_says_so():
-    study = nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], nr.Censored(minimum=None, window=5), prior_mean=0.3))
+    study = nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], nr.slots.Censored(minimum=None, window=5), prior_mean=0.3))
     trials = study.ask(count=3)
     assert study.minimum == 0.3  # the prior mean, before the first reward
     np.testing.assert_allclose(study.predict()[0], 0.3)
@@ -335,9 +335,9 @@ def test_an_unknown_minimum_follows_the_smallest_reward_and_says_so():
     np.testing.assert_allclose(study.predict()[0], mean, atol=1e-8)
     study.tell(trials[2], 0.0)
     assert study.minimum == -4.0
-    known = nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], nr.Censored(minimum=-1.0, window=5)))
+    known = nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], nr.slots.Censored(minimum=-1.0, window=5)))
     assert known.minimum == -1.0
-    assert nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], nr.Ignored())).minimum is None
+    assert nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], nr.slots.Ignored())).minimum is None
 
 
 # -- time --------------------------------------------------------------------------------------------------------------
@@ -445,18 +445,18 @@ def test_simulated_time_and_rounds_agree():
 
 @pytest.mark.parametrize("window", [-1, -0.5, float("nan"), timedelta(seconds=-1)])
 def test_a_negative_window_is_refused(window):
-    with pytest.raises(nr.InvalidInput, match="`window`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`window`"):
         nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=window)
-    with pytest.raises(nr.InvalidInput, match="`window`"):
-        nr.Censored.within(window, minimum=0.0)
+    with pytest.raises(nr.errors.InvalidInput, match="`window`"):
+        nr.slots.Censored.within(window, minimum=0.0)
 
 
 def test_a_reward_below_the_declared_minimum_is_refused():
     study = nr.Study(nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=0.0, beta=1.0))
     trial = study.ask()
-    with pytest.raises(nr.InvalidInput, match="below the declared minimum of 0"):
+    with pytest.raises(nr.errors.InvalidInput, match="below the declared minimum of 0"):
         study.tell(trial, -0.61)
-    with pytest.raises(nr.InvalidInput, match="below the declared minimum"):
+    with pytest.raises(nr.errors.InvalidInput, match="below the declared minimum"):
         study.add(ARMS.points[0], -7.0)
     assert [each.state for each in study.trials] == ["pending"]
     study.tell(trial, -0.59)  # noise may have done that
@@ -469,11 +469,11 @@ def test_a_failed_trial_counts_as_nothing(name):
         first, second = study.ask(), study.ask()
         study.tell(first, 0.8)
         study.fail(second, "the machine burnt down")
-        alone = nr.Study(policy_of(nr.gp_bucb, world, nr.Ignored()), seed=2)
+        alone = nr.Study(policy_of(nr.gp_bucb, world, nr.slots.Ignored()), seed=2)
         alone.add(first.point, 0.8)
         at = ARMS.points
         np.testing.assert_allclose(study.predict(at), alone.predict(at), atol=1e-7)
-        with pytest.raises(nr.TrialError):
+        with pytest.raises(nr.errors.TrialError):
             study.tell(second, 0.1)
 
 
@@ -503,7 +503,7 @@ def test_a_failed_point_that_is_answered_later_is_forgiven(domain, pending):
 def test_a_point_is_set_aside_while_what_counts_there_has_failed_alone():
     arms = nr.Arms([[0.0], [1.0]])
     for part in PENDING.values():
-        policy = nr.greedy_mean(arms, KERNEL, noise=NOISE, memory=nr.SlidingWindow(3), pending=part)
+        policy = nr.algorithms.greedy_mean(arms, KERNEL, noise=NOISE, memory=nr.slots.SlidingWindow(3), pending=part)
         study = nr.Study(policy, seed=0)
         aside = []
         study.add([0.0], 5.0)
@@ -520,7 +520,7 @@ def test_a_replay_does_not_see_answers_before_they_came():
     """Two questions, then their answers: what the second one knew is nothing."""
     arms, kernel = nr.Arms.grid(0, 1, 3), nr.SquaredExponential(0.2)
     for window in (0.0, 1.0):
-        part = nr.Censored(minimum=0.0, window=window)
+        part = nr.slots.Censored(minimum=0.0, window=window)
         policy = nr.expected_improvement(arms, kernel, noise=0.1, incumbent="reward", pending=part)
         for rewards in ((3.0, 0.5), (0.5, 3.0)):
             study, again = nr.Study(policy), nr.Study(policy)
@@ -540,7 +540,7 @@ def test_the_width_sums_over_trials_that_are_data():
     for trial in study.ask(count=6):
         study.fail(trial, "it broke")
     assert study.width == 1.0
-    window = nr.Study(nr.gp_ucb_sdf(ARMS, KERNEL, memory=nr.SlidingWindow(2), regularization=0.01, **common))
+    window = nr.Study(nr.gp_ucb_sdf(ARMS, KERNEL, memory=nr.slots.SlidingWindow(2), regularization=0.01, **common))
     trials = window.ask(count=6)
     std = window.predict(points(trials[4:]))[1]
     assert window.width == pytest.approx(1.0 + std.sum())
@@ -555,12 +555,12 @@ def test_the_width_sums_over_trials_that_are_data():
 def test_a_context_that_is_missing_is_asked_for(pending):
     for name in ("arms, contexts", "box, contexts"):
         study = nr.Study(policy_of(nr.gp_bucb, WORLDS[name], pending))
-        with pytest.raises(nr.InvalidInput, match="Pass `context=`"):
+        with pytest.raises(nr.errors.InvalidInput, match="Pass `context=`"):
             study.ask()
-        with pytest.raises(nr.InvalidInput, match="Pass `context=`"):
+        with pytest.raises(nr.errors.InvalidInput, match="Pass `context=`"):
             study.ask(count=3)
         assert len(study.trials) == 0
-    with pytest.raises(nr.InvalidInput, match="no context"):
+    with pytest.raises(nr.errors.InvalidInput, match="no context"):
         nr.Study(policy_of(nr.gp_bucb, WORLDS["arms"], pending)).ask([0.0])
 
 
@@ -571,7 +571,7 @@ def test_answers_that_never_come(maker, pending, delay):
     assert (run.answered_by == 12).all()
     assert np.isinf(run.simple_regret).all()
     # Nothing is known of f, but where pending trials count every question spreads out.
-    if not isinstance(pending, nr.Ignored):
+    if not isinstance(pending, nr.slots.Ignored):
         assert len(set(run.arms.tolist())) > 3
 
 
@@ -579,8 +579,8 @@ def test_answers_that_never_come(maker, pending, delay):
 
 REFITS = {
     "no fits": None,
-    "answered": nr.Refit(every=3, restarts=0),
-    "own": nr.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False),
+    "answered": nr.slots.Refit(every=3, restarts=0),
+    "own": nr.slots.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False),
 }
 
 
@@ -597,7 +597,7 @@ REFITS = {
 def test_resuming_continues_exactly(pending, name, refit, tmp_path):
     domain, context, kernel = WORLDS[name]
     policy = replace(
-        nr.gp_bts(domain, kernel, noise=NOISE, beta=1.5, context=context, search=SEARCH),
+        nr.algorithms.gp_bts(domain, kernel, noise=NOISE, beta=1.5, context=context, search=SEARCH),
         pending=pending,
         refit=REFITS[refit],
     )
@@ -625,7 +625,7 @@ def test_own_outputs_are_what_a_fit_sees():
     """Censored: the minimum of unanswered trials; hallucinated: their posterior mean."""
     seen = {}
     for name in ("censored", "hallucinated"):
-        refit = nr.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False)
+        refit = nr.slots.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False)
         policy = replace(nr.gp_bucb(ARMS, KERNEL, noise=NOISE, beta=1.5), pending=PENDING[name], refit=refit)
         study = nr.Study(policy, seed=1)
         trials = study.ask(count=4)
@@ -635,10 +635,10 @@ def test_own_outputs_are_what_a_fit_sees():
         seen[name] = fitted
         others = [-1.0] * 3
         if name == "hallucinated":
-            alone = nr.Study(replace(policy, refit=None, pending=nr.Ignored()))
+            alone = nr.Study(replace(policy, refit=None, pending=nr.slots.Ignored()))
             alone.add(trials[0].point, 1.0)
             others = alone.predict(points(trials[1:]))[0]
-        expected = nr.fit(KERNEL, points(trials), [1.0, *others], noise=NOISE, prior=None, restarts=0, seed=1)
+        expected = nr.gp.fit(KERNEL, points(trials), [1.0, *others], noise=NOISE, prior=None, restarts=0, seed=1)
         np.testing.assert_allclose(fitted.kernel.log_parameters, expected.kernel.log_parameters, rtol=1e-4, atol=1e-6)
         assert (fitted.scale.mean, fitted.scale.std) == (0.0, 1.0)
     assert seen["censored"] != seen["hallucinated"]
@@ -662,14 +662,14 @@ def test_contexts_in_a_given_order():
     for t in range(10):  # against the best arm of each context
         best = np.sin(7 * ARMS.points[:, 0] + run.contexts[t, 0]).max()
         assert run.regret[t] == pytest.approx(best - math.sin(7 * run.points[t, 0] + run.contexts[t, 0]))
-    with pytest.raises(nr.InvalidInput, match="context_order"):
+    with pytest.raises(nr.errors.InvalidInput, match="context_order"):
         nr.Environment(lambda x: x[:, 0], domain=ARMS, context_order=order)
 
 
 def test_samples_at_few_arms_are_of_the_posterior():
     """Fails by chance less than once in 1e6: 4,000 draws, entries of the covariance within 6 standard errors."""
-    from noregret.posterior.arms import Prior
-    from noregret.posterior.played import PlayedPosterior
+    from nilregret.gp.arms import Prior
+    from nilregret.gp.distinct_arms import PlayedPosterior
 
     posterior = PlayedPosterior(Prior(nr.Matern(1.5, lengthscale=0.3), ARMS.points), 0.1)
     for arm, target in ((3, 1.0), (20, -1.0), (21, 0.5), (3, 0.8)):
@@ -681,7 +681,7 @@ def test_samples_at_few_arms_are_of_the_posterior():
 
 
 def test_censored_width_needs_sensible_numbers():
-    with pytest.raises(nr.InvalidInput, match="`reward_bound`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward_bound`"):
         CensoredWidth(window=3, reward_bound=-1.0, norm_bound=1.0, noise=0.1)
-    with pytest.raises(nr.InvalidInput, match="`late`"):
-        nr.Censored(minimum=0.0, window=3, late="maybe")
+    with pytest.raises(nr.errors.InvalidInput, match="`late`"):
+        nr.slots.Censored(minimum=0.0, window=3, late="maybe")

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgba
 
-import noregret as nr
-from noregret import papers, plots
-from noregret.curves import Curves
-from noregret.errors import InvalidInput
-from noregret.papers import chowdhury
-from noregret.papers.figure import Job
+import nilregret as nr
+from nilregret import papers
+from nilregret._utils.errors import InvalidInput
+from nilregret.papers import chowdhury
+from nilregret.papers.figure import Job
+from nilregret.study import plots
+from nilregret.study.curves import Curves
 
 
 def drawn(monkeypatch, make):
@@ -137,7 +138,7 @@ def test_evidence_is_drawn_with_what_was_enough_and_where_it_began_anew(tmp_path
     (enough,) = of_color(ax, plots.FAILED)
     assert enough.get_ydata()[0] == study.evidence.threshold
     with pytest.raises(InvalidInput, match="There is no evidence to draw"):
-        plots.evidence(nr.Study(policy.using(memory=nr.SlidingWindow(5))), tmp_path / "y.png")
+        plots.evidence(nr.Study(policy.using(memory=nr.slots.SlidingWindow(5))), tmp_path / "y.png")
 
 
 @pytest.mark.parametrize("log", [False, True])
@@ -177,7 +178,7 @@ POLICIES = {
     "lr": (lambda: nr.igp_ucb(GRID, ROUGH, reward="bernoulli", norm_bound=1.0, width="lr"), "confidence bounds"),
     "tight": (lambda: nr.gp_ucb_sdf(GRID, ROUGH, noise=0.1, window=9, width="tight"), "bounds of the policy"),
     "forgets": (
-        lambda: nr.igp_ucb(GRID, ROUGH, noise=0.1, norm_bound=1.0, width="dmm", memory=nr.SlidingWindow(9)),
+        lambda: nr.igp_ucb(GRID, ROUGH, noise=0.1, norm_bound=1.0, width="dmm", memory=nr.slots.SlidingWindow(9)),
         "bounds of the policy",
     ),
 }
@@ -265,7 +266,7 @@ def test_the_context_of_the_best_trial_is_the_one_drawn(tmp_path, monkeypatch):
 
 
 def test_a_policy_without_a_posterior_is_drawn_without_one(tmp_path, monkeypatch):
-    policy = nr.admmbo(nr.Box([0.0], [1.0]), constraints=1)
+    policy = nr.algorithms.admmbo(nr.Box([0.0], [1.0]), constraints=1)
     study = nr.Study(policy)
     study.tell(study.ask(), 1.0, constraints=[-1.0])
     figure = drawn(monkeypatch, lambda: plots.tuning(study, tmp_path / "x.png"))

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.policy.state import State
-from noregret.posterior import FeaturePosterior, PlayedPosterior, posterior_on_arms
-from noregret.posterior.factorization import covariance_root, pivoted_cholesky
+import nilregret as nr
+from nilregret.gp import FeaturePosterior, PlayedPosterior
+from nilregret.gp.choice import posterior_on_arms
+from nilregret.gp.factorization import covariance_root, pivoted_cholesky
+from nilregret.policy.state import State
 
 from .reference import Dense
 

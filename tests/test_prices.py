@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.baselines import admmbo, bandit_oco
+import nilregret as nr
+from nilregret.algorithms.baselines import admmbo, bandit_oco
 
 KERNEL = nr.SquaredExponential(0.2)
 ARMS = nr.Arms.grid(0, 1, 9)
@@ -19,16 +19,16 @@ def average(**more):
 POLICIES = {
     "on_average": average(),
     "on_average_by_epochs": average(epoch=3, most=0.2),
-    "on_average_and_restarts": average().using(memory=nr.RestartEvery(7)),
+    "on_average_and_restarts": average().using(memory=nr.slots.RestartEvery(7)),
     "noisy": nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=0.1, constraints=2, **EPOCHS),
     "noiseless": nr.gp_ucb_noiseless_constraints(ARMS, KERNEL, noise=0.1, constraints=2, **EPOCHS),
     "forgetting": nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=0.1, constraints=2, memory="fresh", **EPOCHS),
     "noisy_and_changes": nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=0.1, constraints=2, **EPOCHS).using(
-        memory=nr.EDetector(delta=0.9)
+        memory=nr.slots.EDetector(delta=0.9)
     ),
     "noiseless_and_restarts": nr.gp_ucb_noiseless_constraints(
         ARMS, KERNEL, noise=0.1, constraints=2, **EPOCHS
-    ).using(memory=nr.RestartAt((11, 25))),
+    ).using(memory=nr.slots.RestartAt((11, 25))),
     "script": bandit_oco(nr.Box([0, 0], [1, 1]), step=0.3, constraints=2),
 }  # fmt: skip
 

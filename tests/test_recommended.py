@@ -9,12 +9,12 @@ import pytest
 from scipy.optimize import brentq
 from scipy.stats import expon, kstest
 
-import noregret as nr
-from noregret import testing
-from noregret.environments import gp_sample
-from noregret.randomness import Randomness
-from noregret.slots.envelope import CompactBayes, ConstantWidth, FiniteBayes
-from noregret.slots.scores import ExpectedImprovement, RandomisedBound, UpperConfidenceBound
+import nilregret as nr
+from nilregret import testing
+from nilregret._utils.randomness import Randomness
+from nilregret.simulation.environments import gp_sample
+from nilregret.slots.envelope import CompactBayes, ConstantWidth, FiniteBayes
+from nilregret.slots.scores import ExpectedImprovement, RandomisedBound, UpperConfidenceBound
 
 ARMS = nr.Arms.grid(0, 1, 40)
 BOX = nr.Box([0.0, 0.0], [1.0, 2.0])
@@ -91,7 +91,7 @@ def test_the_law_of_zeta_is_that_of_the_proof():
 @pytest.mark.parametrize("shift", ["theorem", "half"])
 @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
 def test_bounds_remain_those_of_the_theorem(domain, shift):
-    policy = nr.irgp_ucb(domain, KERNEL, noise=0.1, shift=shift, search=nr.PointSearch(candidates=64))
+    policy = nr.irgp_ucb(domain, KERNEL, noise=0.1, shift=shift, search=nr.slots.PointSearch(candidates=64))
     theorem = nr.gp_ucb(domain, KERNEL, noise=0.1)
     assert policy.confidence == theorem.confidence
     assert isinstance(policy.confidence, FiniteBayes if domain is ARMS else CompactBayes)
@@ -171,11 +171,11 @@ def test_old_words_of_the_width_say_what_to_write_now():
         ("randomised", "'irgp_ucb' with `shift` 'theorem'"),
         ("recommended", "'irgp_ucb' with `shift` 'half'"),
     ):
-        with pytest.raises(nr.InvalidInput, match=said):
+        with pytest.raises(nr.errors.InvalidInput, match=said):
             nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=width)
-    with pytest.raises(nr.InvalidInput, match="leave `width` out"):
+    with pytest.raises(nr.errors.InvalidInput, match="leave `width` out"):
         nr.gp_ucb(ARMS, KERNEL, noise=0.1, width="theorem")
-    with pytest.raises(nr.InvalidInput, match="`shift` is 'all'"):
+    with pytest.raises(nr.errors.InvalidInput, match="`shift` is 'all'"):
         nr.irgp_ucb(ARMS, KERNEL, noise=0.1, shift="all")
 
 
@@ -207,9 +207,9 @@ def test_a_study_of_version_0_2_goes_on_as_it_was():
 
 
 def test_what_is_no_shift_is_refused():
-    with pytest.raises(nr.InvalidInput, match="`shift`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`shift`"):
         RandomisedBound(shift=math.inf)
-    with pytest.raises(nr.InvalidInput, match="`growth`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`growth`"):
         RandomisedBound(shift=1.0, growth=-1.0)
 
 
@@ -220,7 +220,7 @@ def test_bounds_that_are_given_are_what_is_played_by():
     plain = nr.gp_ucb(ARMS, KERNEL, noise=0.1, width=ConstantWidth(value=2.0))
     assert given == dataclasses.replace(plain, algorithm="irgp_ucb")
     both = policy.using(confidence=ConstantWidth(value=2.0), score=policy.score)
-    assert both.score == policy.score == policy.using(memory=nr.SlidingWindow(9)).score
+    assert both.score == policy.score == policy.using(memory=nr.slots.SlidingWindow(9)).score
 
 
 LINE, ROUGH = nr.Arms.grid(0, 1, 30), nr.SquaredExponential(0.02)

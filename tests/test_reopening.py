@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.posterior import PointPosterior, triangle
+import nilregret as nr
+from nilregret.gp import PointPosterior, triangle
 
 from .waiting import LONG
 
@@ -82,7 +82,7 @@ def test_a_block_is_the_factor_of_what_it_holds(monkeypatch):
 
 @pytest.mark.parametrize("hallucinates", [False, True])
 def test_a_study_on_a_box_opens_again_as_it_was(hallucinates, tmp_path):
-    box, more = nr.Box([0.0, 0.0], [1.0, 1.0]), {"search": nr.PointSearch(candidates=16, starts=1)}
+    box, more = nr.Box([0.0, 0.0], [1.0, 1.0]), {"search": nr.slots.PointSearch(candidates=16, starts=1)}
     policy = nr.gp_bucb(box, KERNEL, noise=0.1, beta=2.0, **more)
     if not hallucinates:
         policy = nr.igp_ucb(box, KERNEL, noise=0.1, norm_bound=1.0, **more)
@@ -121,20 +121,20 @@ def test_a_study_with_any_part_is_opened_by_a_process_that_has_used_none(tmp_pat
         following = study.ask().point.tolist()
         study.abandon(1)
     opened = (
-        "import sys, noregret as nr; print(nr.Study.open(storage=sys.argv[1], name='safe').trials[1].point.tolist())"
+        "import sys, nilregret as nr; print(nr.Study.open(storage=sys.argv[1], name='safe').trials[1].point.tolist())"
     )
     assert in_a_new_process(opened, storage).strip() == str(following)
 
 
 EVERY_PART = """
 import importlib, pkgutil
-import noregret
-from noregret import serialize
+import nilregret
+from nilregret import serialize
 try:
     serialize._decoder("nothing of that name")
-except noregret.InvalidInput:
+except nilregret.errors.InvalidInput:
     known = set(serialize._DECODERS)
-for module in pkgutil.walk_packages(noregret.__path__, "noregret."):
+for module in pkgutil.walk_packages(nilregret.__path__, "nilregret."):
     if module.name.split(".")[1] not in ("__main__", "integrations", "papers", "serve", "testing"):
         importlib.import_module(module.name)
 print(sorted(set(serialize._DECODERS) - known))
@@ -151,5 +151,5 @@ def test_what_a_study_was_made_with_is_said_by_the_names_of_the_parts(tmp_path):
     drawn = nr.irgp_ucb(arms, KERNEL, noise=0.1, shift="half").score
     nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1).using(score=drawn), storage=storage, name="old").close()
     said = r"another score \(RandomisedBound then, UpperConfidenceBound now\).*its changelog says which default"
-    with pytest.raises(nr.InvalidInput, match=said):
+    with pytest.raises(nr.errors.InvalidInput, match=said):
         nr.Study(nr.gp_ucb(arms, KERNEL, noise=0.1), storage=storage, name="old")

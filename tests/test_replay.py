@@ -3,25 +3,25 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.storage import MemoryStorage
+import nilregret as nr
+from nilregret.storage import MemoryStorage
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 12), nr.Matern(2.5, 0.3)
 BEFORE, AFTER = 30, 100
 SPACE = nr.Space(kind=nr.Choice("a", "b"), x=nr.Float(0, 1), y=nr.when("kind", "b", nr.Float(0, 1)))
-SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
+SEARCH = nr.slots.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
 POLICIES = {
     "two channels": nr.gp_ucb(
-        ARMS, KERNEL, noise=0.2, pending=nr.Imputed(),
-        constraints=nr.EveryRound(count=2, noise=0.1, pending=nr.Imputed(minimum=-1.0)),
+        ARMS, KERNEL, noise=0.2, pending=nr.slots.Imputed(),
+        constraints=nr.EveryRound(count=2, noise=0.1, pending=nr.slots.Imputed(minimum=-1.0)),
     ),
     "prices": nr.gp_ucb(ARMS, KERNEL, noise=0.2, constraints=nr.OnAverage(count=2, noise=0.1, epoch=3)),
     "runs": nr.gp_ucb(ARMS, KERNEL, noise=0.2, switching="lazy"),
-    "lengthscales": nr.lb_gp_ucb(ARMS, KERNEL, noise=0.2, norm_bound=1.0),
+    "lengthscales": nr.algorithms.lb_gp_ucb(ARMS, KERNEL, noise=0.2, norm_bound=1.0),
     "adaptive": nr.gp_ucb(ARMS, KERNEL, noise=0.2, memory="adaptive"),
-    "counts": nr.auto(ARMS, reward=nr.Poisson(ceiling=4.0)),
+    "counts": nr.auto(ARMS, reward=nr.slots.Poisson(ceiling=4.0)),
     "conditional": nr.auto(SPACE, noise=0.2).using(
-        search=SEARCH, pending="hallucinate", refit=nr.Refit(every=20, restarts=0)
+        search=SEARCH, pending="hallucinate", refit=nr.slots.Refit(every=20, restarts=0)
     ),
 }  # fmt: skip
 

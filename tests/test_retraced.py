@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.posterior import BankPosterior, DriftingPosterior, Retraced
-from noregret.posterior import bank as bank_module
-from noregret.slots.envelope import ConstantWidth
-from noregret.testing import check_policy
+import nilregret as nr
+from nilregret.gp import BankPosterior, DriftingPosterior, Retraced
+from nilregret.gp import bank as bank_module
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.testing import check_policy
 
 ARMS, BOX = nr.Arms.grid(0, 1, 15), nr.Box(0.0, 1.0)
 KERNEL, NOISE, RATE = nr.Matern(2.5, 0.3), 0.1, 0.05
@@ -87,12 +87,12 @@ def test_what_is_not_there_cannot_be_changed():
     posterior = Retraced(DriftingPosterior(ARMS, KERNEL, 0.01, rate=0.1))
     posterior.append(posterior.entry(3, 5), 1.0)
     for use in (lambda: posterior.revise(posterior.entry(4, 5), 1.0, 2.0), lambda: posterior.forget(3, 1.0)):
-        with pytest.raises(nr.InvalidInput, match="has no observation of round"):
+        with pytest.raises(nr.errors.InvalidInput, match="has no observation of round"):
             use()
-    with pytest.raises(nr.InvalidInput, match="has an observation already"):
+    with pytest.raises(nr.errors.InvalidInput, match="has an observation already"):
         posterior.append(posterior.entry(4, 5), 1.0)
     posterior.advance(7)
-    with pytest.raises(nr.InvalidInput, match="time goes on"):
+    with pytest.raises(nr.errors.InvalidInput, match="time goes on"):
         posterior.advance(6)
 
 
@@ -101,7 +101,7 @@ def test_what_is_not_there_cannot_be_changed():
 
 def ucb(memory=None, domain=ARMS, **more):
     width = ConstantWidth(value=2.0)
-    return nr.gp_ucb(domain, KERNEL, noise=NOISE, width=width, memory=memory or nr.Discount(RATE), **more)
+    return nr.gp_ucb(domain, KERNEL, noise=NOISE, width=width, memory=memory or nr.slots.Discount(RATE), **more)
 
 
 def reward(trial):
@@ -142,7 +142,7 @@ def test_hallucination_under_a_discount(domain):
 
 @pytest.mark.parametrize("domain", [ARMS, BOX], ids=["arms", "box"])
 def test_censoring_under_a_discount(domain):
-    pending = nr.Censored.within(3, minimum=-2.0)
+    pending = nr.slots.Censored.within(3, minimum=-2.0)
     study = late(nr.Study(ucb(domain=domain, pending=pending), seed=0), 14)
     targets = {trial.number: -2.0 for trial in study.trials}
     for trial in study.trials:
@@ -153,7 +153,12 @@ def test_censoring_under_a_discount(domain):
 
 
 def test_a_window_over_a_discount_and_what_has_failed():
-    study = nr.Study(ucb(nr.AllOf((nr.SlidingWindow(6), nr.Discount(RATE))), pending=nr.Hallucinated(failed="worst")))
+    study = nr.Study(
+        ucb(
+            nr.slots.AllOf((nr.slots.SlidingWindow(6), nr.slots.Discount(RATE))),
+            pending=nr.slots.Hallucinated(failed="worst"),
+        )
+    )
     for t in range(15):
         trial = study.ask()
         if t == 11:
@@ -182,7 +187,14 @@ def test_constraint_values_that_come_late_under_a_discount():
 
 def test_multipliers_weigh_old_trials_anew_under_a_discount():
     policy = nr.gp_ucb_noisy_constraints(
-        ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=5, epochs=4, regularization=NOISE**2, memory=nr.Discount(RATE)
+        ARMS,
+        KERNEL,
+        noise=NOISE,
+        norm_bound=1.0,
+        epoch=5,
+        epochs=4,
+        regularization=NOISE**2,
+        memory=nr.slots.Discount(RATE),
     )
     study = nr.Study(policy, seed=0)
     for _ in range(12):
@@ -199,8 +211,8 @@ def test_rates_are_weighed_by_answers_alone(monkeypatch):
     """Questions shrink the variance of each rate; which rate is likely is for the answers to say."""
     monkeypatch.setattr(bank_module, "TOLERANCE", 0.0)
     rates = (0.0, 0.02, 0.2)
-    one = late(nr.Study(ucb(nr.DriftBank(rates)), seed=0))
-    other = nr.Study(ucb(nr.DriftBank(rates), pending="hallucinate"), seed=0)
+    one = late(nr.Study(ucb(nr.slots.DriftBank(rates)), seed=0))
+    other = nr.Study(ucb(nr.slots.DriftBank(rates), pending="hallucinate"), seed=0)
     due = {}
     for t, trial in enumerate(one.trials):  # the same trials, whatever the policy would play
         for before in due.pop(t, []):
@@ -221,13 +233,13 @@ def test_rates_are_weighed_by_answers_alone(monkeypatch):
 
 PROMISES = {
     "hallucinated": ucb(pending="hallucinate"),
-    "censored": ucb(pending=nr.Censored.within(3, minimum=-2.0)),
-    "nearest": ucb(pending=nr.NearestMeans()),
-    "bank, hallucinated": ucb(nr.DriftBank((0.0, 0.1)), pending="hallucinate"),
+    "censored": ucb(pending=nr.slots.Censored.within(3, minimum=-2.0)),
+    "nearest": ucb(pending=nr.slots.NearestMeans()),
+    "bank, hallucinated": ucb(nr.slots.DriftBank((0.0, 0.1)), pending="hallucinate"),
     "constraints": ucb(constraints=nr.OnAverage(), pending="hallucinate"),
-    "box": ucb(domain=BOX, search=nr.PointSearch(candidates=32), pending="hallucinate"),
-    "box, draws": nr.gp_bts(
-        BOX, KERNEL, noise=NOISE, beta=1.0, memory=nr.Discount(0.3), search=nr.PointSearch(candidates=32)
+    "box": ucb(domain=BOX, search=nr.slots.PointSearch(candidates=32), pending="hallucinate"),
+    "box, draws": nr.algorithms.gp_bts(
+        BOX, KERNEL, noise=NOISE, beta=1.0, memory=nr.slots.Discount(0.3), search=nr.slots.PointSearch(candidates=32)
     ),
 }
 

@@ -5,9 +5,9 @@ import warnings
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import serialize
-from noregret.slots.sizes import cautious_size
+import nilregret as nr
+from nilregret._utils import serialize
+from nilregret.slots.sizes import cautious_size
 
 ARMS, KERNEL = nr.Arms.grid(0, 10, 101), nr.Matern(2.5, 2.0)
 LINE, SHORT = nr.Arms.grid(0, 1, 21), nr.SquaredExponential(0.2)
@@ -35,12 +35,12 @@ def hot(part, rounds=25, seed=0, **more):
 
 
 def test_a_constraint_whose_size_nobody_told_is_refused():
-    with pytest.raises(nr.InvalidInput, match=r"how large the constraint is.*`scale`.*`kernel`.*'learned'"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"how large the constraint is.*`scale`.*`kernel`.*'learned'"):
         policy(nr.Safe(start=[2.0], noise=0.5))
     policy(nr.Safe(start=[2.0], kernel=KERNEL))  # which says it
     policy(nr.Safe(start=[2.0], scale="kernel"))
     for scale in (0.0, "large", [1.0, 2.0]):
-        with pytest.raises(nr.InvalidInput, match="`scale`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`scale`"):
             nr.Safe(start=[2.0], scale=scale)
 
 
@@ -68,7 +68,7 @@ def test_with_a_scale_that_is_learned_nothing_but_start_is_played_before_a_value
     assert {study.ask().point[0] for _ in range(3)} == {2.0}
     study.tell(0, 0.2, constraints=[-32.0])
     assert 1.0 < study.feasible().sum() <= 5.0  # a small step
-    with pytest.raises(nr.InvalidInput, match="`prior_mean`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`prior_mean`"):
         nr.Safe(start=[[2.0]], scale="learned", prior_mean=-30.0)
 
 
@@ -99,7 +99,7 @@ def test_what_is_learned_is_a_function_of_the_record(tmp_path):
 
 
 def test_after_a_restart_the_scale_is_learned_anew():
-    study, _ = hot(nr.Safe(start=[2.0], scale="learned", noise=0.5), rounds=12, memory=nr.RestartAt((12,)))
+    study, _ = hot(nr.Safe(start=[2.0], scale="learned", noise=0.5), rounds=12, memory=nr.slots.RestartAt((12,)))
     assert len({trial.arm for trial in study.trials}) > 3
     assert study.feasible().sum() == 1.0
 
@@ -144,7 +144,7 @@ def test_where_all_starts_are_unsafe_the_lowest_is_played_with_a_warning():
     study = nr.Study(policy(part, LINE, SHORT))
     for point, value in ((0.0, 0.5), (0.5, 0.2), (1.0, 0.9)):
         study.add([point], point, constraints=[value])
-    with pytest.warns(nr.NoRegretWarning, match=r"All points of `start` are unsafe.*lowest"):
+    with pytest.warns(nr.errors.NoRegretWarning, match=r"All points of `start` are unsafe.*lowest"):
         trial = study.ask()
     assert trial.point[0] == 0.5
     with warnings.catch_warnings():
@@ -167,7 +167,7 @@ def test_values_that_contradict_the_prior_stop_the_expansion(values, cause):
             warnings.simplefilter("ignore")
             study.ask()  # so that each is expected after those before
         study.add([point], 0.0, constraints=[value])
-    with pytest.warns(nr.NoRegretWarning, match=cause):
+    with pytest.warns(nr.errors.NoRegretWarning, match=cause):
         study.ask()
     assert study.feasible().sum() == 1.0  # though all of them are far below the border
     with warnings.catch_warnings():
@@ -181,7 +181,7 @@ def test_steps_that_are_too_long_to_be_learned_are_said_to_be():
         trial = study.ask()
         assert trial.arm == 0
         study.tell(trial, 0.0, constraints=[-10.0])
-    with pytest.warns(nr.NoRegretWarning, match="16 or more constraint values .* finer arms"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="16 or more constraint values .* finer arms"):
         study.ask()
 
 
@@ -228,12 +228,12 @@ def test_bounds_of_which_nothing_is_proved_certify_nothing():
         lambda: policy(nr.Safe(start=[[0.0]], scale="learned", certificate="bounds"), LINE, SHORT),
         lambda: nr.igp_ucb(LINE, SHORT, noise=0.1, norm_bound=1.0, regularization=0.1, constraints=part),
     ):
-        with pytest.raises(nr.InvalidInput, match="nothing is proved for those of constraint 1"):
+        with pytest.raises(nr.errors.InvalidInput, match="nothing is proved for those of constraint 1"):
             wrong()
 
 
 def test_noise_that_nobody_has_told_certifies_nothing():
-    with pytest.raises(nr.InvalidInput, match=r"nobody has told it \(`noise` 'unknown'\)"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"nobody has told it \(`noise` 'unknown'\)"):
         nr.igp_ucb(LINE, SHORT, noise="unknown", norm_bound=1.0, constraints=nr.Safe(start=[[0.0]], scale=1.0))
 
 
@@ -269,7 +269,7 @@ def test_start_takes_parameters(domain):
     study = nr.Study(made)
     assert study.ask().parameters == start
     assert study.feasible(start).tolist() == [1.0]
-    with pytest.raises(nr.InvalidInput, match="do not fit the space"):
+    with pytest.raises(nr.errors.InvalidInput, match="do not fit the space"):
         policy(nr.Safe(start={"threads": 4}, scale=10.0), domain, nr.kernel_for(domain))
 
 
@@ -285,5 +285,5 @@ def test_a_stored_study_whose_bounds_were_never_proved_opens_with_a_warning():
     assert '"certificate": "bounds"' in text
     old = text.replace('"confidence": null', '"confidence": {"type": "ConstantWidth", "value": 3.0}', 1)
     assert old != text
-    with pytest.warns(nr.NoRegretWarning, match="nothing is proved for those of constraint 1"):
+    with pytest.warns(nr.errors.NoRegretWarning, match="nothing is proved for those of constraint 1"):
         assert nr.Policy.from_json(old).constraints.certificate == "bounds"

@@ -7,9 +7,9 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-import noregret as nr
-from noregret.slots.envelope import Envelope
-from noregret.slots.scores import (
+import nilregret as nr
+from nilregret.slots.envelope import Envelope
+from nilregret.slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,
     PosteriorMean,
@@ -85,12 +85,12 @@ def test_probability_of_improvement_ranks_as_the_probability():
 
 
 def test_an_improvement_needs_something_to_improve_on():
-    with pytest.raises(nr.InvalidInput, match="nothing has been observed yet"):
+    with pytest.raises(nr.errors.InvalidInput, match="nothing has been observed yet"):
         ExpectedImprovement(incumbent="reward")(envelope(0.0, 1.0))
-    with pytest.raises(nr.InvalidInput, match="`incumbent`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`incumbent`"):
         nr.expected_improvement(nr.Arms.grid(0, 1, 5), nr.Matern(), noise=0.1, incumbent="best")
-    with pytest.raises(nr.InvalidInput, match="`margin`"):
-        nr.probability_of_improvement(nr.Arms.grid(0, 1, 5), nr.Matern(), noise=0.1, margin=-1.0)
+    with pytest.raises(nr.errors.InvalidInput, match="`margin`"):
+        nr.algorithms.probability_of_improvement(nr.Arms.grid(0, 1, 5), nr.Matern(), noise=0.1, margin=-1.0)
 
 
 def played(policy, rewards):
@@ -106,14 +106,16 @@ HISTORY = [(3, 0.2), (20, 0.9), (35, -0.4), (20, 0.3), (28, 0.5)]
 
 def test_the_rules_play_what_their_definition_says():
     kernel = nr.SquaredExponential(0.1)
-    means, stds = played(nr.greedy_mean(ARMS, kernel, noise=0.1), HISTORY).predict()
+    means, stds = played(nr.algorithms.greedy_mean(ARMS, kernel, noise=0.1), HISTORY).predict()
     cases = {
-        nr.greedy_mean(ARMS, kernel, noise=0.1): means,
-        nr.greedy_variance(ARMS, kernel, noise=0.1): stds,
+        nr.algorithms.greedy_mean(ARMS, kernel, noise=0.1): means,
+        nr.algorithms.greedy_variance(ARMS, kernel, noise=0.1): stds,
         nr.expected_improvement(ARMS, kernel, noise=0.1): improvement(means, stds, means.max()),
         nr.expected_improvement(ARMS, kernel, noise=0.1, incumbent="reward"): improvement(means, stds, 0.9),
-        nr.probability_of_improvement(ARMS, kernel, noise=0.1): norm.cdf((means - means.max() - 0.05) / stds),
-        nr.probability_of_improvement(ARMS, kernel, noise=0.1, incumbent="reward", margin=0.0): norm.cdf(
+        nr.algorithms.probability_of_improvement(ARMS, kernel, noise=0.1): norm.cdf(
+            (means - means.max() - 0.05) / stds
+        ),
+        nr.algorithms.probability_of_improvement(ARMS, kernel, noise=0.1, incumbent="reward", margin=0.0): norm.cdf(
             (means - 0.9) / stds
         ),
     }
@@ -129,13 +131,19 @@ def improvement(mean, std, best):
 def test_probability_of_improvement_without_a_margin_is_the_mean_rule():
     """With the best posterior mean as incumbent z = (mu - max mu) / sigma <= 0 is 0 at the best mean alone."""
     kernel = nr.SquaredExponential(0.1)
-    greedy = played(nr.greedy_mean(ARMS, kernel, noise=0.1), HISTORY)
-    pi = played(nr.probability_of_improvement(ARMS, kernel, noise=0.1, margin=0.0), HISTORY)
+    greedy = played(nr.algorithms.greedy_mean(ARMS, kernel, noise=0.1), HISTORY)
+    pi = played(nr.algorithms.probability_of_improvement(ARMS, kernel, noise=0.1, margin=0.0), HISTORY)
     assert greedy.ask().arm == pi.ask().arm
 
 
 @pytest.mark.parametrize(
-    "make", [nr.expected_improvement, nr.probability_of_improvement, nr.greedy_mean, nr.greedy_variance]
+    "make",
+    [
+        nr.expected_improvement,
+        nr.algorithms.probability_of_improvement,
+        nr.algorithms.greedy_mean,
+        nr.algorithms.greedy_variance,
+    ],
 )
 def test_the_rules_on_a_box_find_the_best_score(make):
     box, kernel = nr.Box([0, 0], [1, 2]), nr.Matern(2.5, [0.3, 0.5])
@@ -161,7 +169,7 @@ CONSTANT = {"finite": nr.Arms([[0.7]]), "continuous": nr.Box([0.0], [1.0])}
 
 @pytest.mark.parametrize("context", CONSTANT)
 @pytest.mark.parametrize("incumbent", ["mean", "reward"])
-@pytest.mark.parametrize("make", [nr.expected_improvement, nr.probability_of_improvement])
+@pytest.mark.parametrize("make", [nr.expected_improvement, nr.algorithms.probability_of_improvement])
 @pytest.mark.parametrize("domain", [nr.Arms.grid(0, 1, 40), nr.Box([0.0], [1.0])], ids=["arms", "box"])
 def test_a_context_that_never_changes_changes_no_play(domain, make, incumbent, context):
     kernel, rules = nr.SquaredExponential(0.1), {"noise": 0.1, "incumbent": incumbent, "prior_mean": 0.3}

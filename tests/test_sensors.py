@@ -1,6 +1,6 @@
 """Loaders run on small files of the data sets' formats made here, and on the data themselves where they are.
 
-They are looked for in the folder that NOREGRET_DATA names, then in `shared/data` beside the checkout.
+They are looked for in the folder that NILREGRET_DATA names, then in `shared/data` beside the checkout.
 """
 
 import gzip
@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import environments as worlds
+import nilregret as nr
+from nilregret.simulation import environments as worlds
 
-_GIVEN = os.environ.get("NOREGRET_DATA")
+_GIVEN = os.environ.get("NILREGRET_DATA")
 _BESIDE = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(_GIVEN) if _GIVEN else _BESIDE if _BESIDE.is_dir() else None
 
@@ -27,7 +27,7 @@ def smooth(rows, sensors, seed):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with all four data sets in small, named by NOREGRET_DATA."""
+    """A folder with all four data sets in small, named by NILREGRET_DATA."""
     temperature = 20 + smooth(96, 6, 0)
     hour = np.tile(np.arange(1, 49) % 48 / 2, 2)
     intel = dict(temperature=temperature, humidity=2 * temperature, hour_of_day=hour, day=np.repeat([0, 1], 48))
@@ -48,7 +48,7 @@ def folder(tmp_path, monkeypatch):
     ):
         (tmp_path / name).mkdir()
         np.savez(tmp_path / name / f"{file}.npz", **{key: np.asarray(value) for key, value in arrays.items()})
-    monkeypatch.setenv("NOREGRET_DATA", str(tmp_path))
+    monkeypatch.setenv("NILREGRET_DATA", str(tmp_path))
     return tmp_path
 
 
@@ -101,29 +101,31 @@ def test_where_data_are_looked_for(folder, monkeypatch, tmp_path):
     file = folder / "light_cmu" / "light_cmu.npz"
     for path in (file, str(file), folder / "light_cmu", folder, None):
         assert worlds.light_cmu(path)[0].values.shape == (2, 2)
-    monkeypatch.delenv("NOREGRET_DATA")
-    with pytest.raises(nr.MissingData, match=r"`light_cmu` was not found.*NOREGRET_DATA is not set.*Krause.*export"):
+    monkeypatch.delenv("NILREGRET_DATA")
+    with pytest.raises(
+        nr.errors.MissingData, match=r"`light_cmu` was not found.*NILREGRET_DATA is not set.*Krause.*export"
+    ):
         worlds.light_cmu()
     with pytest.raises(FileNotFoundError, match=r"looked for `metr_la_week/metr_la_week.npz` in `.*nowhere`.*T-GCN"):
         worlds.metr_la(tmp_path / "nowhere")
-    with pytest.raises(nr.MissingData, match=r"data.txt.gz` or `intel_lab/data.txt` in .*db.csail.mit.edu"):
+    with pytest.raises(nr.errors.MissingData, match=r"data.txt.gz` or `intel_lab/data.txt` in .*db.csail.mit.edu"):
         worlds.intel_lab_log(folder)
 
 
 def test_files_of_another_format_are_refused(folder, tmp_path):
-    with pytest.raises(nr.InvalidInput, match="holds no array speed_mph, sensor_id, latlon, only train"):
+    with pytest.raises(nr.errors.InvalidInput, match="holds no array speed_mph, sensor_id, latlon, only train"):
         worlds.metr_la(folder / "light_cmu" / "light_cmu.npz")
     text = tmp_path / "light.npz"
     text.write_text("train test")
-    with pytest.raises(nr.InvalidInput, match="is not an npz file of plain arrays"):
+    with pytest.raises(nr.errors.InvalidInput, match="is not an npz file of plain arrays"):
         worlds.light_cmu(text)
     pickled = tmp_path / "pickled.npz"
     np.savez(pickled, train=np.array([{}], dtype=object), test=np.ones(1), coords=np.ones(1))
-    with pytest.raises(nr.InvalidInput, match="is not an npz file of plain arrays"):
+    with pytest.raises(nr.errors.InvalidInput, match="is not an npz file of plain arrays"):
         worlds.light_cmu(pickled)
     gaps = tmp_path / "gaps.npz"
     np.savez(gaps, train=np.array([[1.0, np.nan]]), test=np.ones((1, 2)), coords=np.ones((2, 2)))
-    with pytest.raises(nr.InvalidInput, match="not finite"):
+    with pytest.raises(nr.errors.InvalidInput, match="not finite"):
         worlds.light_cmu(gaps)
 
 
@@ -167,15 +169,15 @@ def test_the_log_of_the_intel_lab(tmp_path, name):
 def test_a_log_of_another_format_is_refused(tmp_path):
     file = tmp_path / "data.txt"
     file.write_text(LOG.replace(" ", ","))
-    with pytest.raises(nr.InvalidInput, match="has no usable line"):
+    with pytest.raises(nr.errors.InvalidInput, match="has no usable line"):
         worlds.intel_lab_log(file)
     file.write_text(LOG + "yesterday noon 1 1 20.0 40.0 100.0 2.7\n")
-    with pytest.raises(nr.InvalidInput, match="Line 13 of"):
+    with pytest.raises(nr.errors.InvalidInput, match="Line 13 of"):
         worlds.intel_lab_log(file)
     file.write_text(LOG)
-    with pytest.raises(nr.InvalidInput, match="`quantity` is 'noise'"):
+    with pytest.raises(nr.errors.InvalidInput, match="`quantity` is 'noise'"):
         worlds.intel_lab_log(file, quantity="noise")
-    with pytest.raises(nr.InvalidInput, match="`minutes` is 0"):
+    with pytest.raises(nr.errors.InvalidInput, match="`minutes` is 0"):
         worlds.intel_lab_log(file, minutes=0)
 
 
@@ -186,7 +188,7 @@ def test_positions_of_the_motes(tmp_path):
     table.write_text("mote_id,x_m,y_m\n7,1,2\n")
     assert worlds.mote_positions(tmp_path) == worlds.mote_positions(table) == {7: (1.0, 2.0)}
     text.write_text("1 21.5 23\n2 24.5\n")
-    with pytest.raises(nr.InvalidInput, match="Line 2 of"):
+    with pytest.raises(nr.errors.InvalidInput, match="Line 2 of"):
         worlds.mote_positions(text)
 
 
@@ -197,19 +199,19 @@ def table(values, **times):
 
 def test_tables_of_readings_refuse_nonsense():
     timed = table([[1.0, np.nan], [2.0, np.nan]], day=np.array([0, 0]), hour=np.array([1.0, 2.0]))
-    with pytest.raises(nr.InvalidInput, match="Sensor 1 has no reading at all"):
+    with pytest.raises(nr.errors.InvalidInput, match="Sensor 1 has no reading at all"):
         timed.filled()
-    with pytest.raises(nr.InvalidInput, match="nothing was left after a selection"):
+    with pytest.raises(nr.errors.InvalidInput, match="nothing was left after a selection"):
         timed.select(hours=(5, 6))
-    with pytest.raises(nr.InvalidInput, match="nothing was left"):
+    with pytest.raises(nr.errors.InvalidInput, match="nothing was left"):
         timed.complete()
-    with pytest.raises(nr.InvalidInput, match="2 rows cannot be split into 2"):
+    with pytest.raises(nr.errors.InvalidInput, match="2 rows cannot be split into 2"):
         timed.split(2)
-    with pytest.raises(nr.InvalidInput, match="have no times"):
+    with pytest.raises(nr.errors.InvalidInput, match="have no times"):
         table([[1.0]]).select(days=[0])
-    with pytest.raises(nr.InvalidInput, match="not in order of time"):
+    with pytest.raises(nr.errors.InvalidInput, match="not in order of time"):
         table([[1.0], [2.0]], day=np.array([1, 0]), hour=np.array([1.0, 2.0])).filled()
-    with pytest.raises(nr.InvalidInput, match="one for each row"):
+    with pytest.raises(nr.errors.InvalidInput, match="one for each row"):
         table([[1.0], [2.0]], day=np.array([0]), hour=np.array([1.0]))
     assert repr(timed) == "Readings(2 rows of 2 sensors in m, 50.0% missing)"
 
@@ -278,9 +280,9 @@ def test_a_policy_plays_in_a_sensor_network():
     ],
 )
 def test_nonsense_is_explained(arguments, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         worlds.sensor_network(**{"training": TRAIN, "held_out": TEST, **arguments})
-    with pytest.raises(nr.InvalidInput, match="numbered from 0"):
+    with pytest.raises(nr.errors.InvalidInput, match="numbered from 0"):
         worlds.sensor_network(TRAIN, TEST).environment(20)
 
 

@@ -1,4 +1,4 @@
-"""`noregret serve` as users start it: who may reach it, what it does with what is no request, and how it ends."""
+"""`nilregret serve` as users start it: who may reach it, what it does with what is no request, and how it ends."""
 
 import asyncio
 import contextlib
@@ -12,9 +12,11 @@ from types import SimpleNamespace
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.serve import connections, origins, running
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.serve import connections
+from nilregret.serve import server as running
+from nilregret.serve.auth import origins
 
 from .serving import Served
 from .waiting import LONG, until
@@ -61,7 +63,7 @@ def test_one_command_serves_this_machine_and_sigterm_ends_it(folder):
         assert served.ask("GET", "/v1/studies", token=made)[0] == 200
         assert served.ask("POST", "/v1/studies/a/decisions", {}, token=made)[0] == 403
         assert served.stop() == (0, "")
-    assert (folder / "noregret.db").exists()
+    assert (folder / "nilregret.db").exists()
 
 
 def test_a_stream_that_somebody_listens_to_holds_up_nothing(folder):
@@ -81,8 +83,8 @@ def test_a_stream_that_somebody_listens_to_holds_up_nothing(folder):
 
 def test_what_is_no_request_is_refused_and_who_is_silent_is_cut_off(folder):
     script = (
-        "import sys; from noregret.serve import running; from noregret.serve.settings import Settings\n"
-        "from noregret.serve.limits import Limits\n"
+        "import sys; from nilregret.serve import running; from nilregret.serve.settings import Settings\n"
+        "from nilregret.serve.limits import Limits\n"
         "limits = Limits(header_seconds=1.0, body_seconds=1.0, connections=8)\n"
         "service = running.Service('sqlite:///a.db', '127.0.0.1', Settings(limits=limits))\n"
         "listener = running.listening('127.0.0.1', 0)\n"

@@ -10,15 +10,15 @@ from starlette.applications import Starlette
 from starlette.responses import JSONResponse, PlainTextResponse, StreamingResponse
 from starlette.routing import Mount, Route
 
-import noregret as nr
-from noregret.serve import roles
-from noregret.serve.gate import Gate
-from noregret.serve.limits import Limits
-from noregret.serve.origins import Names, bound_to, is_loopback
-from noregret.serve.problems import HANDLERS, Problem, problem_of
-from noregret.serve.rates import Buckets, Crowd
-from noregret.serve.tokens import Tokens
-from noregret.storage import MemoryStorage, SqlStorage
+import nilregret as nr
+from nilregret.serve.auth import roles
+from nilregret.serve.auth.middleware import Gate
+from nilregret.serve.auth.origins import Names, bound_to, is_loopback
+from nilregret.serve.auth.tokens import Tokens
+from nilregret.serve.limits import Limits
+from nilregret.serve.problems import HANDLERS, Problem, problem_of
+from nilregret.serve.rates import Buckets, Crowd
+from nilregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask, spoken
 from .waiting import LONG
@@ -35,7 +35,7 @@ async def who(request):
 
 
 async def fail(request):
-    raise {"storage": nr.StorageError, "invalid": nr.InvalidInput, "trial": nr.TrialError}.get(
+    raise {"storage": nr.errors.StorageError, "invalid": nr.errors.InvalidInput, "trial": nr.errors.TrialError}.get(
         request.path_params["how"], KeyError
     )("`reward` is 'secret-inside'")
 
@@ -119,7 +119,7 @@ def wrong_tokens():
         bearer(good + ", " + good), bearer(good) + bearer(good), [("Authorization", good)],
         [("Authorization", "Bearer")],
         [("Authorization", f"Basic {good}")], [("Authorization", f"Bearer {good} x")], bearer("é" * 43),
-        [("Cookie", f"noregret_session={good}")], [("X-Api-Key", good)], bearer("\x00" * 43), bearer("x" * 5000),
+        [("Cookie", f"nilregret_session={good}")], [("X-Api-Key", good)], bearer("\x00" * 43), bearer("x" * 5000),
     ]  # fmt: skip
 
 
@@ -133,7 +133,7 @@ def test_without_a_valid_token_every_address_gives_the_same_answer():
         answers[heard.status, heard.body, tuple(sorted(heard.headers.items()))] = method, path
     ((status, body, headers),) = answers
     assert status == 401
-    assert dict(headers)["www-authenticate"] == 'Bearer realm="noregret"'
+    assert dict(headers)["www-authenticate"] == 'Bearer realm="nilregret"'
     assert b"valid token" in body
 
 
@@ -295,7 +295,7 @@ def test_over_tls_the_cookie_is_for_tls_alone():
     app, _, secrets = gate(names=Names(frozenset({"shop.example"})))
     form = [FORM[0], ("Origin", "https://shop.example")]
     heard = ask(app, "POST", "/login", headers=form, body=f"token={secrets['admin']}".encode(), host="shop.example")
-    assert heard.cookies[0].startswith("__Host-noregret_session=")
+    assert heard.cookies[0].startswith("__Host-nilregret_session=")
     assert heard.cookies[0].endswith("; Secure")
 
 
@@ -307,7 +307,7 @@ def test_over_tls_no_cookie_counts_that_somebody_else_may_have_planted():
     assert ask(app, path="/studies/a", headers=planted, **over).status == 401
     form = [FORM[0], ("Sec-Fetch-Site", "same-origin")]  # a browser that says no `Origin` with a form of ours
     heard = ask(app, "POST", "/login", headers=form, body=f"token={secrets['admin']}".encode(), **over)
-    assert heard.cookies[0].startswith("__Host-noregret_session=")
+    assert heard.cookies[0].startswith("__Host-nilregret_session=")
     assert heard.cookies[0].endswith("; Secure")
     own = [("Cookie", heard.cookies[0].partition(";")[0])]
     assert ask(app, path="/studies/a", headers=own, **over).status == 200
@@ -478,7 +478,7 @@ def test_one_caller_cannot_use_up_what_is_there_for_others():
 
 
 def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
-    from noregret.serve import rates
+    from nilregret.serve import rates
 
     monkeypatch.setattr(rates, "MOST_CALLERS", 10)
     now = [0.0]
@@ -527,7 +527,7 @@ def test_addresses_that_are_none():
 
 
 def test_a_stream_ends_when_the_token_does(monkeypatch):
-    monkeypatch.setattr("noregret.serve.tokens.FRESH", 0.05)
+    monkeypatch.setattr("nilregret.serve.auth.tokens.FRESH", 0.05)
     app, tokens, secrets = gate()
 
     async def listening():
@@ -572,7 +572,7 @@ def test_nothing_of_the_inside_is_told(caplog):
         assert heard.status == status
         assert b"secret" not in heard.body
         assert b"Traceback" not in heard.body
-        records = [each for each in caplog.records if each.name == "noregret.serve"]
+        records = [each for each in caplog.records if each.name == "nilregret.serve"]
         assert len(records) == 1
         assert records[0].args[0] in heard.json["error"]["sentence"]  # by the id it is found in the log
         assert "secret-inside" in logging.Formatter().format(records[0])
@@ -603,7 +603,7 @@ def test_errors_of_bodies_name_what_is_wrong():
 
 
 def test_texts_can_be_hidden():
-    error = nr.InvalidInput("`name` 't/a' in sqlite:////home/a.db is taken.")
+    error = nr.errors.InvalidInput("`name` 't/a' in sqlite:////home/a.db is taken.")
     assert problem_of(error, hide=[("sqlite:////home/a.db", "the storage"), ("t/", "")]).sentence == (
         "`name` 'a' in the storage is taken."
     )
@@ -637,8 +637,8 @@ def test_the_gate_covers_everything_that_is_not_its_own():
 
 @pytest.fixture(scope="module")
 def service():
-    from noregret.serve.app import create_app
-    from noregret.serve.dashboard import ROUTES
+    from nilregret.serve.app import create_app
+    from nilregret.serve.dashboard import ROUTES
 
     storage = MemoryStorage()
     app = create_app(storage, routes=ROUTES)
@@ -648,7 +648,7 @@ def service():
 
 
 def test_an_application_has_a_gate_without_being_asked_for_one(service):
-    from noregret.serve.app import create_app
+    from nilregret.serve.app import create_app
 
     app, secrets = service
     assert ask(app, path="/v1/studies").status == 401
@@ -678,7 +678,7 @@ def test_every_address_of_the_service_is_behind_the_gate(service):
 
 
 def test_what_deciders_may_do_is_what_the_operations_of_the_api_say(service):
-    from noregret.serve.app import OPERATIONS
+    from nilregret.serve.app import OPERATIONS
 
     changing = {(each.method, each.path) for each in OPERATIONS if each.method not in ("GET", "HEAD")}
     least = {(method, path): roles.needed(method, path.replace("{name}", "x")) for method, path in changing}
@@ -730,7 +730,7 @@ def test_metrics_say_nothing_of_other_tenants(service):
 
 
 def test_no_error_shows_where_the_storage_is(tmp_path):
-    from noregret.serve.app import create_app
+    from nilregret.serve.app import create_app
 
     storage = SqlStorage(f"sqlite:///{tmp_path}/secret-place.db")
     app = create_app(storage)

@@ -7,11 +7,11 @@ import threading
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.serve.caller import Caller, check_tenant
-from noregret.serve.tokens import SESSION_SECONDS, Tokens
-from noregret.storage import MemoryStorage, SqlStorage
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.serve.auth.caller import Caller, check_tenant
+from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
+from nilregret.storage import MemoryStorage, SqlStorage
 
 KINDS = ["memory", "sqlite", "postgresql"]
 SECRET = "nr_" + "A" * 43
@@ -82,7 +82,7 @@ def test_expiry_and_revocation(storage):
     assert tokens.revoke(of_long) == revoked  # the first time counts
     assert tokens.any()  # and nothing is open because all are revoked
     for unknown in ("nothing", "", "a\0b", "'; DROP TABLE tokens; --", of_long.upper() + "x"):
-        with pytest.raises(nr.InvalidInput, match="There is no token"):
+        with pytest.raises(nr.errors.InvalidInput, match="There is no token"):
             tokens.revoke(unknown)
 
 
@@ -141,7 +141,7 @@ def test_a_damaged_row_lets_nobody_in(tmp_path):
                 connection.execute(f"UPDATE tokens SET {damage}")
             except sqlite3.IntegrityError:  # the database itself sees to that
                 continue
-        with pytest.raises(nr.StorageError, match="damaged"):
+        with pytest.raises(nr.errors.StorageError, match="damaged"):
             Tokens(storage).refresh()
         with sqlite3.connect(tmp_path / "a.db") as connection:
             connection.execute("UPDATE tokens SET role = 'reader', tenant = 'a', expires_at = NULL, revoked_at = NULL")
@@ -150,16 +150,16 @@ def test_a_damaged_row_lets_nobody_in(tmp_path):
 def test_what_a_token_can_be_for(storage):
     tokens = opened(storage)
     for role in ("root", "", "Admin", None, 3):
-        with pytest.raises(nr.InvalidInput, match="`role`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`role`"):
             tokens.new(role, "default")
     for tenant in ("", " ", "a/b", "a ", "x" * 65, "a\nb", "\0", "\udcff", None):
-        with pytest.raises(nr.InvalidInput, match="`tenant`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`tenant`"):
             tokens.new("reader", tenant)
     for expires in (0, -1, float("nan"), float("inf"), "soon", 1e300):
-        with pytest.raises(nr.InvalidInput, match="`expires`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`expires`"):
             tokens.new("reader", "default", expires=expires)
     for about in ("x" * 201, "\0", 3, "\udcff"):
-        with pytest.raises(nr.InvalidInput, match="`about`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`about`"):
             tokens.new("reader", "default", about=about)
     assert tokens.list() == []
     assert check_tenant("Läden 3") == "Läden 3"
@@ -219,7 +219,7 @@ def test_the_commands(tmp_path, monkeypatch):
         "role": "decider", "tenant": "default", "about": "the shop", "state": "valid",
     }  # fmt: skip
     assert 364 * 86_400 < listed["expires_at"] - listed["created_at"] < 366 * 86_400
-    assert opened(SqlStorage("sqlite:///noregret.db")).check(secret).token == listed["id"]
+    assert opened(SqlStorage("sqlite:///nilregret.db")).check(secret).token == listed["id"]
     assert json.loads(run("token", "revoke", listed["id"], "--json").stdout)["state"] == "revoked"
     assert "opens nothing" in run("token", "revoke", listed["id"]).stdout
     assert "There is no token" in run("token", "revoke", "abc", code=1).stderr
@@ -238,6 +238,6 @@ def test_the_commands(tmp_path, monkeypatch):
 
 
 def test_a_password_may_be_kept_out_of_sight(tmp_path, monkeypatch):
-    monkeypatch.setenv("NOREGRET_STORAGE", f"sqlite:///{tmp_path}/other.db")
+    monkeypatch.setenv("NILREGRET_STORAGE", f"sqlite:///{tmp_path}/other.db")
     run("token", "new")
     assert (tmp_path / "other.db").exists()

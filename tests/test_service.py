@@ -7,16 +7,16 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.serve.decisions import key_of
-from noregret.serve.events import Stream, snapshot
-from noregret.serve.limits import Limits
-from noregret.serve.problems import Problem
-from noregret.serve.regret import regret_bound
-from noregret.serve.settings import Settings
-from noregret.slots.explore import UniformExploration
-from noregret.storage import MemoryStorage, SqlStorage
-from noregret.storage.base import Storage
+import nilregret as nr
+from nilregret.serve.decisions import key_of
+from nilregret.serve.events import Stream, snapshot
+from nilregret.serve.limits import Limits
+from nilregret.serve.problems import Problem
+from nilregret.serve.regret import regret_bound
+from nilregret.serve.settings import Settings
+from nilregret.slots.explore import UniformExploration
+from nilregret.storage import MemoryStorage, SqlStorage
+from nilregret.storage.base import Storage
 
 from .asgi import spoken
 from .service import ARMS, AT, POLICY, Client, asked, plain, told
@@ -252,7 +252,7 @@ def test_constraint_values_come_with_the_reward_or_before_it():
         assert told(client, second, 1.0)[1]["constraints"] == [0.1, 0.2]
         assert told(client, asked(client), 1.0, constraints=[0.1])[0] == 422
         text = client.get("/metrics")[1].decode()
-        assert 'noregret_violations_total{study="shop",tenant="default"} 2.0' in text
+        assert 'nilregret_violations_total{study="shop",tenant="default"} 2.0' in text
         assert client.get(f"{AT}/bounds", channel=2)[0] == 200
 
 
@@ -432,10 +432,10 @@ def test_figures_and_health(client):
     text = client.get("/metrics")[1].decode()
     of = '{study="shop",tenant="default"}'
     for line in (
-        f"noregret_decisions_total{of} 2.0", f"noregret_answers_total{of} 1.0", f"noregret_restarts_total{of} 0.0",
-        'noregret_trials{state="pending",study="shop",tenant="default"} 1.0',
-        f"noregret_process_decisions_total{of} 2.0", 'noregret_request_seconds_count{operation="ask"} 2.0',
-        f"noregret_width{of}",
+        f"nilregret_decisions_total{of} 2.0", f"nilregret_answers_total{of} 1.0", f"nilregret_restarts_total{of} 0.0",
+        'nilregret_trials{state="pending",study="shop",tenant="default"} 1.0',
+        f"nilregret_process_decisions_total{of} 2.0", 'nilregret_request_seconds_count{operation="ask"} 2.0',
+        f"nilregret_width{of}",
     ):  # fmt: skip
         assert line in text
     assert client.get("/healthz") == (200, {"ok": True})
@@ -462,7 +462,7 @@ def test_a_storage_without_notes_is_refused():
         place, shared = "elsewhere", False
         names = find = find_or_make = rename = delete = news = writing = close = None
 
-    with pytest.raises(nr.InvalidInput, match="keeps notes"):
+    with pytest.raises(nr.errors.InvalidInput, match="keeps notes"):
         Client(Other())
 
 
@@ -473,7 +473,7 @@ def test_the_regret_so_far_is_bounded_where_that_is_proved():
         trial = study.ask()
         study.tell(trial, float(np.sin(5 * trial.point[0])))
     gain = study.information_gain
-    expected = nr.gp_ucb_regret_bound(12, width=study.width, information_gain=gain, noise=0.1)
+    expected = nr.theory.gp_ucb_regret_bound(12, width=study.width, information_gain=gain, noise=0.1)
     assert regret_bound(study) == pytest.approx(expected, rel=1e-12)
     late = study.ask()
     assert expected <= regret_bound(study) < 1.05 * expected  # by the width of the round after
@@ -486,14 +486,14 @@ def test_the_regret_so_far_is_bounded_where_that_is_proved():
 def test_a_width_that_falls_does_not_take_back_what_earlier_rounds_may_have_cost():
     """`EvenSeries` has its narrowest round after those that it was made for."""
     kernel = nr.SquaredExponential(0.2)
-    policy = nr.gp_ucb(ARMS, kernel, noise=0.1, width="finite", series=nr.EvenSeries(6))
+    policy = nr.gp_ucb(ARMS, kernel, noise=0.1, width="finite", series=nr.slots.EvenSeries(6))
     study = nr.Study(policy)
     first = study.width
     for _ in range(6):
         trial = study.ask()
         study.tell(trial, float(np.sin(5 * trial.point[0])))
     assert study.width < 0.95 * first
-    expected = nr.gp_ucb_regret_bound(6, width=first, information_gain=study.information_gain, noise=0.1)
+    expected = nr.theory.gp_ucb_regret_bound(6, width=first, information_gain=study.information_gain, noise=0.1)
     assert regret_bound(study) == pytest.approx(expected, rel=1e-12)
 
 
@@ -523,7 +523,9 @@ def test_the_bound_of_the_regret_knows_which_columns_are_the_context():
         study.tell(trial, trial.point[0])
     largest = max(float(trial.point[0]) for trial in study.trials) ** 2
     given = {"width": study.width, "information_gain": study.information_gain, "noise": 0.1}
-    assert regret_bound(study) == pytest.approx(nr.gp_ucb_regret_bound(6, prior_variance=largest, **given), rel=1e-12)
+    assert regret_bound(study) == pytest.approx(
+        nr.theory.gp_ucb_regret_bound(6, prior_variance=largest, **given), rel=1e-12
+    )
 
 
 def test_arms_of_several_lengths_are_no_points():
@@ -561,7 +563,7 @@ def test_what_an_earlier_service_noted_of_a_client_is_known(client):
     assert asked(client, client="w") == decision
 
 
-LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, switching=nr.Lazy(factor=2.0))
+LAZY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, switching=nr.slots.Lazy(factor=2.0))
 
 
 def test_a_decision_for_several_rounds_takes_the_rewards_of_its_plays():
@@ -574,7 +576,7 @@ def test_a_decision_for_several_rounds_takes_the_rewards_of_its_plays():
             rewards = rng.normal(np.sin(9 * trial.point[0]), 0.1, trial.repeats)
             sums = {"count": len(rewards), "sum": float(rewards.sum()), "squares": float((rewards**2).sum())}
             said = told(client, decision, sums if i % 2 else rewards.tolist())
-            study.tell(trial, nr.Rewards(**sums) if i % 2 else rewards)
+            study.tell(trial, nr.study.Rewards(**sums) if i % 2 else rewards)
             assert (said[0], said[1]["plays"], said[1]["reward"]) == (200, len(rewards), study.trials[-1].reward)
         assert decision["repeats"] > 1
         assert told(client, decision, sums)[0] == 200

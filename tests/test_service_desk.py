@@ -7,12 +7,12 @@ from functools import partial
 
 import pytest
 
-import noregret as nr
-from noregret.serve.settings import Settings
-from noregret.serve.threads import Threads
-from noregret.serve.timely import timely
-from noregret.storage import MemoryStorage, SqlStorage
-from noregret.study.several import Failed, NotYet, several
+import nilregret as nr
+from nilregret.serve.settings import Settings
+from nilregret.serve.threads import Threads
+from nilregret.serve.timely import timely
+from nilregret.storage import MemoryStorage, SqlStorage
+from nilregret.study.transaction import Failed, NotYet, several
 
 from .service import AT, POLICY, Client, asked, plain, told
 from .waiting import LONG
@@ -166,7 +166,7 @@ def test_who_comes_when_too_many_wait_is_told_so():
 
 
 def test_too_many_decisions_that_wait_for_an_answer():
-    from noregret.serve.limits import Limits
+    from nilregret.serve.limits import Limits
 
     with Client(MemoryStorage(), settings=Settings(limits=Limits(pending=4))) as client:
         client.put(AT, {"policy": plain(POLICY)})

@@ -5,10 +5,10 @@ import json
 import msgspec
 import pytest
 
-from noregret.serve.app import OPERATIONS
-from noregret.serve.examples import FOLLOWING, examples
-from noregret.serve.openapi import document
-from noregret.storage import MemoryStorage
+from nilregret.serve.app import OPERATIONS
+from nilregret.serve.examples import FOLLOWING, examples
+from nilregret.serve.openapi import document
+from nilregret.storage import MemoryStorage
 
 from .service import Client
 

@@ -5,8 +5,8 @@ import random
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-import noregret as nr
-from noregret.storage import MemoryStorage, SqlStorage
+import nilregret as nr
+from nilregret.storage import MemoryStorage, SqlStorage
 
 from .service import AT, POLICY, Client, Clock, plain
 
@@ -105,12 +105,12 @@ def test_what_is_counted_is_what_happened(name, kind, places):
         "late_answers": sum(late.values()),
     }  # fmt: skip
     for what, count in expected.items():
-        assert found[f"noregret_{what}_total",] == count, what
-        assert sum(value for key, value in found.items() if key[0] == f"noregret_process_{what}_total") == count, what
-    assert {yes: found.get(("noregret_process_late_answers_total", yes), 0) for yes in late} == late
-    assert found["noregret_process_repeated_requests_total",] == shop.repeated
-    assert found["noregret_trials", "pending"] == trials.get("pending", 0)
-    assert sum(value for key, value in found.items() if key[0] == "noregret_trials") == trials["all"]
+        assert found[f"nilregret_{what}_total",] == count, what
+        assert sum(value for key, value in found.items() if key[0] == f"nilregret_process_{what}_total") == count, what
+    assert {yes: found.get(("nilregret_process_late_answers_total", yes), 0) for yes in late} == late
+    assert found["nilregret_process_repeated_requests_total",] == shop.repeated
+    assert found["nilregret_trials", "pending"] == trials.get("pending", 0)
+    assert sum(value for key, value in found.items() if key[0] == "nilregret_trials") == trials["all"]
 
 
 def test_part_of_an_answer_is_none():
@@ -122,12 +122,12 @@ def test_part_of_an_answer_is_none():
         for _ in range(2):
             assert client.put(at, {"constraints": [0.5]})[0] == 200
         found = figures(client)
-        assert found["noregret_answers_total",] == 0
-        assert ("noregret_process_answers_total",) not in found
-        assert found["noregret_process_repeated_requests_total",] == 1
-        assert found["noregret_violations_total",] == 1
+        assert found["nilregret_answers_total",] == 0
+        assert ("nilregret_process_answers_total",) not in found
+        assert found["nilregret_process_repeated_requests_total",] == 1
+        assert found["nilregret_violations_total",] == 1
         for _ in range(2):
             assert client.put(at, {"reward": 1.0})[0] == 200
         found = figures(client)
-    assert found["noregret_answers_total",] == found["noregret_process_answers_total",] == 1
-    assert found["noregret_process_repeated_requests_total",] == 2
+    assert found["nilregret_answers_total",] == found["nilregret_process_answers_total",] == 1
+    assert found["nilregret_process_repeated_requests_total",] == 2

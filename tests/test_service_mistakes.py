@@ -6,10 +6,10 @@ import sys
 
 import pytest
 
-from noregret.serve.decisions import SECRET, Ids
-from noregret.serve.problems import Problem
-from noregret.storage import MemoryStorage
-from noregret.storage.notes import owner
+from nilregret.serve.decisions import SECRET, Ids
+from nilregret.serve.problems import Problem
+from nilregret.storage import MemoryStorage
+from nilregret.storage.notes import owner
 
 from .service import Client, Clock
 

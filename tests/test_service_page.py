@@ -6,19 +6,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from noregret.serve import messages, parameters
-from noregret.serve.app import OPERATIONS
-from noregret.serve.openapi import document
-from noregret.serve.operations import REFUSED
-from noregret.serve.reference import page
-from noregret.tuning import config
+from nilregret.serve import messages, parameters
+from nilregret.serve.app import OPERATIONS
+from nilregret.serve.openapi import document
+from nilregret.serve.operations import REFUSED
+from nilregret.serve.reference import page
+from nilregret.tuning.toml import config
 
 READ = {"FloatParameter": "_Float", "IntParameter": "_Int", "ChoiceParameter": "_Choice"}
 PAGE = Path(__file__).parents[1] / "docs" / "service-api.md"
 
 
 def test_the_page_is_that_of_this_code():
-    assert PAGE.read_text(encoding="utf-8") == page(), "python -m noregret.serve.reference > docs/service-api.md"
+    assert PAGE.read_text(encoding="utf-8") == page(), "python -m nilregret.serve.reference > docs/service-api.md"
 
 
 def test_every_operation_is_described_with_everything_it_may_answer():

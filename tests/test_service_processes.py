@@ -6,10 +6,10 @@ import pytest
 from benchmarks.service_parts import kills
 from benchmarks.service_parts.servers import Connection, Server
 
-import noregret as nr
-from noregret.client import Client
-from noregret.serve.running import listening
-from noregret.serve.testing import Serving
+import nilregret as nr
+from nilregret.serve.client import Client
+from nilregret.serve.server import listening
+from nilregret.serve.testing import Serving
 
 from .service import AT, POLICY, plain
 

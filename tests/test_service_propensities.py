@@ -2,11 +2,11 @@
 
 import pytest
 
-import noregret as nr
-from noregret.serve import api
-from noregret.slots.explore import UniformExploration
-from noregret.storage import MemoryStorage
-from noregret.study.study import Study
+import nilregret as nr
+from nilregret.serve import write_routes as api
+from nilregret.slots.explore import UniformExploration
+from nilregret.storage import MemoryStorage
+from nilregret.study.study import Study
 
 from .service import AT, Client, plain
 

@@ -6,16 +6,16 @@ import time
 
 import pytest
 
-import noregret as nr
-from noregret.serve.holding import check_posterior
-from noregret.serve.limits import Limits
-from noregret.serve.settings import Settings
-from noregret.slots.adaptive import DriftBank
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.lengthscales import LengthscaleBank
-from noregret.slots.memory import Discount
-from noregret.storage import MemoryStorage
-from noregret.tuning import offered
+import nilregret as nr
+from nilregret.algorithms import offered
+from nilregret.serve.holding import check_posterior
+from nilregret.serve.limits import Limits
+from nilregret.serve.settings import Settings
+from nilregret.slots.change_detection import DriftBank
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.lengthscales import LengthscaleBank
+from nilregret.slots.memory import Discount
+from nilregret.storage import MemoryStorage
 
 from .service import Client, plain
 
@@ -65,7 +65,7 @@ def test_the_same_words_make_the_same_policy_as_in_python(client):
     days = nr.Space(day=nr.Int(0, 6))
     expected = nr.gp_ucb(
         space, nr.kernel_for(space, context=days), noise=0.1, context=days, memory="adaptive",
-        pending=nr.Hallucinated(failed="worst"), search=nr.PointSearch(candidates=256),
+        pending=nr.slots.Hallucinated(failed="worst"), search=nr.slots.PointSearch(candidates=256),
         width=ConstantWidth(value=2.0), constraints=nr.EveryRound(count=1),
     )  # fmt: skip
     assert client.get("/v1/studies/new")[1]["policy"] == plain(expected)
@@ -88,7 +88,7 @@ def test_a_budget_on_average_by_its_name(client):
         price, free = client.get(f"/v1/studies/{name}")[1]["multipliers"]
         assert price > 0.0 == free
     expected = nr.gp_ucb(
-        nr.Arms([[0.0], [1.0]]), nr.Matern(2.5, 0.2), noise=0.1, pending=nr.Ignored(failed="worst"),
+        nr.Arms([[0.0], [1.0]]), nr.Matern(2.5, 0.2), noise=0.1, pending=nr.slots.Ignored(failed="worst"),
         constraints=nr.OnAverage(
             count=2, step=0.5, kernel=nr.Matern(2.5, 0.5), noise=0.0, confidence=1.0, prior_mean=-0.1
         ),
@@ -232,7 +232,7 @@ def test_limits_know_what_a_posterior_will_hold(make, rough):
         if smooth or rough:
             check_posterior(policy, limits)
         else:
-            with pytest.raises(nr.InvalidInput, match="on 300 arms would hold more than the 2 MB"):
+            with pytest.raises(nr.errors.InvalidInput, match="on 300 arms would hold more than the 2 MB"):
                 check_posterior(policy, limits)
 
 
@@ -240,12 +240,12 @@ def test_limits_know_what_a_posterior_will_hold(make, rough):
 def test_banks_that_weigh_by_the_noise_hold_twice_as_much_under_another_regulariser(part):
     limits = Limits(posterior_bytes=2**22 if "refit" in part else 2**24)
     check_posterior(nr.gp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, **part), limits)
-    with pytest.raises(nr.InvalidInput, match="on 300 arms would hold more"):
+    with pytest.raises(nr.errors.InvalidInput, match="on 300 arms would hold more"):
         check_posterior(nr.igp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, norm_bound=1.0, **part), limits)
 
 
 def test_a_policy_whose_posterior_is_too_large_is_refused_before_it_is_made(monkeypatch):
-    monkeypatch.setattr("noregret.posterior.bank.BankPosterior.__init__", None)
+    monkeypatch.setattr("nilregret.gp.bank.BankPosterior.__init__", None)
     policy = {"algorithm": "gp_ucb", "noise": 0.1, "memory": {"type": "drift_bank"},
               "kernel": {"type": "matern", "nu": 0.5, "lengthscale": 1e-5}}  # fmt: skip
     whole_one = json.loads(nr.gp_ucb(THREE_HUNDRED, ROUGH, noise=0.1, memory=DriftBank()).to_json())

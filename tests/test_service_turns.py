@@ -9,12 +9,13 @@ import threading
 
 import pytest
 
-import noregret as nr
-from noregret.policy.state import State
-from noregret.serve.settings import Settings
-from noregret.storage import MemoryStorage, SqlStorage, files
-from noregret.study import kept
-from noregret.study.several import Going, several
+import nilregret as nr
+from nilregret.policy.state import State
+from nilregret.serve.settings import Settings
+from nilregret.storage import MemoryStorage, SqlStorage
+from nilregret.storage import sqlite as files
+from nilregret.study import replica as kept
+from nilregret.study.transaction import Going, several
 
 from .service import AT, POLICY, Client, Clock, asked, plain, told
 from .test_service_desk import held, wait_for
@@ -325,9 +326,9 @@ def test_many_decisions_are_made_in_as_many_turns_as_they_take():
             tasks.append(asyncio.ensure_future(one(client.send("POST", f"{AT}/decisions", {"count": 2}))))
             await wait_for(client, shop=2)
             desk = await client.service.desks.of("other", "calm")
-            from noregret.serve.calls import Decide
-            from noregret.serve.messages import DecisionRequest
-            from noregret.serve.repeats import Request
+            from nilregret.serve.commands import Decide
+            from nilregret.serve.idempotency import Request
+            from nilregret.serve.messages import DecisionRequest
 
             async def calm():
                 done = await desk.do(Decide(DecisionRequest(), Request(None, ""), 100))
@@ -379,10 +380,10 @@ def test_two_servers_may_go_on_with_one_request(tmp_path):
     storage = SqlStorage(f"sqlite:///{tmp_path}/a.db")
     storage.keep_notes()
     left, right = (nr.Study(POLICY, storage=storage) for _ in range(2))
-    from noregret.serve.calls import Decide
-    from noregret.serve.desk import Desk
-    from noregret.serve.messages import DecisionRequest
-    from noregret.serve.repeats import Request
+    from nilregret.serve.commands import Decide
+    from nilregret.serve.idempotency import Request
+    from nilregret.serve.messages import DecisionRequest
+    from nilregret.serve.worker import Desk
 
     body = DecisionRequest(count=6, propensity=True)
     call = Decide(body, Request.of("decisions", "k", body), 100)

@@ -5,8 +5,8 @@ import json
 
 import pytest
 
-import noregret as nr
-from noregret.storage import MemoryStorage, SqlStorage
+import nilregret as nr
+from nilregret.storage import MemoryStorage, SqlStorage
 
 from .service import ARMS, AT, POLICY, Client, Clock, asked, plain, told
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.service_parts.servers import free_port
 
-import noregret as nr
+import nilregret as nr
 
 from .waiting import LONG
 

@@ -6,16 +6,16 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
-from noregret.posterior.arms import ArmPosterior
-from noregret.slots.waits import Arrivals, estimated_law, given_law
+import nilregret as nr
+from nilregret.gp.arms import ArmPosterior
+from nilregret.simulation.environments.delays import GeometricDelay, NeverAnswered, PoissonDelay
+from nilregret.slots.delay_law import Arrivals, estimated_law, given_law
 
 ARMS = nr.Arms.grid(0, 1, 20)
 BOX = nr.Box([0.0], [1.0])
 HOURS = nr.Arms.grid(0, 1, 2)
 KERNEL = nr.SquaredExponential(0.2, scale=0.0625)
-SEARCH = nr.PointSearch(candidates=32, around=4, starts=1, evaluations=5)
+SEARCH = nr.slots.PointSearch(candidates=32, around=4, starts=1, evaluations=5)
 MEAN = 3.0
 DELAY = GeometricDelay(MEAN)
 
@@ -75,7 +75,7 @@ def test_the_estimate_of_lynden_bell_forgives_that_slow_answers_are_not_seen_yet
 
 
 def test_the_estimate_is_the_product_of_reversed_hazards(monkeypatch):
-    monkeypatch.setattr("noregret.slots.waits.WEIGHT", 1e-9)
+    monkeypatch.setattr("nilregret.slots.delay_law.WEIGHT", 1e-9)
     delays, ages = np.array([0, 1, 1, 3, 2]), np.array([1, 9, 4, 6, 2])
     wanted = np.ones(11)
     for d in range(9, -1, -1):
@@ -113,7 +113,7 @@ def test_what_was_forgotten_is_seen_as_long_as_it_counted():
 
 def test_silence_counts_as_what_is_expected_of_it():
     """E[y | no answer by age a] = q (1 - F(a)) / (1 - q F(a)) with the law given, and the mean of the round before."""
-    study = nr.Study(policy_of(nr.Imputed(answer=1.0, delay=GeometricDelay(MEAN))), seed=0)
+    study = nr.Study(policy_of(nr.slots.Imputed(answer=1.0, delay=GeometricDelay(MEAN))), seed=0)
     conversions(study, 60)
     ledger = study._look()._ledger
     numbers, found = list(ledger.open), targets(study)
@@ -132,8 +132,8 @@ def test_silence_counts_as_what_is_expected_of_it():
 
 def test_values_other_than_one_and_nothing():
     """Everything twice as large and 3 lower is the same."""
-    plain = conversions(nr.Study(policy_of(nr.Imputed()), seed=0), 40)
-    policy = policy_of(nr.Imputed(minimum=-3.0))
+    plain = conversions(nr.Study(policy_of(nr.slots.Imputed()), seed=0), 40)
+    policy = policy_of(nr.slots.Imputed(minimum=-3.0))
     wide = replace(
         policy, kernel=nr.SquaredExponential(0.2, scale=0.25), noise=1.0, prior_mean=-2.4, regularization=1.0
     )
@@ -154,7 +154,7 @@ def _asked_before(study, trial):
 
 
 def test_the_good_point_is_found_although_all_answers_are_the_same():
-    study = conversions(nr.Study(policy_of(nr.Imputed()), seed=0), 300)
+    study = conversions(nr.Study(policy_of(nr.slots.Imputed()), seed=0), 300)
     late = [trial.point[0] for trial in study.trials[200:]]
     assert np.mean(np.abs(np.array(late) - 0.7) < 0.2) > 0.8
     means, _ = study.predict(ARMS.points)
@@ -167,15 +167,17 @@ WORLDS = {
     "arms": (ARMS, None, {}),
     "box": (BOX, None, {}),
     "contexts": (ARMS, HOURS, {}),
-    "window": (ARMS, None, {"memory": nr.SlidingWindow(25)}),
-    "restarts": (ARMS, None, {"memory": nr.RestartEvery(30)}),
-    "box, window": (BOX, None, {"memory": nr.SlidingWindow(20)}),
-    "fits": (ARMS, None, {"refit": nr.Refit(every=10)}),
-    "drift": (ARMS, None, {"memory": nr.Discount(0.02)}),
+    "window": (ARMS, None, {"memory": nr.slots.SlidingWindow(25)}),
+    "restarts": (ARMS, None, {"memory": nr.slots.RestartEvery(30)}),
+    "box, window": (BOX, None, {"memory": nr.slots.SlidingWindow(20)}),
+    "fits": (ARMS, None, {"refit": nr.slots.Refit(every=10)}),
+    "drift": (ARMS, None, {"memory": nr.slots.Discount(0.02)}),
 }
 
 
-@pytest.mark.parametrize("pending", [nr.Imputed(), nr.LateOrNever(), nr.Imputed(minimum=None)], ids=str)
+@pytest.mark.parametrize(
+    "pending", [nr.slots.Imputed(), nr.slots.LateOrNever(), nr.slots.Imputed(minimum=None)], ids=str
+)
 @pytest.mark.parametrize("world", WORLDS)
 def test_replays_and_looks_change_nothing(world, pending):
     domain, context, more = WORLDS[world]
@@ -200,7 +202,7 @@ def test_replays_and_looks_change_nothing(world, pending):
 
 
 def test_a_belief_made_anew_goes_on_from_what_trials_counted_as():
-    study = conversions(nr.Study(policy_of(nr.Imputed()), seed=0), 60)
+    study = conversions(nr.Study(policy_of(nr.slots.Imputed()), seed=0), 60)
     ledger = study._look()._ledger
     before, mean = targets(study), ledger.belief.predict()[0]
     ledger.begin_own(0)
@@ -209,13 +211,13 @@ def test_a_belief_made_anew_goes_on_from_what_trials_counted_as():
 
 
 def test_only_trials_that_may_still_be_answered_move():
-    study = conversions(nr.Study(policy_of(nr.Imputed(delay=GeometricDelay(MEAN))), seed=0), 200)
+    study = conversions(nr.Study(policy_of(nr.slots.Imputed(delay=GeometricDelay(MEAN))), seed=0), 200)
     waits = study._look()._ledger.waits
     open_ = len(waits._arrivals.open)
     assert len(waits.moving()) < 40 < 90 < open_
 
 
-@pytest.mark.parametrize("pending", [nr.Imputed(), nr.LateOrNever()], ids=str)
+@pytest.mark.parametrize("pending", [nr.slots.Imputed(), nr.slots.LateOrNever()], ids=str)
 def test_a_round_changes_the_belief_a_few_times_however_many_are_silent(pending, monkeypatch):
     """It did once for each silent trial that might still be answered, some 15 here and 250 where answers are slow."""
     study = conversions(nr.Study(policy_of(pending), seed=0), 150)
@@ -229,7 +231,7 @@ def test_a_round_changes_the_belief_a_few_times_however_many_are_silent(pending,
 
 
 def test_a_yes_that_is_always_the_same_is_worth_more_than_silence_of_unknown_worth():
-    study = conversions(nr.Study(policy_of(nr.Imputed(minimum=None)), seed=0), 80)
+    study = conversions(nr.Study(policy_of(nr.slots.Imputed(minimum=None)), seed=0), 80)
     assert min(targets(study).values()) == 0.0
     study.tell(study.ask(), 0.4)
     study.ask()
@@ -237,8 +239,8 @@ def test_a_yes_that_is_always_the_same_is_worth_more_than_silence_of_unknown_wor
 
 
 def test_losses_have_the_other_sign():
-    part = nr.Imputed(minimum=5.0, answer=1.0)
-    assert part.turned() == nr.Imputed(minimum=-5.0, answer=-1.0)
+    part = nr.slots.Imputed(minimum=5.0, answer=1.0)
+    assert part.turned() == nr.slots.Imputed(minimum=-5.0, answer=-1.0)
     study = nr.Study(replace(policy_of(part), prior_mean=4.0), goal="minimize")
     for trial in study.ask(count=3):
         study.tell(trial, 1.0)
@@ -250,17 +252,17 @@ def test_losses_have_the_other_sign():
 
 
 def test_descriptions_survive_json_and_refuse_nonsense():
-    for part in (nr.Imputed(delay=GeometricDelay(4.0), answer=2.0), nr.LateOrNever(minimum=None)):
+    for part in (nr.slots.Imputed(delay=GeometricDelay(4.0), answer=2.0), nr.slots.LateOrNever(minimum=None)):
         policy = policy_of(part)
         assert nr.Policy.from_json(policy.to_json()) == policy
     for wrong in ({"minimum": "a"}, {"answer": float("nan")}, {"delay": 3}, {"delay": NeverAnswered(0.1)}):
-        with pytest.raises(nr.InvalidInput):
-            nr.Imputed(**wrong)
-    assert policy_of("auto").pending == nr.LateOrNever()
+        with pytest.raises(nr.errors.InvalidInput):
+            nr.slots.Imputed(**wrong)
+    assert policy_of("auto").pending == nr.slots.LateOrNever()
 
 
 def test_a_failure_that_counts_as_the_worst_follows_the_worst():
-    study = nr.Study(policy_of(nr.Imputed(minimum=None, failed="worst")), seed=0)
+    study = nr.Study(policy_of(nr.slots.Imputed(minimum=None, failed="worst")), seed=0)
     first, second, failed = study.ask(count=3)
     study.tell(first, 0.5)
     study.fail(failed, "broken")
@@ -310,7 +312,7 @@ def test_what_came_late_after_all_was_no_no(at_once):
     early, late = 0, 0
     for seed in range(10):
         rng, due = np.random.default_rng(seed), {}
-        silence = nr.LateOrNever().waits()
+        silence = nr.slots.LateOrNever().waits()
         for number in range(240):
             silence.ask(SimpleNamespace(number=number, reward=None))
             due.setdefault(number if rng.uniform() < at_once else number + 60, []).append(number)
@@ -344,7 +346,9 @@ def test_independent_delays_are_hallucinated(delay):
 
 
 @pytest.mark.parametrize("name", ["gp_ucb_noiseless_constraints", "gp_ucb_noisy_constraints"])
-@pytest.mark.parametrize("pending", [nr.Censored(minimum=-1.0, window=50), nr.Imputed(minimum=-1.0)], ids=str)
+@pytest.mark.parametrize(
+    "pending", [nr.slots.Censored(minimum=-1.0, window=50), nr.slots.Imputed(minimum=-1.0)], ids=str
+)
 def test_what_is_charged_for_answers_is_charged_for_silence_beside_them(name, pending):
     """Answered trials count as the reward less a penalty: a pending one beside them is not worth more than all."""
     make = getattr(nr, name)
@@ -370,7 +374,14 @@ def test_what_is_charged_for_answers_is_charged_for_silence_beside_them(name, pe
 @pytest.mark.filterwarnings("ignore:The multipliers")
 def test_a_failure_that_counts_as_the_worst_is_charged_too():
     policy = nr.gp_ucb_noiseless_constraints(
-        ARMS, KERNEL, noise=0.1, epoch=5, epochs=9, constraints=1, norm_bound=1.0, pending=nr.Ignored(failed="worst")
+        ARMS,
+        KERNEL,
+        noise=0.1,
+        epoch=5,
+        epochs=9,
+        constraints=1,
+        norm_bound=1.0,
+        pending=nr.slots.Ignored(failed="worst"),
     )
     study = nr.Study(policy, seed=0)
     for _ in range(25):
@@ -385,7 +396,7 @@ def test_a_failure_that_counts_as_the_worst_is_charged_too():
 
 def test_each_channel_may_have_a_rule_of_its_own():
     """A discount is given only with a buy: where none is told it was none, and the budget is not used up."""
-    world = nr.EveryRound(count=2, pending=(nr.Imputed(minimum=-0.3), None), noise=0.1)
+    world = nr.EveryRound(count=2, pending=(nr.slots.Imputed(minimum=-0.3), None), noise=0.1)
     study = nr.Study(policy_of("hallucinate", constraints=world), seed=0)
     for _ in range(120):
         trial = study.ask()
@@ -393,12 +404,12 @@ def test_each_channel_may_have_a_rule_of_its_own():
             study.tell(trial, 1.0, constraints=[0.4, -0.1])
     study.ask()
     first, second = (channel.ledger for channel in study._look()._channels.each)
-    assert isinstance(first.policy.pending, nr.Imputed)
-    assert isinstance(second.policy.pending, nr.Hallucinated)
+    assert isinstance(first.policy.pending, nr.slots.Imputed)
+    assert isinstance(second.policy.pending, nr.slots.Hallucinated)
     silent = [first.entries[number].target for number in list(first.open)[:20]]
     assert silent == [-0.3] * 20
     assert {second.entries[number].target for number in second.open} == {None}
-    with pytest.raises(nr.InvalidInput, match="certifies by answers"):
-        nr.Safe(count=1, start=[[0.5]], pending=nr.Imputed())
-    with pytest.raises(nr.InvalidInput, match="`pending`"):
+    with pytest.raises(nr.errors.InvalidInput, match="certifies by answers"):
+        nr.Safe(count=1, start=[[0.5]], pending=nr.slots.Imputed())
+    with pytest.raises(nr.errors.InvalidInput, match="`pending`"):
         nr.EveryRound(count=1, pending="auto")

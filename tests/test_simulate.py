@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-import noregret as nr
-from noregret import metrics, simulation
-from noregret.environments import rkhs_function
+import nilregret as nr
+from nilregret.simulation import metrics
+from nilregret.simulation import simulate as simulation
+from nilregret.simulation.environments import rkhs_function
 
 ARMS = nr.Arms.grid(0, 1, 40)
 
@@ -91,7 +92,7 @@ def test_an_error_in_another_process_reaches_the_caller(monkeypatch):
     def broken(seed):
         return environment() if seed == 0 else None
 
-    with pytest.raises(nr.InvalidInput, match="an environment"):
+    with pytest.raises(nr.errors.InvalidInput, match="an environment"):
         nr.replicate(policy, broken, 2, seeds=range(4), jobs=2)
     assert nr.replicate(policy, environment, 2, seeds=range(4), jobs=2).rewards.shape == (4, 2)
 
@@ -161,13 +162,13 @@ def test_the_bounds_of_chowdhury_and_gopalan_cover(make):
     ],
 )
 def test_nonsense_is_explained(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
 def test_policy_and_environment_must_have_the_same_arms():
     other = nr.gp_ucb(nr.Arms.grid(0, 2, 40), nr.Matern(), noise=0.1)
-    with pytest.raises(nr.InvalidInput, match="different domains"):
+    with pytest.raises(nr.errors.InvalidInput, match="different domains"):
         nr.simulate(other, environment(), 5)
 
 

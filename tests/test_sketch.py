@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import posterior as posteriors
-from noregret.slots.scores import ThompsonSample
-from noregret.widths.mixtures import AnyRidge
+import nilregret as nr
+from nilregret import gp as posteriors
+from nilregret.slots.scores import ThompsonSample
+from nilregret.slots.widths.mixtures import AnyRidge
 
 from .composition.fillings import BOX, FILLINGS, NOISE, base, reason_for
 from .composition.test_pairs import problem
@@ -17,7 +17,7 @@ ARMS = nr.Arms.grid(0, 1, 9)
 RIDGE = 0.01
 SMOOTH = nr.SquaredExponential(0.3)
 AY = AnyRidge(norm_bound=1.0, noise=0.1, regularization=RIDGE)
-COARSE = nr.Sketch(accuracy=1.0, most=20)
+COARSE = nr.slots.Sketch(accuracy=1.0, most=20)
 
 
 def contextual(kernel=SMOOTH, **parts):
@@ -39,7 +39,7 @@ def arms(study):
 
 
 def test_a_sketch_plays_as_the_exact_posterior():
-    fine = run(contextual(sketch=nr.Sketch(accuracy=1e-3)), 60)
+    fine = run(contextual(sketch=nr.slots.Sketch(accuracy=1e-3)), 60)
     exact = run(contextual(), 60)
     assert arms(fine) == arms(exact)
     assert 0.0 < fine.shortfall <= 1e-3
@@ -72,7 +72,7 @@ def test_what_is_proved_with_a_sketch(policy, valid):
 
 def test_an_opened_study_goes_on_as_if_it_had_not_been_closed(tmp_path):
     url = f"sqlite:///{tmp_path / 'studies.db'}"
-    policy, plays = contextual(sketch=nr.Sketch(growth=1.2)), []
+    policy, plays = contextual(sketch=nr.slots.Sketch(growth=1.2)), []
     for parts in ([80], [30, 50]):
         rng, name = np.random.default_rng(3), f"in {len(parts)} parts"
         for part in parts:
@@ -97,7 +97,7 @@ def test_what_goes_with_a_sketch(filling):
     """Late answers, failures, fits and constraints; opened again from the record, to the last bit."""
     policy = filling.put(base(WHERE.name), "")
     if filling.name in NOT:
-        with pytest.raises(nr.InvalidInput, match="f is another function in each round"):
+        with pytest.raises(nr.errors.InvalidInput, match="f is another function in each round"):
             policy.using(sketch=COARSE)
         return
     assert problem(policy.using(sketch=COARSE), WHERE.name) is None
@@ -107,20 +107,21 @@ def test_what_goes_with_a_sketch(filling):
 @pytest.mark.parametrize("score", ["UCB", "Thompson"])
 def test_continuous_domains(where, score):
     policy = base(where) if score == "UCB" else base(where).using(score=ThompsonSample())
-    assert problem(policy.using(sketch=nr.Sketch(accuracy=0.5)), where) is None
+    assert problem(policy.using(sketch=nr.slots.Sketch(accuracy=0.5)), where) is None
 
 
 def test_where_a_sketch_has_no_use():
     for policy in (nr.gp_ucb(ARMS, SMOOTH, noise=0.1), nr.gp_ucb(ARMS, SMOOTH, noise=0.1, context=ARMS)):
-        with pytest.raises(nr.InvalidInput, match="does not grow with the number of rounds"):
-            policy.using(sketch=nr.Sketch())
+        with pytest.raises(nr.errors.InvalidInput, match="does not grow with the number of rounds"):
+            policy.using(sketch=nr.slots.Sketch())
     with pytest.raises(
-        nr.InvalidInput, match=r"`sketch` is 3: it must be a `Sketch`, or nothing\. It is made by `nr.Sketch"
+        nr.errors.InvalidInput,
+        match=r"`sketch` is 3: it must be a `Sketch`, or nothing\. It is made by `nr.slots.Sketch",
     ):
         contextual(sketch=3)
     for wrong in ({"accuracy": 0.0}, {"growth": 1.0}, {"oversampling": 0.0}, {"most": 0}):
-        with pytest.raises(nr.InvalidInput, match=f"`{next(iter(wrong))}`"):
-            nr.Sketch(**wrong)
+        with pytest.raises(nr.errors.InvalidInput, match=f"`{next(iter(wrong))}`"):
+            nr.slots.Sketch(**wrong)
 
 
 # -- kernels of finite rank ------------------------------------------------------------------------------------------
@@ -128,7 +129,7 @@ def test_where_a_sketch_has_no_use():
 RANK_3 = nr.Linear().on(0) * (nr.Linear().on(1) + nr.Linear(scale=0.3).on(0)) + nr.Linear().on(1)
 FINITE = {
     "UCB": {},
-    "window": {"memory": nr.SlidingWindow(15)},
+    "window": {"memory": nr.slots.SlidingWindow(15)},
     "hallucinated": {"pending": "hallucinate"},
     "DMM": {},
 }
@@ -154,7 +155,7 @@ def test_a_kernel_of_finite_rank_plays_as_with_the_points(name, monkeypatch):
 @pytest.mark.parametrize("algorithm", [nr.gp_ucb, nr.expected_improvement])
 def test_a_box_is_searched_as_with_the_points(algorithm, monkeypatch):
     box = nr.Box([-1.0, 0.0], [1.0, 1.0])
-    search = nr.PointSearch(candidates=64, around=8)
+    search = nr.slots.PointSearch(candidates=64, around=8)
 
     def played():
         study = nr.Study(algorithm(box, RANK_3, noise=NOISE, search=search), seed=0)
@@ -176,5 +177,5 @@ def test_thompson_draws_in_the_span_of_a_kernel_of_finite_rank():
 
 
 def test_a_sketch_as_an_argument_says_where_it_belongs():
-    with pytest.raises(nr.InvalidInput, match=r"`policy\.using\(sketch=\.\.\.\)`"):
-        nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, 0.2), noise=0.1, sketch=nr.Sketch())
+    with pytest.raises(nr.errors.InvalidInput, match=r"`policy\.using\(sketch=\.\.\.\)`"):
+        nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, 0.2), noise=0.1, sketch=nr.slots.Sketch())

@@ -19,9 +19,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
-import noregret as nr
-from noregret.integrations.ranges import Ranges
-from noregret.integrations.sklearn import NoRegretSearchCV
+import nilregret as nr
+from nilregret.integrations.ranges import Ranges
+from nilregret.integrations.sklearn import NoRegretSearchCV
 
 X, y = make_classification(120, 6, n_informative=3, flip_y=0.1, random_state=0)
 SPACE = {"C": (1e-3, 1e3, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -88,7 +88,7 @@ def test_a_batch_is_asked_for_together_and_its_points_differ():
     found = search(n_iter=7, batch_size=3).fit(X, y)
     assert len(found.trials_) == 7
     assert len({trial.parameters["C"] for trial in found.trials_}) == 7
-    assert found.policy_.pending == nr.Hallucinated(failed="worst")
+    assert found.policy_.pending == nr.slots.Hallucinated(failed="worst")
 
 
 def test_pipelines_options_of_any_kind_and_conditions():
@@ -156,7 +156,7 @@ def test_several_metrics():
     found = search(scoring=["accuracy", "roc_auc"], refit="roc_auc").fit(X, y)
     assert found.best_score_ == found.cv_results_["mean_test_roc_auc"].max()
     assert [trial.reward for trial in found.trials_] == found.cv_results_["mean_test_roc_auc"].tolist()
-    with pytest.raises(nr.InvalidInput, match=r"several metrics \(accuracy, roc_auc\)"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"several metrics \(accuracy, roc_auc\)"):
         search(scoring=["accuracy", "roc_auc"], refit=False).fit(X, y)
 
 
@@ -233,7 +233,7 @@ def test_ranges():
     ],
 )
 def test_ranges_that_are_none(space, sentence):
-    with pytest.raises(nr.InvalidInput, match=sentence):
+    with pytest.raises(nr.errors.InvalidInput, match=sentence):
         NoRegretSearchCV(SVC(), space).fit(X, y)
 
 
@@ -248,14 +248,15 @@ def test_ranges_that_are_none(space, sentence):
     ],
 )
 def test_settings_that_make_no_sense(more, sentence):
-    with pytest.raises(nr.InvalidInput, match=sentence):
+    with pytest.raises(nr.errors.InvalidInput, match=sentence):
         search(**more).fit(X, y)
 
 
 def test_scikit_learn_is_not_installed():
     script = (
-        "import sys; sys.modules['sklearn'] = None\nimport noregret\n"
-        "try:\n    import noregret.integrations.sklearn\nexcept noregret.MissingExtra as error:\n    print(error)"
+        "import sys; sys.modules['sklearn'] = None\nimport nilregret\n"
+        "try:\n    import nilregret.integrations.sklearn\nexcept nilregret.errors.MissingExtra as "
+        "error:\n    print(error)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert "pip install 'noregret[sklearn]'" in done.stdout
+    assert "pip install 'nilregret[sklearn]'" in done.stdout

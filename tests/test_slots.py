@@ -9,28 +9,28 @@ from typing import final
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import algorithms
-from noregret.algorithms import Slots
-from noregret.serialize import described
-from noregret.slots.check import SLOTS
-from noregret.slots.envelope import ConstantWidth, ScheduledWidth, Width
-from noregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
-from noregret.slots.memory import Forever
-from noregret.slots.objective import AdditivePenalty
-from noregret.slots.scores import PosteriorMean, ThompsonSample
+import nilregret as nr
+from nilregret import algorithms
+from nilregret._utils.serialize import described
+from nilregret.algorithms import Slots
+from nilregret.slots.check import SLOTS
+from nilregret.slots.envelope import ConstantWidth, ScheduledWidth, Width
+from nilregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
+from nilregret.slots.memory import Forever
+from nilregret.slots.objective import AdditivePenalty
+from nilregret.slots.scores import PosteriorMean, ThompsonSample
 from tests.conformance.test_policies import ARMS, KERNEL, POLICIES, answer
 
 GIVEN = {
     "context": nr.Arms([0.0, 1.0]),
     "prior_mean": 0.25,
-    "memory": nr.SlidingWindow(20),
+    "memory": nr.slots.SlidingWindow(20),
     "explore": UncertaintySampling(3),
-    "pending": nr.NearestMeans(neighbours=2),
-    "search": nr.PointSearch(candidates=64),
-    "refit": nr.Refit(every=7),
+    "pending": nr.slots.NearestMeans(neighbours=2),
+    "search": nr.slots.PointSearch(candidates=64),
+    "refit": nr.slots.Refit(every=7),
     "constraints": nr.EveryRound(confidence=2.0),
-    "switching": nr.Lazy(1.2),
+    "switching": nr.slots.Lazy(1.2),
 }
 FILLED = {
     "lb_gp_ucb": {"context", "refit", "constraints", "switching"},
@@ -62,7 +62,7 @@ def test_an_algorithm_takes_every_slot_that_it_does_not_fill_itself(name, slot):
     more = {"detector": "never"} if name == "gp_ucb_cpd" and slot == "context" else {}
     if slot in FILLED.get(name, ()):
         sentence = f"`{name}` fills the slot `{slot}` itself: .*policy.using\\({slot}=...\\)"
-        with pytest.raises(nr.InvalidInput, match=sentence):
+        with pytest.raises(nr.errors.InvalidInput, match=sentence):
             POLICIES[name](**{slot: GIVEN[slot]})
     else:
         policy = POLICIES[name](**{slot: GIVEN[slot]}, **more)
@@ -98,18 +98,18 @@ def test_each_slot_is_explained_where_they_are_declared_and_at_gp_ucb():
 
 
 def test_a_name_that_is_only_for_the_constrained_is_no_memory_of_others():
-    with pytest.raises(nr.InvalidInput, match=r"`memory` is 'kept'"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`memory` is 'kept'"):
         nr.gp_ucb(ARMS, KERNEL, noise=0.1, memory="kept")
     kept = POLICIES["gp_ucb_noisy_constraints"]
     assert kept(memory="kept") == kept()
     assert kept(memory="fresh").objective.fresh
-    with pytest.raises(nr.InvalidInput, match=r"`memory` is 'old': it must be one of 'kept', 'fresh'"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`memory` is 'old': it must be one of 'kept', 'fresh'"):
         kept(memory="old")
 
 
 def test_initial_rounds_are_said_once():
     assert nr.gp_bucb(ARMS, KERNEL, noise=0.1, initial=4).explore == UncertaintySampling(4)
-    with pytest.raises(nr.InvalidInput, match="`initial` and `explore`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`initial` and `explore`"):
         nr.gp_bucb(ARMS, KERNEL, noise=0.1, initial=4, explore=UncertaintySampling(4))
 
 
@@ -148,9 +148,9 @@ def test_a_width_may_be_a_part(name, width):
     for _ in range(4):
         answer(study, study.ask())
     assert study.width == (1.5 if isinstance(width, ConstantWidth) else pytest.approx(3.0 / 5))
-    with pytest.raises(nr.InvalidInput, match=r"`width` is a part, .*`delta` would be ignored"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`width` is a part, .*`delta` would be ignored"):
         with_width(name, width, delta=0.05)
-    with pytest.raises(nr.InvalidInput, match=r"`width` is 3"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`width` is 3"):
         with_width(name, 3)
 
 
@@ -177,7 +177,7 @@ def test_the_algorithms_without_a_width_are_known():
     ],
 )
 def test_what_a_part_would_make_void_is_refused(name, more):
-    with pytest.raises(nr.InvalidInput, match=rf"says all of the bounds: `{next(iter(more))}` would be ignored"):
+    with pytest.raises(nr.errors.InvalidInput, match=rf"says all of the bounds: `{next(iter(more))}` would be ignored"):
         with_width(name, ConstantWidth(value=1.5), **more)
 
 
@@ -185,16 +185,16 @@ def test_names_of_widths():
     assert nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, width="igp") == POLICIES["igp_ucb"]()
     assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, width="igp") == POLICIES["gp_ts"]()
     assert nr.gp_bucb(ARMS, KERNEL, noise=0.1, width="finite") == POLICIES["gp_bucb"]()
-    assert nr.greedy_mean(ARMS, KERNEL, noise=0.1, width="finite") == POLICIES["greedy_mean"]()
-    assert nr.greedy_mean(ARMS, KERNEL, noise=0.1, width="pointwise").valid_for == "none"
-    assert nr.asy_ts(ARMS, KERNEL, noise=0.1, width="finite").confidence == POLICIES["gp_bucb"]().confidence
-    with pytest.raises(nr.InvalidInput, match=r"'igp'.*Or give a part"):
+    assert nr.algorithms.greedy_mean(ARMS, KERNEL, noise=0.1, width="finite") == POLICIES["greedy_mean"]()
+    assert nr.algorithms.greedy_mean(ARMS, KERNEL, noise=0.1, width="pointwise").valid_for == "none"
+    assert nr.algorithms.asy_ts(ARMS, KERNEL, noise=0.1, width="finite").confidence == POLICIES["gp_bucb"]().confidence
+    with pytest.raises(nr.errors.InvalidInput, match=r"'igp'.*Or give a part"):
         nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, width="ipg")
-    with pytest.raises(nr.InvalidInput, match="`beta` is a constant in place of"):
+    with pytest.raises(nr.errors.InvalidInput, match="`beta` is a constant in place of"):
         nr.gp_bucb(ARMS, KERNEL, noise=0.1, width="finite", beta=1.0)
-    with pytest.raises(nr.InvalidInput, match="finitely many arms"):
-        nr.greedy_mean(nr.Box([0.0], [1.0]), KERNEL, noise=0.1, width="finite")
-    with pytest.raises(nr.InvalidInput, match="`norm_bound` is missing"):
+    with pytest.raises(nr.errors.InvalidInput, match="finitely many arms"):
+        nr.algorithms.greedy_mean(nr.Box([0.0], [1.0]), KERNEL, noise=0.1, width="finite")
+    with pytest.raises(nr.errors.InvalidInput, match="`norm_bound` is missing"):
         nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=0.1, epoch=5, epochs=5)
 
 
@@ -206,7 +206,7 @@ def test_the_decision_sets_of_thompson_sampling_keep_their_norm_with_another_wid
 
 
 def test_a_warning_points_to_the_caller():
-    with pytest.warns(nr.NoRegretWarning, match="Theorem 2") as caught:
+    with pytest.warns(nr.errors.NoRegretWarning, match="Theorem 2") as caught:
         nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(1.5, 0.2), noise=0.1)
     assert caught[0].filename == __file__
 
@@ -215,13 +215,13 @@ PARTS = {
     "score": ThompsonSample(),
     "explore": UniformExploration(1.0),
     "objective": AdditivePenalty(epoch=4, epochs=5, constraints=1, step=0.5),
-    "confidence": ScheduledWidth(schedule=nr.PowerLaw(1.0, 0.5)),
-    "memory": nr.RestartEvery(7),
-    "pending": nr.Hallucinated(),
-    "search": nr.PointSearch(starts=2),
-    "refit": nr.Refit(every=5),
+    "confidence": ScheduledWidth(schedule=nr.theory.PowerLaw(1.0, 0.5)),
+    "memory": nr.slots.RestartEvery(7),
+    "pending": nr.slots.Hallucinated(),
+    "search": nr.slots.PointSearch(starts=2),
+    "refit": nr.slots.Refit(every=5),
     "constraints": nr.OnAverage(),
-    "switching": nr.Lazy(1.5),
+    "switching": nr.slots.Lazy(1.5),
 }
 
 
@@ -246,15 +246,15 @@ def test_a_policy_using_another_part(slot):
 
 def test_a_policy_using_several_parts_that_need_each_other():
     policy = nr.gp_ucb(ARMS, KERNEL, noise=0.1)
-    changed = policy.using(memory=nr.RestartOnChange(), explore=UniformExploration(3**0.5))
+    changed = policy.using(memory=nr.slots.RestartOnChange(), explore=UniformExploration(3**0.5))
     assert changed == policy.detecting_changes()
     assert changed.using(memory=Forever(), explore=NoExploration()) == policy
-    with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
-        policy.using(memory=nr.RestartOnChange())
-    with pytest.raises(nr.InvalidInput, match="forced uniform rounds"):
+    with pytest.raises(nr.errors.InvalidInput, match="forced uniform rounds"):
+        policy.using(memory=nr.slots.RestartOnChange())
+    with pytest.raises(nr.errors.InvalidInput, match="forced uniform rounds"):
         changed.using(explore=NoExploration())
-    with pytest.raises(nr.InvalidInput, match="under `Discount` f is another one in each round"):
-        policy.using(memory=nr.Discount(0.1), refit=nr.Refit())
+    with pytest.raises(nr.errors.InvalidInput, match="under `Discount` f is another one in each round"):
+        policy.using(memory=nr.slots.Discount(0.1), refit=nr.slots.Refit())
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def test_a_policy_using_several_parts_that_need_each_other():
     [
         ({"scroe": PosteriorMean()}, "A policy has no slot 'scroe'.* its slots are domain, context, kernel, noise"),
         ({"algorithm": "mine"}, "A policy has no slot 'algorithm'"),
-        ({"score": "ucb"}, "`score` is 'ucb': it must be a part of `noregret.slots.scores`"),
+        ({"score": "ucb"}, "`score` is 'ucb': it must be a part of `nilregret.slots.scores`"),
         ({"explore": 3}, "`explore` is 3"),
         ({"objective": PosteriorMean()}, "`objective` is PosteriorMean"),
         ({"confidence": 3}, "`confidence` is 3"),
@@ -270,7 +270,7 @@ def test_a_policy_using_several_parts_that_need_each_other():
     ],
 )
 def test_a_policy_refuses_what_fills_no_slot(parts, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         nr.gp_ucb(ARMS, KERNEL, noise=0.1).using(**parts)
 
 
@@ -282,14 +282,14 @@ def test_algorithms_are_functions_that_can_be_sent_to_other_processes():
 @pytest.mark.parametrize("nonsense", [np.array([]), np.zeros((2, 2))])
 def test_what_a_width_would_make_void_may_be_nonsense_too(nonsense):
     """An array has no truth value."""
-    for make, name in ((nr.asy_ts, "beta"), (nr.gp_ucb, "delta"), (nr.igp_ucb, "information_gain")):
+    for make, name in ((nr.algorithms.asy_ts, "beta"), (nr.gp_ucb, "delta"), (nr.igp_ucb, "information_gain")):
         for width in ({}, {"width": ConstantWidth(value=1.0)}):
-            with pytest.raises(nr.InvalidInput):
+            with pytest.raises(nr.errors.InvalidInput):
                 make(nr.Arms.grid(0, 1, 4), nr.SquaredExponential(0.2), noise=0.1, **{name: nonsense}, **width)
 
 
 def test_a_norm_is_guessed_for_a_kernel_that_is_given():
     """Also where the fits come later: what contradicts a guess depends on the kernel that was fitted then."""
     guessing = nr.igp_ucb(nr.Box([0.0], [1.0]), nr.SquaredExponential(0.2), noise=0.1, guess_norm=True)
-    with pytest.raises(nr.InvalidInput, match="for a kernel that is given"):
-        guessing.using(refit=nr.Refit(every=3))
+    with pytest.raises(nr.errors.InvalidInput, match="for a kernel that is given"):
+        guessing.using(refit=nr.slots.Refit(every=3))

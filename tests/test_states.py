@@ -6,10 +6,10 @@ import threading
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.record import Record
-from noregret.storage import MemoryStorage
-from noregret.testing.driver import inside
+import nilregret as nr
+from nilregret.storage import MemoryStorage
+from nilregret.storage.record import Record
+from nilregret.testing.driver import inside
 
 ARMS = nr.Arms.grid(0, 1, 40)
 KERNEL = nr.Matern(2.5, 0.2)
@@ -19,11 +19,11 @@ POLICIES = {
     "plain": nr.gp_ucb(ARMS, KERNEL, noise=NOISE),
     "bucb": nr.gp_bucb(ARMS, KERNEL, noise=NOISE),
     "box": nr.gp_bucb(nr.Box([0.0], [1.0]), KERNEL, noise=NOISE, beta=2.0),
-    "nearest": nr.gp_ucb(ARMS, KERNEL, noise=NOISE, pending=nr.NearestMeans(neighbours=2)),
+    "nearest": nr.gp_ucb(ARMS, KERNEL, noise=NOISE, pending=nr.slots.NearestMeans(neighbours=2)),
     "censored": nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=-2.0),
-    "refit": nr.gp_bucb(ARMS, KERNEL, noise=NOISE, refit=nr.Refit(every=4)),
-    "restarts": nr.gp_bucb(ARMS, KERNEL, noise=NOISE, memory=nr.RestartEvery(9)),
-    "window": nr.gp_bucb(ARMS, KERNEL, noise=NOISE, memory=nr.SlidingWindow(6)),
+    "refit": nr.gp_bucb(ARMS, KERNEL, noise=NOISE, refit=nr.slots.Refit(every=4)),
+    "restarts": nr.gp_bucb(ARMS, KERNEL, noise=NOISE, memory=nr.slots.RestartEvery(9)),
+    "window": nr.gp_bucb(ARMS, KERNEL, noise=NOISE, memory=nr.slots.SlidingWindow(6)),
     "adaptive": nr.gp_ucb(ARMS, KERNEL, noise=NOISE, memory="adaptive"),
     "channels": nr.gp_bucb(ARMS, KERNEL, noise=NOISE, constraints=EVERY),
 }
@@ -143,7 +143,7 @@ def test_what_is_abandoned_is_no_longer_hallucinated():
 @pytest.mark.parametrize(("late", "counts"), [("drop", False), ("accept", True)])
 def test_a_late_answer_to_an_abandoned_trial_counts_by_the_rule_for_pending_ones(late, counts):
     policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=NOISE, window=3, minimum=-2.0).using(
-        pending=nr.Censored(minimum=-2.0, window=3, late=late)
+        pending=nr.slots.Censored(minimum=-2.0, window=3, late=late)
     )
     answered = []
     for abandons in (False, True):
@@ -185,7 +185,7 @@ def test_a_lease_ends_by_an_event_on_record():
 
 @pytest.mark.parametrize("lease", [0, -1, float("nan"), "soon", True, 1e10])
 def test_a_lease_is_some_time(lease):
-    with pytest.raises(nr.InvalidInput, match="`lease`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`lease`"):
         nr.Study(POLICIES["plain"]).ask(lease=lease)
 
 
@@ -224,7 +224,7 @@ def test_the_same_answer_again_is_the_same_trial():
         lambda: study.abandon(trial): r"cannot be abandoned: its answer is there \(reward 0.5",
         lambda: study.tell(trial, constraints=[0.2]): "told already",
     }.items():
-        with pytest.raises(nr.TrialError, match=shows):
+        with pytest.raises(nr.errors.TrialError, match=shows):
             call()
     assert study._record.order == events
 
@@ -249,7 +249,7 @@ def test_after_a_correction_it_is_as_if_the_right_answer_had_come_first(name):
     assert mended.corrected[0].order == 10
     assert_same(wrong, right)
     assert repr(mended).startswith("Trial(4, observed, corrected, ")
-    with pytest.raises(nr.TrialError, match="another answer comes"):
+    with pytest.raises(nr.errors.TrialError, match="another answer comes"):
         wrong.tell(4, 0.0)
     wrong.fail(4, "it was the wrong sample", revise=True)
     assert wrong.trials[4].state == "failed"
@@ -284,12 +284,12 @@ def test_of_many_at_once_all_are_recorded_or_none(stored, tmp_path):
     straight = nr.Study(policy, seed=1)
     for each in (study, straight):
         each.tell_many([(trial, reward(trial)) for trial in each.ask(count=6)])
-    with pytest.raises(nr.TrialError):
+    with pytest.raises(nr.errors.TrialError):
         study.tell_many([(study.ask().number, 0.1), (99, 0.2)])
     straight.ask()
-    with pytest.raises(nr.InvalidInput, match=r"\(trial, reward\)"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"\(trial, reward\)"):
         study.tell_many([(6, 0.1), 5])
-    with pytest.raises(nr.InvalidInput, match="'trial', 'reward'"):
+    with pytest.raises(nr.errors.InvalidInput, match="'trial', 'reward'"):
         study.tell_many([{"trial": 6, "value": 0.1}])
     assert list(map(str, study.trials)) == list(map(str, straight.trials))
     decide, calls = type(study._state).decide, itertools.count()
@@ -320,7 +320,7 @@ def test_a_batch_is_the_same_as_one_after_the_other():
 
 
 def test_a_script_goes_on_without_an_answer_that_will_not_come():
-    policy = nr.bandit_oco(nr.Box([0.0, 0.0], [1.0, 1.0]), step=0.1)
+    policy = nr.algorithms.bandit_oco(nr.Box([0.0, 0.0], [1.0, 1.0]), step=0.1)
     given_up, failed = nr.Study(policy), nr.Study(policy)
     for study, verb in ((given_up, given_up.abandon), (failed, lambda trial: failed.fail(trial, "lost"))):
         first, second = study.ask(), study.ask()
@@ -338,7 +338,7 @@ def test_threads_that_give_up_and_answer_at_once_agree():
         for trial in trials:
             try:
                 verb(trial)
-            except nr.TrialError as error:
+            except nr.errors.TrialError as error:
                 if "its answer is there" not in str(error):
                     problems.append(error)
 

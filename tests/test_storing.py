@@ -22,8 +22,10 @@ import numpy as np
 import pytest
 import sqlalchemy
 
-import noregret as nr
-from noregret.storage import MemoryStorage, SqlStorage, files, server, tables
+import nilregret as nr
+from nilregret.storage import MemoryStorage, SqlStorage, tables
+from nilregret.storage import postgresql as server
+from nilregret.storage import sqlite as files
 
 from .postgres import Server
 from .waiting import LONG
@@ -117,7 +119,7 @@ def test_what_a_newer_version_wrote_is_left_alone(places, kind, postgres):
     with study._kept.place.storage._database.transaction(write=True) as connection:
         study._kept.place.storage._database.mark(connection, 99)
     for attempt in (lambda: nr.Study(POLICY, storage=url), lambda: nr.Study.open(storage=url)):
-        with pytest.raises(nr.StorageError, match=r"newer version of noregret \(format 99.*Upgrade"):
+        with pytest.raises(nr.errors.StorageError, match=r"newer version of nilregret \(format 99.*Upgrade"):
             attempt()
 
 
@@ -132,7 +134,7 @@ def test_a_full_disk_is_said_and_loses_nothing(tmp_path):
         for _ in range(200):
             study.tell(study.ask(count=3)[0], 0.3)
 
-    with pytest.raises(nr.StorageError, match=r"disk is full\. Make room"):
+    with pytest.raises(nr.errors.StorageError, match=r"disk is full\. Make room"):
         fill()
     stored = list(study.trials)
     assert list(nr.Study.open(storage=url_of(path)).trials) == stored
@@ -174,7 +176,7 @@ def test_where_nothing_can_be_written_one_can_look(number):
             again = nr.Study.open(storage=url_of(folder / "a.db"))
             assert list(again.trials) == trials
             for call in (again.ask, lambda: again.tell(4, 1.0)):
-                with pytest.raises(nr.StorageError, match="cannot be written to"):
+                with pytest.raises(nr.errors.StorageError, match="cannot be written to"):
                     call()
             assert list(again.trials) == trials
             again.close()
@@ -190,7 +192,7 @@ def test_a_file_is_complete_when_the_last_study_in_it_is_closed(tmp_path):
     made(url_of(tmp_path / "a.db")).close()
     assert [file.name for file in tmp_path.iterdir()] == ["a.db"]
     script = f"""
-        import noregret as nr
+        import nilregret as nr
         study = nr.Study.open(storage={url_of(tmp_path / "a.db")!r})
         study.tell(4, 1.0)
     """
@@ -293,7 +295,7 @@ def test_a_lock_that_is_held_too_long_is_explained(tmp_path, monkeypatch):
     monkeypatch.setattr(files, "LOCK_SECONDS", 0.2)
     with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        with pytest.raises(nr.StorageError, match=r"locked\. Other processes have been writing"):
+        with pytest.raises(nr.errors.StorageError, match=r"locked\. Other processes have been writing"):
             study.ask()
         assert len(study.trials) == 5  # readers do not wait
     assert study.ask().number == 5
@@ -303,16 +305,16 @@ def test_a_lock_that_is_held_too_long_is_explained(tmp_path, monkeypatch):
 
 
 def test_a_server_that_is_not_there_is_explained():
-    with pytest.raises(nr.StorageError, match="The server cannot be reached"):
+    with pytest.raises(nr.errors.StorageError, match="The server cannot be reached"):
         nr.Study(POLICY, storage="postgresql://nobody@/none?host=/tmp/no-such-folder")
-    with pytest.raises(nr.StorageError, match=r"postgresql\+psycopg://me:\*\*\*@localhost:1/none") as caught:
+    with pytest.raises(nr.errors.StorageError, match=r"postgresql\+psycopg://me:\*\*\*@localhost:1/none") as caught:
         nr.Study(POLICY, storage="postgresql://me:hunter2@localhost:1/none")
     assert "hunter2" not in str(caught.value)
 
 
 def test_postgresql_without_its_driver_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "psycopg", None)
-    with pytest.raises(nr.MissingExtra, match=r"noregret\[postgresql\]"):
+    with pytest.raises(nr.errors.MissingExtra, match=r"nilregret\[postgresql\]"):
         nr.Study(POLICY, storage="postgresql://somebody@/database")
 
 
@@ -321,7 +323,7 @@ def test_a_server_that_is_restarted_is_found_again():
         url = own.url()
         study, reference = made(url), made(None)
         own.stop(signal.SIGQUIT)  # as in a crash
-        with pytest.raises(nr.StorageError, match="The server cannot be reached, or ended the connection"):
+        with pytest.raises(nr.errors.StorageError, match="The server cannot be reached, or ended the connection"):
             study.ask()
         own.start()
         assert study.ask().arm == reference.ask().arm
@@ -345,7 +347,7 @@ def test_a_server_that_may_not_be_written_to_is_explained(postgres):
     study = made(url)
     reader = nr.Study.open(storage=url + "%20-cdefault_transaction_read_only%3Don")
     assert list(reader.trials) == list(study.trials)
-    with pytest.raises(nr.StorageError, match="may not write there"):
+    with pytest.raises(nr.errors.StorageError, match="may not write there"):
         reader.ask()
 
 
@@ -374,7 +376,7 @@ def test_foreign_tables_on_a_server_are_left_alone(postgres):
     made(url)
     with place._database.transaction(write=True) as connection:
         connection.exec_driver_sql(f"DROP TABLE {server.PREFIX}trials")
-    with pytest.raises(nr.StorageError, match="no 'noregret_trials'"):
+    with pytest.raises(nr.errors.StorageError, match="no 'nilregret_trials'"):
         nr.Study.open(storage=url)
 
 
@@ -388,7 +390,7 @@ def test_a_storage_may_be_given_itself(tmp_path):
     assert place.names() == ["one"]
     place.close()
     one.ask()
-    with pytest.raises(nr.InvalidInput, match="no study 'two'"):
+    with pytest.raises(nr.errors.InvalidInput, match="no study 'two'"):
         nr.Study.open(storage=place, name="two")
     assert "a.db" in repr(place)
 
@@ -435,7 +437,7 @@ def test_a_copy_of_a_study_that_was_renamed_is_of_that_study(places, kind):
     for copied in (copy.deepcopy(study), pickle.loads(packed)):
         assert (copied.name, copied.seed, list(copied.trials)) == ("kiln", 0, list(study.trials))
     place.delete("kiln")
-    with pytest.raises(nr.StorageError, match=r"no longer holds the study 'oven'.* copied or pickled"):
+    with pytest.raises(nr.errors.StorageError, match=r"no longer holds the study 'oven'.* copied or pickled"):
         pickle.loads(packed)
     place.close()
 
@@ -446,13 +448,13 @@ def test_names_that_cannot_be_are_refused_in_one_sentence(places):
         nr.Study(policy, storage=storage, name="oven")
         nr.Study(policy, storage=storage, name="other")
         for name in ("", " ", "a\0b", "\ud800", 3, None):
-            with pytest.raises(nr.InvalidInput, match="`new` must be some text that can be written as UTF-8"):
+            with pytest.raises(nr.errors.InvalidInput, match="`new` must be some text that can be written as UTF-8"):
                 storage.rename("oven", name)
-            with pytest.raises(nr.InvalidInput, match="There is no study"):
+            with pytest.raises(nr.errors.InvalidInput, match="There is no study"):
                 nr.Study.open(storage=storage, name=name)
-        with pytest.raises(nr.InvalidInput, match="there is a study 'other' already"):
+        with pytest.raises(nr.errors.InvalidInput, match="there is a study 'other' already"):
             storage.rename("oven", "other")
-        with pytest.raises(nr.InvalidInput, match="there is no study 'stove'"):
+        with pytest.raises(nr.errors.InvalidInput, match="there is no study 'stove'"):
             storage.rename("stove", "kiln")
         storage.close()
 
@@ -466,5 +468,5 @@ def test_tables_whose_definition_is_no_text_are_damaged_ones(tmp_path):
     path.write_bytes(
         whole.replace(b"tabletrialstrials", b"tabletr\xfcalstrials").replace(b"TABLE trials", b"TABLE (rials")
     )
-    with pytest.raises(nr.StorageError, match="damaged; choose another file, or restore a copy"):
+    with pytest.raises(nr.errors.StorageError, match="damaged; choose another file, or restore a copy"):
         nr.Study.open(storage=f"sqlite:///{path}")

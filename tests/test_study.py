@@ -4,7 +4,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import noregret as nr
+import nilregret as nr
 
 ARMS = nr.Arms.grid(0, 1, 20)
 POLICY = nr.gp_ucb(ARMS, nr.SquaredExponential(0.2), noise=0.1, delta=0.05, scale=0.5)
@@ -85,9 +85,9 @@ def test_parameters_are_decoded():
 def test_rewards_must_be_finite(value):
     study = nr.Study(POLICY)
     trial = study.ask()
-    with pytest.raises(nr.InvalidInput, match=r"`reward`.*study.fail"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`reward`.*study.fail"):
         study.tell(trial, value)
-    with pytest.raises(nr.InvalidInput, match="`reward`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward`"):
         study.add(0.0, value)
     assert study.trials[0].state == "pending"
     study.tell(trial, 1.0)
@@ -96,7 +96,7 @@ def test_rewards_must_be_finite(value):
 @pytest.mark.parametrize("value", [1e101, -1e300, 10**400])
 def test_rewards_must_not_overflow_what_is_computed_from_them(value):
     study = nr.Study(POLICY)
-    with pytest.raises(nr.InvalidInput, match="`reward`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward`"):
         study.tell(study.ask(), value)
     for reward in (1e100, -1e100, 1e100):
         study.tell(study.ask(), reward)
@@ -110,7 +110,7 @@ def test_rewards_must_not_overflow_what_is_computed_from_them(value):
 )
 def test_rewards_must_be_numbers(value):
     study = nr.Study(POLICY)
-    with pytest.raises(nr.InvalidInput, match="`reward` must be a number"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward` must be a number"):
         study.tell(study.ask(), value)
 
 
@@ -126,45 +126,45 @@ def test_any_real_number_is_a_reward(value):
 
 def test_unknown_and_answered_trials_are_explained():
     study = nr.Study(POLICY)
-    with pytest.raises(nr.TrialError, match="no trial yet"):
+    with pytest.raises(nr.errors.TrialError, match="no trial yet"):
         study.tell(0, 1.0)
     trial = study.ask()
     for number in (1, -1, "0", None, 0.0, True, np.int64(7)):
-        with pytest.raises(nr.TrialError, match=r"There is no trial .*trials 0 \.\. 0"):
+        with pytest.raises(nr.errors.TrialError, match=r"There is no trial .*trials 0 \.\. 0"):
             study.tell(number, 1.0)
     study.tell(np.int64(0), 1.0)
-    with pytest.raises(nr.TrialError, match=r"told already \(reward 1\.0\)"):
+    with pytest.raises(nr.errors.TrialError, match=r"told already \(reward 1\.0\)"):
         study.tell(trial, 2.0)
-    with pytest.raises(nr.TrialError, match="told already"):
+    with pytest.raises(nr.errors.TrialError, match="told already"):
         study.fail(0, "x")
     other = nr.Study(POLICY, seed=1).ask()
     assert other.arm != trial.arm
-    with pytest.raises(nr.TrialError, match="another study"):
+    with pytest.raises(nr.errors.TrialError, match="another study"):
         study.tell(other, 1.0)
     assert len(study.trials) == 1
 
 
 def test_other_nonsense_is_explained():
     study = nr.Study(POLICY)
-    with pytest.raises(nr.TrialError, match="No trial has been answered"):
+    with pytest.raises(nr.errors.TrialError, match="No trial has been answered"):
         study.best()
-    with pytest.raises(nr.InvalidInput, match="`count` is 0"):
+    with pytest.raises(nr.errors.InvalidInput, match="`count` is 0"):
         study.ask(count=0)
-    with pytest.raises(nr.InvalidInput, match="no context"):
+    with pytest.raises(nr.errors.InvalidInput, match="no context"):
         study.ask([1.0])
-    with pytest.raises(nr.InvalidInput, match="not one of the arms"):
+    with pytest.raises(nr.errors.InvalidInput, match="not one of the arms"):
         study.add(0.123, 1.0)
-    with pytest.raises(nr.InvalidInput, match="one point at a time"):
+    with pytest.raises(nr.errors.InvalidInput, match="one point at a time"):
         study.add([[0.0], [1.0]], 1.0)
-    with pytest.raises(nr.InvalidInput, match="no named parameters"):
+    with pytest.raises(nr.errors.InvalidInput, match="no named parameters"):
         study.add({"x": 0.0}, 1.0)
-    with pytest.raises(nr.InvalidInput, match="not one of the arms"):
+    with pytest.raises(nr.errors.InvalidInput, match="not one of the arms"):
         study.predict([[0.33]])
-    with pytest.raises(nr.InvalidInput, match="`reason`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reason`"):
         study.fail(study.ask(), " ")
-    with pytest.raises(nr.InvalidInput, match="`seed` is -1"):
+    with pytest.raises(nr.errors.InvalidInput, match="`seed` is -1"):
         nr.Study(POLICY, seed=-1)
-    with pytest.raises(nr.InvalidInput, match="`policy`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`policy`"):
         nr.Study("gp_ucb")
 
 
@@ -214,7 +214,9 @@ def test_a_box_is_searched_whatever_the_level_of_rewards():
     """At a level of 2^34 a difference of 1 is less than 1e-10 of it, and far more than its rounding."""
     points = []
     for level in (0.0, 2.0**34):
-        study = nr.Study(nr.greedy_mean(nr.Box([0.0], [1.0]), nr.Matern(), noise=0.1, prior_mean=level), seed=3)
+        study = nr.Study(
+            nr.algorithms.greedy_mean(nr.Box([0.0], [1.0]), nr.Matern(), noise=0.1, prior_mean=level), seed=3
+        )
         for x, reward in ((0.1, 0.0), (0.4, 1.0), (0.9, -1.0)):
             study.add([x], level + reward)
         points.append(study.ask().point[0])
@@ -241,8 +243,8 @@ def test_a_domain_about_which_nothing_can_be_learnt(kernel):
 @pytest.mark.parametrize("where", ["record", "state"])
 def test_interrupts_while_looking_or_asking_leave_the_record_whole(monkeypatch, tmp_path, where):
     """An interrupt between two changes that belong together, and another one during the repair."""
-    from noregret import record
-    from noregret.policy import state
+    from nilregret.policy import state
+    from nilregret.storage import record
 
     url = f"sqlite:///{tmp_path}/a.db"
     for storage in (None, url):
@@ -269,5 +271,5 @@ def test_interrupts_while_looking_or_asking_leave_the_record_whole(monkeypatch, 
 
 def test_times_are_no_rewards():
     study = nr.Study(POLICY)
-    with pytest.raises(nr.InvalidInput, match="`reward` must be a number"):
+    with pytest.raises(nr.errors.InvalidInput, match="`reward` must be a number"):
         study.tell(study.ask(), np.timedelta64(3, "s"))

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.environments import Environment, gp_sample
-from noregret.posterior import PointPosterior, Prior, posterior_on_arms
-from noregret.posterior.features import FeaturePosterior
-from noregret.posterior.played import PlayedPosterior
-from noregret.slots.explore import UncertaintySampling
-from noregret.slots.switching import MOST_REPEATS
-from noregret.trial import Plays
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.gp import PointPosterior, Prior
+from nilregret.gp.choice import posterior_on_arms
+from nilregret.gp.distinct_arms import PlayedPosterior
+from nilregret.gp.low_rank_arms import FeaturePosterior
+from nilregret.simulation.environments import Environment, gp_sample
+from nilregret.slots.explore import UncertaintySampling
+from nilregret.slots.switching import MOST_REPEATS
+from nilregret.storage.trial import Plays
 
 NOISE, RIDGE = 0.1, 0.01
 ARMS, KERNEL = nr.Arms.grid(0, 1, 40), nr.SquaredExponential(0.2)
@@ -30,7 +31,7 @@ POLICY = nr.igp_ucb(ARMS, KERNEL, noise=NOISE, norm_bound=2.0, width="amm", regu
 LAZY = POLICY.using(switching="lazy")
 BOX = nr.gp_ucb(
     nr.Box(0.0, 1.0), nr.Matern(2.5, 0.3), noise=NOISE,
-    search=nr.PointSearch(candidates=64, around=4, starts=1, evaluations=4),
+    search=nr.slots.PointSearch(candidates=64, around=4, starts=1, evaluations=4),
 )  # fmt: skip
 
 
@@ -112,7 +113,7 @@ def test_many_plays_at_once_are_what_they_are_one_by_one(make):
 def test_no_more_is_taken_back_than_there_was(make):
     posterior, where = make(), ARMS.points[3] if make is points else 3
     posterior.append(where, 1.0, count=4)
-    with pytest.raises(nr.InvalidInput, match="fewer than 5 observations"):
+    with pytest.raises(nr.errors.InvalidInput, match="fewer than 5 observations"):
         posterior.forget(where, 1.0, count=5)
     posterior.forget(where, 1.0, count=4)
     assert posterior.count == 0
@@ -125,7 +126,7 @@ def test_no_more_is_taken_back_than_there_was(make):
 def test_a_run_shrinks_no_deviation_by_more_than_the_factor_and_that_of_the_best_uses_it_up():
     rng = np.random.default_rng(0)
     for factor in (1.05, 1.3, 2.0):
-        study, longest, shares = nr.Study(POLICY.using(switching=nr.Lazy(factor=factor)), seed=1), 0, []
+        study, longest, shares = nr.Study(POLICY.using(switching=nr.slots.Lazy(factor=factor)), seed=1), 0, []
         while longest < 500 and len(study.trials) < 100:
             mean, before = study.predict()
             upper = study.bounds()[1]
@@ -148,14 +149,14 @@ def test_a_run_shrinks_no_deviation_by_more_than_the_factor_and_that_of_the_best
 
 
 def test_the_rule_has_no_end_where_nothing_is_left_to_learn_and_refuses_what_is_no_factor():
-    assert nr.Lazy(factor=1.1).repeats(0.0, 1.0) == MOST_REPEATS
-    assert nr.Lazy(factor=1.0).repeats(0.0, 1.0) == 1
-    assert nr.Lazy(factor=2.0).repeats(1.0, 1.0) == 3
-    assert nr.Lazy(factor=2.0).repeats(100.0, 1.0) == 1
-    assert [nr.Lazy(factor=3.0).repeats(0.5, 1.0, hope) for hope in (1.0, 0.75, 0.5, 0.0)] == [32, 18, 8, 8]
+    assert nr.slots.Lazy(factor=1.1).repeats(0.0, 1.0) == MOST_REPEATS
+    assert nr.slots.Lazy(factor=1.0).repeats(0.0, 1.0) == 1
+    assert nr.slots.Lazy(factor=2.0).repeats(1.0, 1.0) == 3
+    assert nr.slots.Lazy(factor=2.0).repeats(100.0, 1.0) == 1
+    assert [nr.slots.Lazy(factor=3.0).repeats(0.5, 1.0, hope) for hope in (1.0, 0.75, 0.5, 0.0)] == [32, 18, 8, 8]
     for factor in (0.9, math.nan, math.inf, "lazy"):
-        with pytest.raises(nr.InvalidInput, match="`factor`"):
-            nr.Lazy(factor=factor)
+        with pytest.raises(nr.errors.InvalidInput, match="`factor`"):
+            nr.slots.Lazy(factor=factor)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_the_rule_has_no_end_where_nothing_is_left_to_learn_and_refuses_what_is_
     [
         POLICY, BOX, nr.gp_ts(ARMS, KERNEL, noise=NOISE, norm_bound=1.0),
         nr.expected_improvement(ARMS, KERNEL, noise=NOISE), nr.gp_ucb(ARMS, KERNEL, noise=NOISE),
-        POLICY.using(pending="hallucinate"), POLICY.using(explore=nr.InitialDesign(5)),
+        POLICY.using(pending="hallucinate"), POLICY.using(explore=nr.slots.InitialDesign(5)),
     ],
 )  # fmt: skip
 def test_a_factor_of_one_plays_as_without(policy):
@@ -175,9 +176,9 @@ def test_a_factor_of_one_plays_as_without(policy):
     rounds = 60 if isinstance(policy.domain, nr.Arms) else 20
     plain, lazy = (
         nr.simulate(policy, env, rounds, seed=4),
-        nr.simulate(policy, env, rounds, seed=4, switching=nr.Lazy(factor=1.0)),
+        nr.simulate(policy, env, rounds, seed=4, switching=nr.slots.Lazy(factor=1.0)),
     )
-    for name in nr.Run.__dataclass_fields__:
+    for name in nr.simulation.Run.__dataclass_fields__:
         if name not in ("entries", "restarts"):
             np.testing.assert_array_equal(getattr(plain, name), getattr(lazy, name), err_msg=name)
     assert (lazy.entries.plays == 1).all()
@@ -212,7 +213,7 @@ def test_rewards_are_told_one_by_one_or_summed_up_and_are_the_same():
         told, rewards = answer(one, trial, rng)
         about = float(rewards[0])
         off = rewards - about
-        other.tell(also, nr.Rewards(count=len(off), sum=off.sum(), squares=off @ off, about=about))
+        other.tell(also, nr.study.Rewards(count=len(off), sum=off.sum(), squares=off @ off, about=about))
         assert told.reward == pytest.approx(rewards.mean())
         if trial.repeats > 1:
             assert told.plays.times == len(rewards)
@@ -251,7 +252,9 @@ def long_trial(study, rng):
 def test_fewer_plays_may_be_told_more_may_not():
     study, rng = nr.Study(LAZY), np.random.default_rng(3)
     trial = long_trial(study, rng)
-    with pytest.raises(nr.TrialError, match=f"is to be played {trial.repeats} times, and {trial.repeats + 1} rewards"):
+    with pytest.raises(
+        nr.errors.TrialError, match=f"is to be played {trial.repeats} times, and {trial.repeats + 1} rewards"
+    ):
         study.tell(trial, [0.1] * (trial.repeats + 1))
     assert study.trials[trial.number].open
     told = study.tell(trial, [0.5, 0.25])
@@ -265,7 +268,7 @@ def test_answers_of_runs_are_corrected_taken_back_and_given_up():
     study, rng = nr.Study(LAZY), np.random.default_rng(3)
     trial = long_trial(study, rng)
     study.tell(trial, [0.5, 0.25])
-    with pytest.raises(nr.TrialError, match="was told already"):
+    with pytest.raises(nr.errors.TrialError, match="was told already"):
         study.tell(trial, [0.5, 0.25, 0.5])
     revised = study.tell(trial, [0.5, 0.25, 0.75], revise=True)
     assert revised.times == 3
@@ -274,7 +277,7 @@ def test_answers_of_runs_are_corrected_taken_back_and_given_up():
     fresh = nr.Study(LAZY)
     for other in study.trials[: trial.number]:
         plays = other.plays or Plays(1, 0.0)
-        fresh.tell(fresh.ask(), nr.Rewards(count=plays.times, sum=0.0, squares=plays.scatter, about=other.reward))
+        fresh.tell(fresh.ask(), nr.study.Rewards(count=plays.times, sum=0.0, squares=plays.scatter, about=other.reward))
     fresh.tell(fresh.ask(), [0.5, 0.25, 0.75])
     np.testing.assert_array_equal(study.predict(), fresh.predict())
     study.fail(trial, "it was another machine", revise=True)
@@ -337,18 +340,18 @@ def test_what_is_no_reward_of_a_run_is_refused():
     study, rng = nr.Study(LAZY), np.random.default_rng(3)
     trial = long_trial(study, rng)
     for wrong in ([], [[0.1, 0.2]], [0.1, math.nan], ["a"], [1e200]):
-        with pytest.raises(nr.InvalidInput):
+        with pytest.raises(nr.errors.InvalidInput):
             study.tell(trial, wrong)
-    with pytest.raises(nr.InvalidInput, match="have squares of at least"):
-        nr.Rewards(count=3, sum=3.0, squares=1.0)
-    with pytest.raises(nr.InvalidInput, match="`count`"):
-        nr.Rewards(count=0, sum=0.0, squares=0.0)
-    with pytest.raises(nr.InvalidInput, match="decides in every round"):
+    with pytest.raises(nr.errors.InvalidInput, match="have squares of at least"):
+        nr.study.Rewards(count=3, sum=3.0, squares=1.0)
+    with pytest.raises(nr.errors.InvalidInput, match="`count`"):
+        nr.study.Rewards(count=0, sum=0.0, squares=0.0)
+    with pytest.raises(nr.errors.InvalidInput, match="decides in every round"):
         nr.Study(POLICY).add([0.0], [0.1, 0.2])
-    with pytest.raises(nr.InvalidInput, match="`switching`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`switching`"):
         POLICY.using(switching="often")
-    with pytest.raises(nr.InvalidInput, match="`switching`"):
-        POLICY.using(switching=nr.Hallucinated())
+    with pytest.raises(nr.errors.InvalidInput, match="`switching`"):
+        POLICY.using(switching=nr.slots.Hallucinated())
 
 
 def test_noise_that_is_larger_than_told_is_noticed_in_runs():
@@ -376,7 +379,7 @@ def test_files_say_how_often_and_are_read_again(tmp_path, ending):
     again.add_from(study.export(tmp_path / f"trials.{ending}"))
     assert [trial.times for trial in again.trials] == [trial.times for trial in study.trials[:-1]]
     np.testing.assert_allclose(study.predict(), again.predict(), rtol=0, atol=1e-10)
-    with pytest.raises(nr.InvalidInput, match=r"decides in every round.*Nothing was added"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"decides in every round.*Nothing was added"):
         nr.Study(POLICY).add_from(tmp_path / f"trials.{ending}")
 
 
@@ -406,7 +409,7 @@ def test_what_cannot_have_been_a_run_is_refused(tmp_path):
             before = file.execute("SELECT repeats, plays, scatter FROM trials WHERE number = ?", (number,)).fetchone()
             file.execute(f"UPDATE trials SET {damage} WHERE number = ?", (number,))
         file.close()
-        with pytest.raises(nr.StorageError, match="damaged"):
+        with pytest.raises(nr.errors.StorageError, match="damaged"):
             nr.Study.open(storage=url)
         with sqlite3.connect(tmp_path / "a.db") as file:
             file.execute("UPDATE trials SET repeats = ?, plays = ?, scatter = ? WHERE number = ?", (*before, number))
@@ -417,7 +420,7 @@ def test_what_cannot_have_been_a_run_is_refused(tmp_path):
 KILLED = """
     import os, signal, sys
     import numpy as np
-    import noregret as nr
+    import nilregret as nr
     from tests.test_switching import LAZY, answer
     study, rng = nr.Study(LAZY.using(pending="hallucinate"), storage=sys.argv[1]), np.random.default_rng(9)
     for step in range(30):
@@ -483,9 +486,9 @@ def test_a_world_in_which_rounds_differ_is_refused():
         Environment([FUNCTION, FUNCTION], domain=ARMS, noise=NOISE, change_points=(50,)),
         Environment(FUNCTION, domain=ARMS, noise=NOISE, delay=3),
     ):
-        with pytest.raises(nr.InvalidInput, match="each round is another one"):
+        with pytest.raises(nr.errors.InvalidInput, match="each round is another one"):
             nr.simulate(POLICY, env, 100, switching="lazy")
-    with pytest.raises(nr.InvalidInput, match="`switching` is a slot"):
+    with pytest.raises(nr.errors.InvalidInput, match="`switching` is a slot"):
         nr.simulate(
             nr.baselines.uniform(ARMS) if hasattr(nr.baselines, "uniform") else object(), ENV, 10, switching="lazy"
         )
@@ -497,7 +500,7 @@ def test_no_rewards_at_all_are_refused_and_one_play_is_no_plays():
     while trial.repeats == 1:
         study.tell(trial, 0.0)
         trial = study.ask()
-    with pytest.raises(nr.InvalidInput, match="an empty list: usually none has come yet"):
+    with pytest.raises(nr.errors.InvalidInput, match="an empty list: usually none has come yet"):
         study.tell(trial, [])
     assert f"{trial.repeats} plays," in repr(trial)
     assert "1 play," in repr(study.tell(trial, 0.5))

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.policy.engines.base import Question
-from noregret.policy.engines.rounds import PointRound
-from noregret.posterior import PointPosterior, sample_path
-from noregret.randomness import Randomness
-from noregret.search.lattice import best_on_grid
-from noregret.slots.scores import ThompsonSample
+import nilregret as nr
+from nilregret._utils.randomness import Randomness
+from nilregret.domains.search.lattice import best_on_grid
+from nilregret.gp import PointPosterior, sample_path
+from nilregret.policy.engines.base import Question
+from nilregret.policy.engines.rounds import PointRound
+from nilregret.slots.scores import ThompsonSample
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.SquaredExponential(0.3)
@@ -114,7 +114,13 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
     box = nr.Box([-1.0, 0.0], [1.0, 1.0])
     kernel = nr.SquaredExponential([0.3, 0.25])
     policy = nr.gp_ts(
-        box, kernel, noise=0.1, norm_bound=1.0, grid=per_side, regularization=0.01, search=nr.PointSearch(candidates=64)
+        box,
+        kernel,
+        noise=0.1,
+        norm_bound=1.0,
+        grid=per_side,
+        regularization=0.01,
+        search=nr.slots.PointSearch(candidates=64),
     )
     for seed in range(3):
         study = nr.Study(policy, seed=seed)
@@ -136,7 +142,7 @@ def test_a_decision_set_too_large_to_look_at_whole_is_climbed():
     """Against brute force: on grids coarser than the peaks are wide, and finer."""
     box = nr.Box([-1.0, 0.0], [1.0, 2.0])
     rng = np.random.default_rng(2)
-    candidates = nr.PointSearch().standing(box, 0)
+    candidates = nr.slots.PointSearch().standing(box, 0)
     for per_side in (7, 25, 100):
         points = decision_set(box, per_side)
         for _ in range(10):
@@ -176,7 +182,7 @@ def test_the_decision_sets_follow_the_guess_of_the_norm():
 def test_the_lipschitz_constant_of_the_kernel():
     """L of section 4.2 by differences of the kernel; functions of norm 1 are no steeper."""
     box = nr.Box([0.0, 0.0], [1.0, 2.0])
-    for kernel in (nr.Matern(1.5, [0.5, 0.2], scale=2.0), nr.SquaredExponential(0.3) + nr.Periodic(1.5).on(1)):
+    for kernel in (nr.Matern(1.5, [0.5, 0.2], scale=2.0), nr.SquaredExponential(0.3) + nr.kernels.Periodic(1.5).on(1)):
         policy = nr.gp_ts(box, kernel, noise=0.1, norm_bound=3.0, lipschitz="kernel")
         slope = policy.score.grid / (3.0 * 2.0 * 2)
         step = 1e-4 * np.eye(2)
@@ -188,7 +194,7 @@ def test_the_lipschitz_constant_of_the_kernel():
         weights = np.random.default_rng(1).standard_normal(10)
         f = kernel(points, centres) @ weights / np.sqrt(weights @ kernel(centres, centres) @ weights)
         assert np.abs(np.diff(f.reshape(60, 60), axis=1)).max() <= slope * 2.0 / 59
-    with pytest.raises(nr.InvalidInput, match="nu > 1"):
+    with pytest.raises(nr.errors.InvalidInput, match="nu > 1"):
         nr.gp_ts(box, nr.Matern(0.5), noise=0.1, norm_bound=1.0, lipschitz="kernel")
 
 
@@ -239,9 +245,9 @@ def test_a_path_of_a_product_varies_alike_in_every_direction(kernel):
 @pytest.mark.parametrize("most", [1, None])
 def test_on_a_space_the_grid_is_of_points_that_stand_for_parameters(most, monkeypatch, tmp_path):
     if most is not None:  # as where the grid is too large to be looked at whole
-        monkeypatch.setattr("noregret.search.lattice.best_on_grid.__kwdefaults__", {"most": most})
+        monkeypatch.setattr("nilregret.domains.search.lattice.best_on_grid.__kwdefaults__", {"most": most})
     space = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4), kind=nr.Choice("a", "b"))
-    search = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
+    search = nr.slots.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
     policy = nr.gp_ucb(space, nr.Matern(2.5, [0.3] * 4), noise=0.1, search=search).using(score=ThompsonSample(grid=3))
     for seed in range(2):
         url = f"sqlite:///{tmp_path}/{seed}.db"

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.optimize import opening
-from noregret.tuning.config import load
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.tuning import opening
+from nilregret.tuning.toml.config import load
 
 from .waiting import until
 
@@ -115,7 +115,9 @@ def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, m
     path = write(folder, (POLICY, ""))
     assert tune(path, "--trials", "2").exit_code == 0
     chosen = nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy
-    other = nr.greedy_variance(chosen.domain, nr.Matern(2.5, 0.3), noise=0.1)  # as a later version might choose
+    other = nr.algorithms.greedy_variance(
+        chosen.domain, nr.Matern(2.5, 0.3), noise=0.1
+    )  # as a later version might choose
     monkeypatch.setattr(opening, "auto", lambda domain, **known: other)
     assert tune(path, "--trials", "4").exit_code == 0
     assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy == chosen
@@ -399,7 +401,7 @@ def test_one_tuner_at_a_time(folder):
     (folder / "objective.py").write_text(
         "import subprocess, sys\n"
         "def score(x, kind):\n"
-        f"    command = [sys.executable, '-m', 'noregret', 'tune', {str(path)!r}]\n"
+        f"    command = [sys.executable, '-m', 'nilregret', 'tune', {str(path)!r}]\n"
         "    return subprocess.run(command, capture_output=True).stderr.count(b'Another process is tuning')\n"
     )
     result = tune(path, "--trials", "1")
@@ -456,7 +458,7 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
     path = write(folder)
 
     def work(**environment):
-        command = [sys.executable, "-c", "from noregret.cli import main; main()", "tune", str(path)]
+        command = [sys.executable, "-c", "from nilregret.__main__ import main; main()", "tune", str(path)]
         return subprocess.run(
             command,
             env={**os.environ, **environment},
@@ -503,14 +505,14 @@ def test_help():
     for arguments in (["--help"], ["tune", "-h"], ["--version"]):
         result = CliRunner().invoke(main, arguments)
         assert result.exit_code == 0
-        assert "TOML" in result.output or "noregret, version" in result.output
+        assert "TOML" in result.output or "nilregret, version" in result.output
 
 
 def test_without_matplotlib_everything_but_the_picture(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     result = tune(write(folder), "--trials", "2")
     assert result.exit_code == 0, result.output
-    assert "pip install 'noregret[plot]'" in result.output
+    assert "pip install 'nilregret[plot]'" in result.output
 
 
 def test_whole_numbers_in_steps(folder):

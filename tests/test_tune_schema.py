@@ -7,15 +7,17 @@ from pathlib import Path
 
 import pytest
 
-import noregret as nr
-from noregret.slots.check import SLOTS
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, UncertaintySampling, UniformExploration
-from noregret.tuning import offered, schema, studies
-from noregret.tuning.config import load
-from noregret.widths.series import EvenSeries, PowerSeries
+import nilregret as nr
+from nilregret.algorithms import offered
+from nilregret.algorithms import registry as schema
+from nilregret.slots.check import SLOTS
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, UncertaintySampling, UniformExploration
+from nilregret.theory.series import EvenSeries, PowerSeries
+from nilregret.tuning.toml import studies
+from nilregret.tuning.toml.config import load
 
-WORST = nr.Ignored(failed="worst")
+WORST = nr.slots.Ignored(failed="worst")
 PAGE = (Path(__file__).parents[1] / "docs" / "tune.md").read_text()
 JOB = """
 trials = 5
@@ -50,7 +52,7 @@ def policy_of(folder, *lines, policy=POLICY, job=JOB):
 
 
 def refused(folder, *lines, policy=POLICY):
-    with pytest.raises(nr.InvalidInput) as caught:
+    with pytest.raises(nr.errors.InvalidInput) as caught:
         policy_of(folder, *lines, policy=policy)
     return str(caught.value).split("job.toml: ")[1]
 
@@ -114,8 +116,12 @@ def test_every_part_that_a_program_can_name_a_file_can_name_too():
     public = {getattr(nr, name) for name in nr.__all__}
     unsaid = ("score", "objective", "constraints", "switching")  # the last two: an objective gives one number
     kinds = tuple(kind for slot, (kind, _) in SLOTS.items() if slot not in unsaid)
-    parts = {thing for thing in public if isinstance(thing, type) and issubclass(thing, (*kinds, nr.Kernel))}
-    assert parts - made == {nr.Kernel, nr.Empirical, nr.Censored}  # `Censored.within` is how the last one is made
+    parts = {thing for thing in public if isinstance(thing, type) and issubclass(thing, (*kinds, nr.kernels.Kernel))}
+    assert parts - made == {
+        nr.kernels.Kernel,
+        nr.kernels.Empirical,
+        nr.slots.Censored,
+    }  # `Censored.within` is how the last one is made
 
 
 def test_a_file_may_say_what_is_known_to_auto(folder):
@@ -177,21 +183,25 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
     policy = policy_of(folder, *more, policy="".join(text.splitlines(True)[:3]) if name == "auto" else text)
     assert policy.algorithm == name
     if "pending" in schema.ALGORITHMS[name].entries:
-        assert policy.pending == nr.Ignored(failed="worst")  # a failing region is left
+        assert policy.pending == nr.slots.Ignored(failed="worst")  # a failing region is left
 
 
 @pytest.mark.parametrize(
     ("line", "slot", "part"),
     [
-        ('memory = { type = "sliding_window", rounds = 30 }', "memory", nr.SlidingWindow(30)),
-        ('memory = "adaptive"', "memory", nr.EDetector()),
-        ('memory = { type = "e_detector", delta = 0.01, clip = 3 }', "memory", nr.EDetector(delta=0.01, clip=3.0)),
-        ('memory = { type = "restart_every", rounds = 30 }', "memory", nr.RestartEvery(30)),
-        ('memory = { type = "restart_at", rounds = [3, 9] }', "memory", nr.RestartAt((3, 9))),
+        ('memory = { type = "sliding_window", rounds = 30 }', "memory", nr.slots.SlidingWindow(30)),
+        ('memory = "adaptive"', "memory", nr.slots.EDetector()),
+        (
+            'memory = { type = "e_detector", delta = 0.01, clip = 3 }',
+            "memory",
+            nr.slots.EDetector(delta=0.01, clip=3.0),
+        ),
+        ('memory = { type = "restart_every", rounds = 30 }', "memory", nr.slots.RestartEvery(30)),
+        ('memory = { type = "restart_at", rounds = [3, 9] }', "memory", nr.slots.RestartAt((3, 9))),
         (
             'memory = { type = "restart_doubling", first = 4, ridge = true }',
             "memory",
-            nr.RestartDoubling(4, ridge=True),
+            nr.slots.RestartDoubling(4, ridge=True),
         ),
         ('explore = { type = "uncertainty", rounds = 4 }', "explore", UncertaintySampling(4)),
         ('explore = { type = "uniform" }', "explore", UniformExploration()),
@@ -201,27 +211,27 @@ def test_every_algorithm_is_made_from_a_file(folder, name):
             "explore",
             InTurn((InitialDesign(4), CoordinateSearch(every=3))),
         ),
-        ('pending = "hallucinate"', "pending", nr.Hallucinated(failed="worst")),
-        ('pending = "ignore"', "pending", nr.Ignored(failed="worst")),
-        ('pending = { type = "ignored", failed = "aside" }', "pending", nr.Ignored()),
+        ('pending = "hallucinate"', "pending", nr.slots.Hallucinated(failed="worst")),
+        ('pending = "ignore"', "pending", nr.slots.Ignored(failed="worst")),
+        ('pending = { type = "ignored", failed = "aside" }', "pending", nr.slots.Ignored()),
         (
             'pending = { type = "nearest_means", neighbours = 2 }',
             "pending",
-            nr.NearestMeans(neighbours=2, failed="worst"),
+            nr.slots.NearestMeans(neighbours=2, failed="worst"),
         ),
-        ('pending = "auto"', "pending", nr.LateOrNever(failed="worst")),
+        ('pending = "auto"', "pending", nr.slots.LateOrNever(failed="worst")),
         (
             'pending = { type = "imputed", minimum = -1.0, answer = 2.0 }',
             "pending",
-            nr.Imputed(minimum=-1.0, answer=2.0, failed="worst"),
+            nr.slots.Imputed(minimum=-1.0, answer=2.0, failed="worst"),
         ),
         (
             'pending = { type = "censored", window = 2.0, minimum = -1.0 }',
             "pending",
-            nr.Censored.within(2.0, minimum=-1.0),
+            nr.slots.Censored.within(2.0, minimum=-1.0),
         ),
-        ("search = { starts = 2 }", "search", nr.PointSearch(starts=2)),
-        ("refit = { every = 5, restarts = 0 }", "refit", nr.Refit(every=5, restarts=0)),
+        ("search = { starts = 2 }", "search", nr.slots.PointSearch(starts=2)),
+        ("refit = { every = 5, restarts = 0 }", "refit", nr.slots.Refit(every=5, restarts=0)),
         ('width = { type = "constant", value = 2 }', "confidence", ConstantWidth(value=2.0)),
     ],
 )
@@ -232,18 +242,18 @@ def test_parts_from_a_file(folder, line, slot, part):
 @pytest.mark.parametrize(
     ("table", "memory"),
     [
-        ('type = "discount", rate = 0.1', nr.Discount(0.1)),
-        ('type = "drift_bank", rates = [0.0, 0.1]', nr.DriftBank((0.0, 0.1))),
+        ('type = "discount", rate = 0.1', nr.slots.Discount(0.1)),
+        ('type = "drift_bank", rates = [0.0, 0.1]', nr.slots.DriftBank((0.0, 0.1))),
         (
             'type = "all_of", parts = [{ type = "sliding_window", rounds = 9 }, { type = "discount", rate = 0.1 }]',
-            nr.AllOf((nr.SlidingWindow(9), nr.Discount(0.1))),
+            nr.slots.AllOf((nr.slots.SlidingWindow(9), nr.slots.Discount(0.1))),
         ),
     ],
 )
 def test_forgetting_in_time(folder, table, memory):
     line = f"memory = {{ {table} }}"
     assert policy_of(folder, line, job=JOB.replace("trials = 5", "trials = 5\ngrid = 3")).memory == memory
-    if isinstance(memory, nr.DriftBank):
+    if isinstance(memory, nr.slots.DriftBank):
         assert "finitely many arms" in refused(folder, line)
     else:
         assert policy_of(folder, line).memory == memory
@@ -253,18 +263,18 @@ def test_series_and_schedules(folder):
     assert policy_of(folder, "series = 3.0").confidence.series == PowerSeries(3.0)
     assert policy_of(folder, 'series = { type = "even", rounds = 9 }').confidence.series == EvenSeries(9)
     free = POLICY.replace("gp_ucb", "igp_ucb")
-    assert policy_of(folder, "v = 2", policy=free).confidence.schedule == nr.PowerLaw(2.0)
+    assert policy_of(folder, "v = 2", policy=free).confidence.schedule == nr.theory.PowerLaw(2.0)
     law = policy_of(folder, "v = { constant = 2.0, exponent = 0.5 }", policy=free)
-    assert law.confidence.schedule == nr.PowerLaw(2.0, 0.5)
+    assert law.confidence.schedule == nr.theory.PowerLaw(2.0, 0.5)
     cpd = policy_of(folder, "horizon = 90", "threshold = { constant = 2.0 }", policy=POLICY.replace("ucb", "ucb_cpd"))
-    assert cpd.memory.threshold == nr.PowerLaw(2.0)
+    assert cpd.memory.threshold == nr.theory.PowerLaw(2.0)
 
 
 @pytest.mark.parametrize(
     ("table", "kernel"),
     [
-        ('{ type = "rational_quadratic", alpha = 2.0 }', nr.RationalQuadratic(2.0)),
-        ('{ type = "periodic", period = 0.5 }', nr.Periodic(0.5)),
+        ('{ type = "rational_quadratic", alpha = 2.0 }', nr.kernels.RationalQuadratic(2.0)),
+        ('{ type = "periodic", period = 0.5 }', nr.kernels.Periodic(0.5)),
         ('{ type = "linear", scale = 3 }', nr.Linear(scale=3.0)),
         ('{ type = "matern", lengthscale = [1, 2, 3, 4, 5] }', nr.Matern(2.5, [1.0, 2.0, 3.0, 4.0, 5.0])),
         (
@@ -289,14 +299,14 @@ def test_series_and_schedules(folder):
         ),
         (
             '{ type = "tied", kernel = { type = "matern", lengthscale = [1, 2] }, groups = [0, 1, 1, 1, 0] }',
-            nr.Tied(nr.Matern(2.5, (1.0, 2.0)), (0, 1, 1, 1, 0)),
+            nr.kernels.Tied(nr.Matern(2.5, (1.0, 2.0)), (0, 1, 1, 1, 0)),
         ),
         (
             '{ type = "mixture", left = { type = "active", parameters = ["kind"], kernel = { type = "overlap", '
             'groups = [0, 0, 0] } }, right = { type = "matern" }, share = 0.3 }',
-            nr.Mixture(nr.Overlap((0, 0, 0)).on(1, 2, 3), nr.Matern(), 0.3),
+            nr.kernels.Mixture(nr.kernels.Overlap((0, 0, 0)).on(1, 2, 3), nr.Matern(), 0.3),
         ),
-        ('{ type = "rounded", kernel = { type = "matern" } }', nr.Rounded(nr.Matern(), MIXED)),
+        ('{ type = "rounded", kernel = { type = "matern" } }', nr.kernels.Rounded(nr.Matern(), MIXED)),
     ],
 )
 def test_kernels_from_a_file(folder, table, kernel):
@@ -377,13 +387,18 @@ def test_a_study_of_an_older_file_goes_on(folder):
     """The policy of such a file is what it was: a failure counts as the worst, the rest is the algorithm's own."""
     old = policy_of(folder, "scale = 0.2", "prior_mean = 0.5", "refit = { every = 5 }")
     space = nr.Space(x=nr.Float(0.0, 1.0), kind=nr.Choice("a", "b", "c"), y=nr.Int(1, 9))
-    more = {"scale": 0.2, "prior_mean": 0.5, "refit": nr.Refit(every=5), "pending": nr.Ignored(failed="worst")}
+    more = {
+        "scale": 0.2,
+        "prior_mean": 0.5,
+        "refit": nr.slots.Refit(every=5),
+        "pending": nr.slots.Ignored(failed="worst"),
+    }
     assert old == nr.gp_ucb(space, nr.Matern(), noise=0.1, **more)
 
 
 def test_a_file_may_have_a_bank_of_lengthscales(folder):
     line = 'refit = { type = "lengthscale_bank", factors = [0.5, 1, 2], around = { every = 5 } }'
-    bank = nr.LengthscaleBank(factors=(0.5, 1.0, 2.0), around=nr.Refit(every=5))
+    bank = nr.slots.LengthscaleBank(factors=(0.5, 1.0, 2.0), around=nr.slots.Refit(every=5))
     assert policy_of(folder, line).refit == bank
     assert "Did you mean 'factors'?" in refused(folder, 'refit = { type = "lengthscale_bank", factor = [0.5] }')
 
@@ -393,7 +408,7 @@ def test_a_file_may_have_a_bank_of_lengthscales(folder):
     [
         (
             'algorithm = "gp_ucb"\nreward = { type = "bernoulli", ceiling = 0.2 }\nkernel = { type = "matern" }',
-            lambda space: nr.gp_ucb(space, nr.Matern(), reward=nr.Bernoulli(ceiling=0.2), pending=WORST),
+            lambda space: nr.gp_ucb(space, nr.Matern(), reward=nr.slots.Bernoulli(ceiling=0.2), pending=WORST),
         ),
         (
             'algorithm = "gp_ucb"\nnoise = 0.1\nswitching = "lazy"\nkernel = { type = "matern" }',
@@ -424,7 +439,7 @@ def test_a_study_of_a_program_takes_what_no_file_of_an_objective_does(folder, po
     counted = "constraints = 2\n" * ("epochs" in policy or "safe" in policy)
     path.write_text(f'{counted}[parameters.x]\ntype = "float"\nlow = 0.0\nhigh = 1.0\n[policy]\n{policy}\n')
     assert studies.load(path).policy == expected(nr.Space(x=nr.Float(0, 1)))
-    with pytest.raises(nr.InvalidInput):
+    with pytest.raises(nr.errors.InvalidInput):
         policy_of(folder, policy=f"[policy]\n{policy}\n")
 
 

@@ -5,21 +5,21 @@ import dataclasses
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments.delays import GeometricDelay
-from noregret.policy.state import State
-from noregret.record import Record
-from noregret.serialize import described
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.memory import Memory, Watch
+import nilregret as nr
+from nilregret._utils.serialize import described
+from nilregret.policy.state import State
+from nilregret.simulation.environments.delays import GeometricDelay
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.memory import Memory, Watch
+from nilregret.storage.record import Record
 
 ARMS = nr.Arms.grid(0, 1, 8)
 KERNEL = nr.SquaredExponential(0.25, scale=0.0625)
 MEAN = 3.0  # delay, questions
 PENDING = {
-    "imputed": nr.Imputed(),
-    "told law": nr.Imputed(delay=GeometricDelay(MEAN), minimum=None),
-    "late or never": nr.LateOrNever(),
+    "imputed": nr.slots.Imputed(),
+    "told law": nr.slots.Imputed(delay=GeometricDelay(MEAN), minimum=None),
+    "late or never": nr.slots.LateOrNever(),
 }
 
 
@@ -80,7 +80,7 @@ def test_a_switch_of_demand_is_found_though_nobody_ever_says_no(pending):
 
 
 def test_no_alarm_where_demand_stays():
-    assert not any(shop(policy_of(nr.Imputed()), 150, seed=1000 + seed).restarts for seed in range(8))
+    assert not any(shop(policy_of(nr.slots.Imputed()), 150, seed=1000 + seed).restarts for seed in range(8))
 
 
 def test_fits_that_see_nothing_but_yeses_raise_no_alarm():
@@ -90,7 +90,7 @@ def test_fits_that_see_nothing_but_yeses_raise_no_alarm():
 
 
 def test_each_trial_is_shown_once_in_the_order_of_the_questions_whatever_came_of_it():
-    study = shop(policy_of(nr.Imputed(delay=GeometricDelay(MEAN)), Listens()), 120, seed=0)
+    study = shop(policy_of(nr.slots.Imputed(delay=GeometricDelay(MEAN)), Listens()), 120, seed=0)
     seen = told(study)
     numbers = [number for number, _, _ in seen]
     assert numbers == list(range(len(seen)))
@@ -102,7 +102,7 @@ def test_each_trial_is_shown_once_in_the_order_of_the_questions_whatever_came_of
 
 
 def test_an_answer_after_its_silence_was_shown_says_no_more():
-    study = nr.Study(policy_of(nr.Imputed(delay=GeometricDelay(0.5)), Listens()), seed=0)
+    study = nr.Study(policy_of(nr.slots.Imputed(delay=GeometricDelay(0.5)), Listens()), seed=0)
     late = study.ask()
     for _ in range(12):
         study.tell(study.ask(), 1.0)
@@ -112,7 +112,7 @@ def test_an_answer_after_its_silence_was_shown_says_no_more():
 
 
 def test_failures_keep_nobody_waiting_and_points_that_were_added_wait_for_none():
-    study = nr.Study(policy_of(nr.Imputed(delay=GeometricDelay(20.0)), Listens()), seed=0)
+    study = nr.Study(policy_of(nr.slots.Imputed(delay=GeometricDelay(20.0)), Listens()), seed=0)
     first, second, third = study.ask(count=3)
     study.add([0.0], 0.5)
     study.tell(second, 1.0)
@@ -123,7 +123,7 @@ def test_failures_keep_nobody_waiting_and_points_that_were_added_wait_for_none()
 
 
 def test_where_delays_have_nothing_to_do_with_rewards_answers_are_shown_as_they_come():
-    study = nr.Study(policy_of(nr.LateOrNever(), Listens()), seed=0)
+    study = nr.Study(policy_of(nr.slots.LateOrNever(), Listens()), seed=0)
     trials = study.ask(count=3)
     study.tell(trials[2], 0.3)
     study.ask()
@@ -132,16 +132,16 @@ def test_where_delays_have_nothing_to_do_with_rewards_answers_are_shown_as_they_
 
 
 def test_constraint_values_that_only_come_with_a_buy_are_silent_too():
-    limits = nr.EveryRound(pending=nr.Imputed(minimum=-0.5), confidence=ConstantWidth(value=2.0))
-    silent = shop(policy_of(nr.Imputed(), Listens(), constraints=limits), 80, seed=0, limits=True)
+    limits = nr.EveryRound(pending=nr.slots.Imputed(minimum=-0.5), confidence=ConstantWidth(value=2.0))
+    silent = shop(policy_of(nr.slots.Imputed(), Listens(), constraints=limits), 80, seed=0, limits=True)
     assert {(reward, float(g[0])) for _, reward, g in told(silent)} == {(0.0, -0.5), (1.0, 0.1)}
-    unknown = shop(policy_of(nr.Imputed(), Listens(), constraints=nr.EveryRound()), 80, seed=0, limits=True)
+    unknown = shop(policy_of(nr.slots.Imputed(), Listens(), constraints=nr.EveryRound()), 80, seed=0, limits=True)
     assert {(reward, g is None) for _, reward, g in told(unknown)} == {(0.0, True), (1.0, False)}
 
 
 def test_silence_is_heard_beside_constraints_that_are_not_told():
     limits = nr.EveryRound(confidence=ConstantWidth(value=2.0))
-    study = shop(policy_of(nr.Imputed(), constraints=limits), 190, seed=0, switch=120, limits=True)
+    study = shop(policy_of(nr.slots.Imputed(), constraints=limits), 190, seed=0, switch=120, limits=True)
     assert any(abs(cut - 120) <= 6 for cut in study.restarts)
 
 
@@ -157,7 +157,7 @@ def test_a_state_rebuilt_from_the_record_has_seen_the_same(pending):
 
 
 def test_who_is_abandoned_keeps_nobody_waiting_and_says_no_more():
-    study = nr.Study(policy_of(nr.Imputed(delay=GeometricDelay(20.0)), Listens()), seed=0)
+    study = nr.Study(policy_of(nr.slots.Imputed(delay=GeometricDelay(20.0)), Listens()), seed=0)
     first, second = study.ask(count=2)
     study.tell(second, 1.0)
     study.abandon(first)

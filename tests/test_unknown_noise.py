@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-import noregret as nr
-from noregret.environments import rkhs_function
-from noregret.posterior import PointPosterior, posterior_on_arms
-from noregret.slots.envelope import Progress
-from noregret.slots.objective import MultiplicativePenalty
-from noregret.slots.refit import Refit
-from noregret.widths.gains import RealisedGain
-from noregret.widths.mixtures import AnalyticMixture, AnyRidge
-from noregret.widths.self_normalized import SelfNormalized
-from noregret.widths.unknown_noise import SCALES, UNKNOWN, noise_bound
+import nilregret as nr
+from nilregret.gp import PointPosterior
+from nilregret.gp.choice import posterior_on_arms
+from nilregret.simulation.environments import rkhs_function
+from nilregret.slots.envelope import Progress
+from nilregret.slots.objective import MultiplicativePenalty
+from nilregret.slots.refit import Refit
+from nilregret.slots.widths.gains import RealisedGain
+from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge
+from nilregret.slots.widths.self_normalized import SelfNormalized
+from nilregret.slots.widths.unknown_noise import SCALES, UNKNOWN, noise_bound
 
 ARMS = nr.Arms.grid(0, 1, 12)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -151,22 +152,23 @@ def test_it_repeats_and_goes_through_json(make):
         ({"width": "amm"}, "give `regularization`"),
         ({"v": 1.0, "norm_bound": None}, "needs none"),
         ({"refit": Refit()}, "the kernel is refitted"),
-        ({"memory": nr.Discount(0.01)}, "f drifts"),
+        ({"memory": nr.slots.Discount(0.01)}, "f drifts"),
         ({"width": AnyRidge(norm_bound=1.0, noise=1.0, regularization=1.0), "norm_bound": None}, "is a part"),
     ],
 )
 def test_what_does_not_go_with_it_is_refused(told, why):
-    with pytest.raises(nr.InvalidInput, match=why):
+    with pytest.raises(nr.errors.InvalidInput, match=why):
         nr.igp_ucb(ARMS, KERNEL, **{"noise": "unknown", "norm_bound": 2.0} | told)
 
 
 @pytest.mark.parametrize(
-    "algorithm", [nr.gp_ucb, nr.expected_improvement, nr.gp_bucb, functools.partial(nr.lb_gp_ucb, norm_bound=1.0)]
+    "algorithm",
+    [nr.gp_ucb, nr.expected_improvement, nr.gp_bucb, functools.partial(nr.algorithms.lb_gp_ucb, norm_bound=1.0)],
 )
 def test_policies_that_cannot_bound_the_noise_say_which_can(algorithm):
-    with pytest.raises(nr.InvalidInput, match=r"for the widths of `igp_ucb` and `gp_ts` alone.*nr\.auto"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"for the widths of `igp_ucb` and `gp_ts` alone.*nr\.auto"):
         algorithm(nr.Arms.grid(0, 1, 5), nr.Matern(2.5, 0.2), noise="unknown")
-    with pytest.raises(nr.InvalidInput, match="leave it out where it is not known"):
+    with pytest.raises(nr.errors.InvalidInput, match="leave it out where it is not known"):
         nr.auto(nr.Arms.grid(0, 1, 5), noise="unknown")
 
 
@@ -177,8 +179,8 @@ def test_it_is_for_gaussian_rewards_of_a_function_that_was_there_before(width):
         nr.igp_ucb(ARMS, KERNEL, noise=noise, norm_bound=2.0, width=width, regularization=1.5)
         for noise in (1.0, "unknown")
     )
-    for reward in (nr.Bernoulli(), nr.Poisson(), nr.Bounded()):
-        with pytest.raises(nr.InvalidInput, match="Gaussian rewards"):
+    for reward in (nr.slots.Bernoulli(), nr.slots.Poisson(), nr.slots.Bounded()):
+        with pytest.raises(nr.errors.InvalidInput, match="Gaussian rewards"):
             unknown.using(objective=reward)
     once, again = (MultiplicativePenalty(epoch=5, epochs=epochs) for epochs in (1, 3))
     assert known.using(objective=once).valid_for == unknown.using(objective=once).valid_for == "f"

@@ -5,13 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-import noregret as nr
-from noregret.slots.envelope import CompactBayes, FiniteBayes
-from noregret.slots.pending import Hallucinated
-from noregret.widths.delayed import CensoredWidth, Inflated
-from noregret.widths.gains import GreedyGain
-from noregret.widths.periods import PeriodRkhs
-from noregret.widths.self_normalized import BoundedNoise, SelfNormalized
+import nilregret as nr
+from nilregret.slots.envelope import CompactBayes, FiniteBayes
+from nilregret.slots.pending import Hallucinated
+from nilregret.slots.widths.delayed import CensoredWidth, Inflated
+from nilregret.slots.widths.gains import GreedyGain
+from nilregret.slots.widths.periods import PeriodRkhs
+from nilregret.slots.widths.self_normalized import BoundedNoise, SelfNormalized
 
 ARMS, KERNEL = nr.Arms.grid(0, 1, 30), nr.SquaredExponential(0.2)
 

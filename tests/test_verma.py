@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.curves import Curves
-from noregret.environments.delays import FixedDelay, PoissonDelay
-from noregret.papers.verma import contexts, rules, synthetic, tables, widths
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.papers.verma import contexts, rules, synthetic, tables, widths
+from nilregret.simulation.environments.delays import FixedDelay, PoissonDelay
+from nilregret.study.curves import Curves
 
 SHAPES = {"svm": (1681, 2), "lr": (1183, 3), "cnn": (384, 3), "growing": (441, 2)}
 
@@ -95,7 +95,7 @@ def test_what_is_not_installed_is_named(monkeypatch, data):
     import sys
 
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(nr.MissingExtra, match="needs torch"):
+    with pytest.raises(nr.errors.MissingExtra, match="needs torch"):
         tables._cnn(data, quiet)
 
 
@@ -135,7 +135,7 @@ def test_functions_fill_the_unit_interval():
 def test_before_the_first_answer_regret_is_that_of_the_worst_point():
     arms = nr.Arms.grid(0, 1, 5)
     env = nr.Environment(lambda x: x[:, 0], domain=arms, delay=2)
-    run = nr.simulate(nr.greedy_variance(arms, nr.SquaredExponential(0.1), noise=0.1), env, 6)
+    run = nr.simulate(nr.algorithms.greedy_variance(arms, nr.SquaredExponential(0.1), noise=0.1), env, 6)
     shown = rules.known_regret(1.0)(run)
     np.testing.assert_array_equal(shown[:2], [1.0, 1.0])
     np.testing.assert_array_equal(shown[2:], run.simple_regret[2:])
@@ -168,7 +168,7 @@ def test_contexts_stay_for_thirty_rounds(tmp_path):
 
 
 def contexts_job():
-    from noregret.papers import Job
+    from nilregret.papers import Job
 
     return Job(trials=1, rounds=35)
 

@@ -7,22 +7,22 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-import noregret as nr
-from noregret.fitting import Standardization
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import UniformExploration
-from noregret.slots.memory import RestartEvery
-from noregret.slots.objective import AdditivePenalty
-from noregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
-from noregret.slots.refit import _schedule
-from noregret.warping import SignedLog, Warp, half_rank
+import nilregret as nr
+from nilregret.gp.fitting import Standardization
+from nilregret.gp.warping import SignedLog, Warp, half_rank
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.explore import UniformExploration
+from nilregret.slots.memory import RestartEvery
+from nilregret.slots.objective import AdditivePenalty
+from nilregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
+from nilregret.slots.refit import _schedule
 
 from .attacks.sequences import Reference
 from .reference import mapped
 
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
-QUICK = nr.PointSearch(candidates=64, around=4, starts=1, evaluations=4)
-WARPED = nr.Refit(every=4, restarts=0, warp="half-rank")
+QUICK = nr.slots.PointSearch(candidates=64, around=4, starts=1, evaluations=4)
+WARPED = nr.slots.Refit(every=4, restarts=0, warp="half-rank")
 PROBES = np.array([[0.1, -0.5], [0.5, 0.0], [0.9, 0.8], [0.33, 0.2], [1.0, 1.0]])
 
 
@@ -48,7 +48,7 @@ def brute_force(rewards):
     [([0.0, 1.0], [1.0]), ([1.0], [1.0]), ([1.0, 1.0], [0.0, 1.0]), ([0.0, 1.0], [1.0, 1.0]), ([0.0, 1.0], [0.0, 2.0])],
 )
 def test_what_is_no_increasing_map_is_refused(knots, heights):
-    with pytest.raises(nr.InvalidInput, match="ascend"):
+    with pytest.raises(nr.errors.InvalidInput, match="ascend"):
         Warp(knots, heights)
 
 
@@ -159,7 +159,7 @@ def test_moments_of_many_points_are_those_of_each(monkeypatch):
     warp, generator = half_rank(SETS["many"]), np.random.default_rng(0)
     mean, std = generator.standard_normal(300), generator.uniform(0.0, 2.0, 300)
     whole = warp.moments(mean, std)
-    monkeypatch.setattr("noregret.warping.MOST_AT_ONCE", 1000)
+    monkeypatch.setattr("nilregret.gp.warping.MOST_AT_ONCE", 1000)
     assert all(np.array_equal(*pair) for pair in zip(whole, warp.moments(mean, std), strict=True))
     above = warp.moments(np.array([9.0]), np.array([0.1]))  # where rewards stay
     assert (above[0][0], above[1][0]) == (9.0, 0.1)
@@ -277,7 +277,7 @@ def test_what_is_shown_is_the_belief_that_decides(goal):
 def test_the_best_is_where_the_mean_that_is_shown_is(goal):
     """Also where it is not where the median is: one trial in five is fifty worse than the others."""
     sign, generator = 1.0 if goal == "maximize" else -1.0, np.random.default_rng(33)
-    study = nr.Study(warped(nr.Refit(every=4, restarts=0, warp="half-rank", noise="unknown"), SQUARE), goal=goal)
+    study = nr.Study(warped(nr.slots.Refit(every=4, restarts=0, warp="half-rank", noise="unknown"), SQUARE), goal=goal)
     for _ in range(8):
         point = SQUARE.points[generator.integers(12)]
         study.add(point, sign * float(generator.standard_normal() - 50.0 * (generator.random() < 0.2)))
@@ -320,10 +320,13 @@ CASES = {
     "censored at the smallest": {"pending": Censored(minimum=None, window=3, late="accept")},
     "nearest means": {"pending": NearestMeans(neighbours=2)},
     "ignored": {"pending": Ignored(failed="worst")},
-    "a window": {"memory": nr.SlidingWindow(9)},
+    "a window": {"memory": nr.slots.SlidingWindow(9)},
     "periods": {"memory": RestartEvery(10)},
-    "own outputs": {"pending": Hallucinated(), "refit": nr.Refit(every=4, restarts=0, warp="half-rank", outputs="own")},
-    "growth": {"refit": nr.Refit(every=3, restarts=0, warp="half-rank", growth=0.5, noise="unknown")},
+    "own outputs": {
+        "pending": Hallucinated(),
+        "refit": nr.slots.Refit(every=4, restarts=0, warp="half-rank", outputs="own"),
+    },
+    "growth": {"refit": nr.slots.Refit(every=3, restarts=0, warp="half-rank", growth=0.5, noise="unknown")},
     "contexts": {"context": nr.Box([0.0], [1.0])},
     "contexts, arms": {"context": nr.Box([0.0], [1.0]), "domain": nr.Arms.grid(0, 1, 9)},
     "arms": {"domain": nr.Arms.grid(0, 1, 9)},
@@ -378,7 +381,7 @@ def test_constraints_are_charged_before_the_map():
 
 
 def test_changes_are_seen_through_the_map():
-    policy = warped(memory=nr.RestartOnChange(threshold=0.3, ridge=0.1), explore=UniformExploration(1.0))
+    policy = warped(memory=nr.slots.RestartOnChange(threshold=0.3, ridge=0.1), explore=UniformExploration(1.0))
     study = nr.Study(policy, seed=0)
     for number in range(30):
         trial = study.ask()
@@ -393,7 +396,7 @@ def test_changes_are_seen_through_the_map():
 
 @pytest.mark.parametrize(("every", "growth"), [(3, 0.1), (3, 1.0), (10, 0.0), (7, 0.03), (3, 1e-9), (50, 0.5)])
 def test_the_schedule_is_consistent(every, growth):
-    refit, counts = nr.Refit(every=every, growth=growth), [every]
+    refit, counts = nr.slots.Refit(every=every, growth=growth), [every]
     while counts[-1] <= 2000:
         counts.append(counts[-1] + max(every, math.floor(growth * counts[-1])))
     for n in range(2001):
@@ -406,9 +409,9 @@ def test_the_schedule_is_consistent(every, growth):
 
 @pytest.mark.parametrize("memory", ["all", "window"])
 def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(memory):
-    policy = warped(refit=nr.Refit(every=3, restarts=0, growth=0.4, warp="half-rank"))
+    policy = warped(refit=nr.slots.Refit(every=3, restarts=0, growth=0.4, warp="half-rank"))
     if memory == "window":
-        policy = policy.using(memory=nr.SlidingWindow(12))
+        policy = policy.using(memory=nr.slots.SlidingWindow(12))
     study = play(nr.Study(policy, seed=5), 26)
     live = study._look()._fits.made
     fits = policy.refit.fits(26)
@@ -426,9 +429,11 @@ def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(
         again.tell(other, float(k))
 
 
-@pytest.mark.parametrize("pending", [nr.Ignored(failed="worst"), nr.Hallucinated(failed="worst"), nr.Hallucinated()])
+@pytest.mark.parametrize(
+    "pending", [nr.slots.Ignored(failed="worst"), nr.slots.Hallucinated(failed="worst"), nr.slots.Hallucinated()]
+)
 def test_a_replay_makes_the_last_fit_alone_where_failures_and_open_trials_count_too(pending):
-    refit = nr.Refit(every=3, restarts=0, growth=0.4, warp="half-rank")
+    refit = nr.slots.Refit(every=3, restarts=0, growth=0.4, warp="half-rank")
     policy, open_trials = warped(refit=refit, pending=pending), []
     study = nr.Study(policy, seed=5)
     for number in range(34):
@@ -455,7 +460,7 @@ def test_noise_that_is_given_stays_and_unknown_noise_does_not_look_at_the_policy
     y = np.sin(5.0 * X[:, 0]) + 0.05 * np.random.default_rng(1).standard_normal(20)
 
     def fitted(noise, how, warp="none"):
-        refit = nr.Refit(restarts=0, noise=how, warp=warp)
+        refit = nr.slots.Refit(restarts=0, noise=how, warp=warp)
         return refit(nr.Matern(2.5, [0.5, 0.5]), X, y, np.ones(2), noise=noise, seed=0)
 
     for noise in (0.01, 0.1, 1.0):
@@ -468,7 +473,7 @@ def test_noise_that_is_given_stays_and_unknown_noise_does_not_look_at_the_policy
 
 
 def test_given_noise_far_below_the_rewards_is_what_can_be_computed_with():
-    study = nr.Study(warped(refit=nr.Refit(every=3, restarts=0, noise="given"), regularization=0.01), seed=0)
+    study = nr.Study(warped(refit=nr.slots.Refit(every=3, restarts=0, noise="given"), regularization=0.01), seed=0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for _ in range(9):
@@ -479,8 +484,8 @@ def test_given_noise_far_below_the_rewards_is_what_can_be_computed_with():
 
 
 def test_warped_rewards_are_standardised():
-    with pytest.raises(nr.InvalidInput, match="`warp` 'half-rank' does not go with `standardize` False"):
-        nr.Refit(warp="half-rank", standardize=False)
+    with pytest.raises(nr.errors.InvalidInput, match="`warp` 'half-rank' does not go with `standardize` False"):
+        nr.slots.Refit(warp="half-rank", standardize=False)
     for wrong in ({"growth": -0.1}, {"growth": 1.5}, {"growth": math.nan}, {"warp": "rank"}, {"noise": None}):
-        with pytest.raises(nr.InvalidInput, match=f"`{next(iter(wrong))}`"):
-            nr.Refit(**wrong)
+        with pytest.raises(nr.errors.InvalidInput, match=f"`{next(iter(wrong))}`"):
+            nr.slots.Refit(**wrong)

@@ -8,14 +8,15 @@ import pytest
 from scipy.special import zeta
 from scipy.stats import norm
 
-import noregret as nr
-from noregret.policy.state import State
-from noregret.posterior import FeaturePosterior, PlayedPosterior, PointPosterior, posterior_on_arms
-from noregret.slots.envelope import CompactBayes, FiniteBayes, PointwiseBayes, Progress
-from noregret.theory.information import GreedyDesign
-from noregret.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
-from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
-from noregret.widths.series import EvenSeries, PowerSeries
+import nilregret as nr
+from nilregret.gp import FeaturePosterior, PlayedPosterior, PointPosterior
+from nilregret.gp.choice import posterior_on_arms
+from nilregret.policy.state import State
+from nilregret.slots.envelope import CompactBayes, FiniteBayes, PointwiseBayes, Progress
+from nilregret.slots.widths.gains import ConstantGain, GreedyGain, RateGain, RealisedGain
+from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.theory.information import GreedyDesign
+from nilregret.theory.series import EvenSeries, PowerSeries
 
 from .reference import rkhs_norm_of_mean
 
@@ -83,10 +84,10 @@ def test_any_pi_t_of_lemma_5_1():
     assert EvenSeries(10**400).log(1) == pytest.approx(math.log(2) + 400 * math.log(10))
     own = FiniteBayes(size=40, delta=0.05, series=PowerSeries(2.0)).width(9, progress())
     assert own == pytest.approx(FiniteBayes(size=40, delta=0.05).width(9, progress()))
-    even = nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=nr.EvenSeries(50))
+    even = nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=nr.slots.EvenSeries(50))
     assert nr.Policy.from_json(even.to_json()) == even
     assert even.confidence.width(1, progress()) == even.confidence.width(50, progress())
-    assert nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=1.5).confidence.series == nr.PowerSeries(1.5)
+    assert nr.gp_ucb(ARMS, KERNEL, noise=0.1, series=1.5).confidence.series == nr.slots.PowerSeries(1.5)
 
 
 def test_the_norm_of_theorem_3_can_be_guessed():
@@ -110,14 +111,14 @@ def test_the_norm_of_theorem_3_can_be_guessed():
 
 def test_v_of_your_own():
     for make in (nr.igp_ucb, nr.gp_ts):
-        policy = make(ARMS, KERNEL, noise=0.1, v=nr.PowerLaw(0.5, 0.25))
+        policy = make(ARMS, KERNEL, noise=0.1, v=nr.theory.PowerLaw(0.5, 0.25))
         assert policy.valid_for == "none"
         assert policy.confidence.width(16, progress()) == 1.0
         assert nr.Policy.from_json(policy.to_json()) == policy
         assert make(ARMS, KERNEL, noise=0.1, v=2).confidence.width(7, progress()) == 2.0
-        with pytest.raises(nr.InvalidInput, match="`v` replaces that width"):
+        with pytest.raises(nr.errors.InvalidInput, match="`v` replaces that width"):
             make(ARMS, KERNEL, noise=0.1, v=1.0, guess_norm=True)
-    with pytest.raises(nr.InvalidInput, match="need `norm_bound`"):
+    with pytest.raises(nr.errors.InvalidInput, match="need `norm_bound`"):
         nr.gp_ts(nr.Box([0], [1]), KERNEL, noise=0.1, v=1.0, lipschitz="kernel")
 
 
@@ -153,7 +154,7 @@ def test_lambda_is_the_papers():
     assert nr.igp_ucb(ARMS, KERNEL, noise=0.1, norm_bound=1.0, horizon=10**400).regularization == 1.0
     assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0).regularization == 1.0
     assert nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, regularization=0.01).regularization == 0.01
-    assert nr.greedy_mean(ARMS, KERNEL, noise=0.1).regularization == pytest.approx(0.01)
+    assert nr.algorithms.greedy_mean(ARMS, KERNEL, noise=0.1).regularization == pytest.approx(0.01)
 
 
 @pytest.mark.parametrize(
@@ -171,7 +172,7 @@ def test_lambda_is_the_papers():
             "finitely many arms",
         ),
         (lambda: nr.gp_ucb(nr.Box([0], [1]), nr.Matern(1.5, 0.2), noise=0.1, width="compact"), "nu > 2"),
-        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, refit=nr.Refit()), "refitted"),
+        (lambda: nr.igp_ucb(ARMS, KERNEL, noise=0.1, guess_norm=True, refit=nr.slots.Refit()), "refitted"),
         (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, lipschitz=5.0), "discretisation of a box"),
         (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, grid=5), "discretisation of a box"),
         (lambda: nr.gp_ts(ARMS, KERNEL, noise=0.1, norm_bound=1.0, growth=2.0), "which is missing"),
@@ -201,7 +202,7 @@ def test_lambda_is_the_papers():
     ],
 )
 def test_bad_input_names_the_assumption(make, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         make()
 
 
@@ -265,11 +266,11 @@ def test_a_right_guess_is_kept():
 @pytest.mark.parametrize(
     "more",
     [
-        {"memory": nr.RestartEvery(10)},  # delta is spent anew in every period
-        {"memory": nr.SlidingWindow(10)},
+        {"memory": nr.slots.RestartEvery(10)},  # delta is spent anew in every period
+        {"memory": nr.slots.SlidingWindow(10)},
         {"pending": "hallucinate"},
-        {"pending": nr.Censored.within(5, minimum=0.0)},  # the targets are not rewards
-        {"refit": nr.Refit()},
+        {"pending": nr.slots.Censored.within(5, minimum=0.0)},  # the targets are not rewards
+        {"refit": nr.slots.Refit()},
     ],
 )
 def test_nothing_is_proved_for_rules_that_the_theorems_do_not_know(more):
@@ -293,7 +294,7 @@ def test_theorem_1_is_for_late_answers_dropped_and_a_prior_mean_at_a_known_minim
     assert nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=5, minimum=0.5).valid_for == "rho_m f"
 
 
-@pytest.mark.parametrize("pending", [nr.Ignored(), nr.Censored.within(6, minimum=0.0)])
+@pytest.mark.parametrize("pending", [nr.slots.Ignored(), nr.slots.Censored.within(6, minimum=0.0)])
 def test_the_censored_width_is_for_the_censoring_of_its_window(pending):
     policy = nr.gp_ucb_sdf(ARMS, KERNEL, noise=0.1, window=5)
     assert dataclasses.replace(policy, pending=pending).valid_for == "none"
@@ -308,7 +309,7 @@ def test_an_odd_ridge_is_refused_by_name(value):
         (nr.gp_ucb_noiseless_constraints, shi),
         (nr.gp_ucb_noisy_constraints, shi),
     ):
-        with pytest.raises(nr.InvalidInput, match="regularization"):
+        with pytest.raises(nr.errors.InvalidInput, match="regularization"):
             make(ARMS, KERNEL, regularization=value, **given)
 
 
@@ -326,10 +327,10 @@ def test_a_guess_is_held_against_the_answers_whatever_is_pending(domain):
 
 
 def test_a_picture_shows_bounds_only_where_they_are_proved():
-    from noregret.plots import _draw_slice, _new_figure, _slices
+    from nilregret.study.plots import _draw_slice, _new_figure, _slices
 
     space = nr.Space(x=nr.Float(0.0, 1.0))
-    for memory, label in ((None, "confidence bounds"), (nr.SlidingWindow(5), "mean ± 2 std")):
+    for memory, label in ((None, "confidence bounds"), (nr.slots.SlidingWindow(5), "mean ± 2 std")):
         study = nr.Study(nr.igp_ucb(space, KERNEL, noise=0.1, norm_bound=1.0, memory=memory))
         study.tell(study.ask(), 0.5)
         ax = _new_figure(3.0, 2.0).subplots()

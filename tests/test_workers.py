@@ -10,8 +10,8 @@ import loky
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.optimize import loop
+import nilregret as nr
+from nilregret.tuning import loop
 
 LINE = nr.Space(x=nr.Float(0, 1))
 
@@ -146,13 +146,13 @@ def test_what_makes_no_sense_is_refused_before_anything_is_asked():
         (dict(constraints=1), "takes 0"),
         (dict(timeout=0), "timeout"),
     ]:
-        with pytest.raises(nr.InvalidInput, match=said):
+        with pytest.raises(nr.errors.InvalidInput, match=said):
             quiet(study, hill, **wrong)
-    with pytest.raises(nr.InvalidInput, match="takes a study and then the objective"):
+    with pytest.raises(nr.errors.InvalidInput, match="takes a study and then the objective"):
         quiet(hill, study)
-    with pytest.raises(nr.InvalidInput, match="must be a function"):
+    with pytest.raises(nr.errors.InvalidInput, match="must be a function"):
         quiet(study, 3)
-    with pytest.raises(nr.InvalidInput, match="needs a context"):
+    with pytest.raises(nr.errors.InvalidInput, match="needs a context"):
         quiet(nr.Study(nr.auto(LINE, context=nr.Space(day=nr.Float(0, 1)))), hill)
     assert len(study.trials) == 0
 
@@ -292,9 +292,9 @@ def test_two_trials_of_one_point_are_two_evaluations_on_a_cluster(cluster):
 def test_what_a_cluster_cannot_be_sent_is_said_before_the_first_trial(cluster):
     lock = threading.Lock()
     study = nr.Study(policy())
-    with pytest.raises(nr.InvalidInput, match="cannot be sent to the processes"):
+    with pytest.raises(nr.errors.InvalidInput, match="cannot be sent to the processes"):
         quiet(study, lambda x: bool(lock), executor=cluster.get_executor())
-    with pytest.raises(nr.InvalidInput, match=r"client.get_executor\(\)"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"client.get_executor\(\)"):
         quiet(study, hill, executor=cluster)
     assert len(study.trials) == 0
 

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.errors import StorageError
-from noregret.optimize.answers import Outcome
-from noregret.papers import find
-from noregret.tuning import joining
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret._utils.errors import StorageError
+from nilregret.papers import find
+from nilregret.tuning.answers import Outcome
+from nilregret.tuning.toml import joining
 
 FILE = """
 trials = 8
@@ -102,19 +102,19 @@ def test_a_file_is_tuned_on_a_cluster(folder, cluster):
 
 
 def test_a_cluster_that_is_not_there_is_an_error_in_words(folder, monkeypatch):
-    monkeypatch.setattr("noregret.tuning.workers.CONNECT", 0.3)
+    monkeypatch.setattr("nilregret.tuning.toml.workers.CONNECT", 0.3)
     assert "There is no cluster at 'tcp://127.0.0.1:9'" in run(
         "tune", "job.toml", "--cluster", "tcp://127.0.0.1:9", code=1
     )
     assert "give one of both" in run("tune", "job.toml", "--cluster", "tcp://127.0.0.1:9", "--workers", 2, code=1)
     monkeypatch.setitem(sys.modules, "distributed", None)
-    assert "noregret[dask]" in run("tune", "job.toml", "--cluster", "tcp://127.0.0.1:9", code=1)
+    assert "nilregret[dask]" in run("tune", "job.toml", "--cluster", "tcp://127.0.0.1:9", code=1)
     assert not (folder / "job.db").exists()
 
 
 def test_a_tuning_run_that_is_ended_ends_its_processes_and_goes_on(folder):
     (folder / "job.toml").write_text(FILE.replace("score", "endless"))
-    command = [sys.executable, "-m", "noregret", "tune", "job.toml", "--workers", "2"]
+    command = [sys.executable, "-m", "nilregret", "tune", "job.toml", "--workers", "2"]
     process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     while not (folder / "begun").exists():
         assert process.poll() is None
@@ -175,7 +175,7 @@ def test_an_objective_that_hangs_or_raises_fails_its_trial(folder):
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
 def test_a_worker_that_ends_leaves_its_trial_abandoned_or_under_a_lease(folder, sent):
     study = made()
-    command = [sys.executable, "-m", "noregret", "work", "s.db", "hill", "hills:endless", "--trials", "2"]
+    command = [sys.executable, "-m", "nilregret", "work", "s.db", "hill", "hills:endless", "--trials", "2"]
     process = subprocess.Popen([*command, "--lease", "600"], cwd=folder, stderr=subprocess.PIPE)
     while not (folder / "begun").exists():
         assert process.poll() is None
@@ -263,9 +263,9 @@ def test_replicates_are_the_same_on_any_executor(kind, request):
 
 
 def test_replicates_take_jobs_or_an_executor():
-    with ThreadPoolExecutor(1) as pool, pytest.raises(nr.InvalidInput, match="one of both"):
+    with ThreadPoolExecutor(1) as pool, pytest.raises(nr.errors.InvalidInput, match="one of both"):
         nr.replicate(make_policy, make_env, 8, seeds=range(4), executor=pool, jobs=2)
-    with pytest.raises(nr.InvalidInput, match="must be a concurrent"):
+    with pytest.raises(nr.errors.InvalidInput, match="must be a concurrent"):
         nr.replicate(make_policy, make_env, 8, seeds=range(4), executor=2)
 
 

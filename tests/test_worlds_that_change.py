@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.environments import Drifting, even_changes
-from noregret.environments.delays import GeometricDelay
+import nilregret as nr
+from nilregret.simulation.environments import Drifting, even_changes
+from nilregret.simulation.environments.delays import GeometricDelay
 
 ARMS, TABLE = nr.Arms.grid(0, 1, 9), nr.Arms([0.0, 0.5, 1.0])
 X = ARMS.points[:, 0]
@@ -191,14 +191,14 @@ def test_a_change_of_the_constraint_alone_is_noticed_whenever_its_values_are_tol
     ],
 )
 def test_nonsense_is_explained(more, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         nr.simulate(policy_of(nr.EveryRound()), nr.Environment(rising, domain=ARMS, **more), 5)
 
 
 def test_what_drifts_is_checked():
-    with pytest.raises(nr.InvalidInput, match="`end` must be a function"):
+    with pytest.raises(nr.errors.InvalidInput, match="`end` must be a function"):
         Drifting(rising, 3.0, over=4)
-    with pytest.raises(nr.InvalidInput, match="`over` is 0"):
+    with pytest.raises(nr.errors.InvalidInput, match="`over` is 0"):
         Drifting(rising, falling, over=0)
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from benchmarks.service_parts.kills import Worker, judged
 from benchmarks.service_parts.servers import Connection, Server, free_port
 
-import noregret as nr
+import nilregret as nr
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.1)
 
@@ -23,7 +23,7 @@ POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 100), nr.SquaredExponential(0.2), noise=0.
 def crowd(url, clients, *, processes):
     """Clients that ask and tell, each request again until it is answered; at the end, what of it is not on record."""
     nr.Study(POLICY, storage=url, name="shop").close()
-    server = Server("-m", "noregret", "serve", "--storage", url, "--port", None, "--workers", str(processes))
+    server = Server("-m", "nilregret", "serve", "--storage", url, "--port", None, "--workers", str(processes))
     server.begin()  # it listens before its processes are there
     while not ready(server.port):
         time.sleep(0.05)
@@ -133,7 +133,7 @@ def unit(page, folder):
     """What systemd says of the unit on the page: sentences, none of which there should be."""
     (text,) = re.findall(r"^```ini\n(.*?)^```$", page, re.M | re.S)
     program = re.search(r"ExecStart=(\S+)", text)[1]
-    place = Path(folder) / "noregret.service"
+    place = Path(folder) / "nilregret.service"
     place.write_text(text.replace(program, shutil.which("true")))
     said = subprocess.run(["systemd-analyze", "verify", place], capture_output=True, text=True, check=False)
     exposure = subprocess.run(

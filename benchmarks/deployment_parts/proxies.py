@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 from benchmarks.service_parts.servers import Server, await_port, free_port
 
-from noregret.serve.tokens import Tokens
-from noregret.storage import SqlStorage
+from nilregret.serve.auth.tokens import Tokens
+from nilregret.storage import SqlStorage
 
 NAME = "decide.example.org"
 STUDY = {"space": {"price": {"type": "float", "low": 0.0, "high": 1.0}}, "grid": 12}
@@ -24,8 +24,8 @@ class Site:
         storage = SqlStorage(f"sqlite:///{folder}/studies.db")
         self.token = Tokens(storage).new("admin", "default")
         storage.close()
-        (served,) = re.findall(r"^noregret (serve --public-host \S+ --proxy \S+)$", page, re.M)
-        self.server = Server("-m", "noregret", *served.split(), "--storage", f"sqlite:///{folder}/studies.db",
+        (served,) = re.findall(r"^nilregret (serve --public-host \S+ --proxy \S+)$", page, re.M)
+        self.server = Server("-m", "nilregret", *served.split(), "--storage", f"sqlite:///{folder}/studies.db",
                              "--port", None)  # fmt: skip
         (self.block,) = re.findall(r"^```nginx\n(.*?)^```$", page, re.M | re.S)
 

@@ -10,7 +10,7 @@ import numpy as np
 from tuning_parts.methods import RandomSearch
 from tuning_parts.peers import Encoded, Optuna
 
-import noregret as nr
+import nilregret as nr
 
 
 class Random(RandomSearch):
@@ -32,7 +32,7 @@ class Policy:
     """A policy of this library, in a study: what `make(space, constraints=m)` gives."""
 
     def __init__(self, problem, seed, make=nr.auto):
-        warnings.simplefilter("ignore", nr.NoRegretWarning)
+        warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
         self.study = nr.Study(make(problem.space, constraints=problem.count), seed=seed)
 
     def suggest(self):

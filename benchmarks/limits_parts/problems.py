@@ -21,7 +21,7 @@ import numpy as np
 from tuning_parts.functions import CENTRES, SHARPNESS, WEIGHTS
 from tuning_parts.models import split
 
-from noregret import Choice, Float, Int, Space
+from nilregret import Choice, Float, Int, Space
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,17 +13,17 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 CHILD = """
 import sys, json, warnings
 import numpy as np
 sys.path[:0] = json.loads(sys.argv[1])
 import scipy
-import noregret as nr
+import nilregret as nr
 from benchmarks.replay_parts.anywhere import play
-from noregret.serialize import dumps
-warnings.simplefilter("ignore", nr.NoRegretWarning)
+from nilregret._utils.serialize import dumps
+warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
 study = nr.Study.open(storage=sys.argv[2])
 known = len(study.trials)
 repeated = all(study.explain(number, draws=0).repeated for number in range(1, known))

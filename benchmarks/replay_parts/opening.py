@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-import noregret as nr
-from noregret.serve.tenants import stored_name
-from noregret.storage import SqlStorage
+import nilregret as nr
+from nilregret.serve.auth.tenants import stored_name
+from nilregret.storage import SqlStorage
 
 from ..service_parts.servers import Connection, Server
 from .records import put, trials_of

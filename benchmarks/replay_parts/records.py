@@ -2,11 +2,11 @@
 
 import numpy as np
 
-import noregret as nr
-from noregret.checks import frozen
-from noregret.slots.refit import WARPS, Refitted
-from noregret.storage import Change
-from noregret.trial import Fit, Trial
+import nilregret as nr
+from nilregret._utils.checks import frozen
+from nilregret.slots.refit import WARPS, Refitted
+from nilregret.storage import Change
+from nilregret.storage.trial import Fit, Trial
 
 FITTED = 200  # answers that a fit looks at here, at most: opening takes as long whatever a fit has found
 

@@ -4,7 +4,7 @@ import random
 import threading
 import time
 
-import noregret as nr
+import nilregret as nr
 
 from .servers import Connection, Server
 

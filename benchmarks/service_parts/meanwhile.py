@@ -3,10 +3,10 @@
 import threading
 import time
 
-import noregret as nr
-from noregret.serve.tenants import stored_name
-from noregret.serve.tokens import Tokens
-from noregret.storage import SqlStorage
+import nilregret as nr
+from nilregret.serve.auth.tenants import stored_name
+from nilregret.serve.auth.tokens import Tokens
+from nilregret.storage import SqlStorage
 
 from .servers import Connection, Server
 

@@ -59,7 +59,7 @@ class Server:
 
     @classmethod
     def of_studies(cls, url):
-        return cls("-m", "noregret", "serve", "--storage", url, "--port", None)
+        return cls("-m", "nilregret", "serve", "--storage", url, "--port", None)
 
     @classmethod
     def of_nothing(cls, waits=0.0):

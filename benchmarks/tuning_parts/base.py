@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 
 @dataclass(frozen=True, kw_only=True)

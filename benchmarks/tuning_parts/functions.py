@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from noregret import Choice, Float, Int, Space, when
+from nilregret import Choice, Float, Int, Space, when
 
 from .base import Problem
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 from .peers import Ax, BoTorch, Open, Optuna, Smac, Turbo
 
@@ -55,7 +55,7 @@ class Policy:
 def expected_improvement(space):
     """The plainest policy for this without being told anything: EI, refitted."""
     return nr.expected_improvement(
-        space, nr.Matern(2.5, [0.5] * space.dimension), noise=0.05, refit=nr.Refit(every=3, restarts=4)
+        space, nr.Matern(2.5, [0.5] * space.dimension), noise=0.05, refit=nr.slots.Refit(every=3, restarts=4)
     )
 
 

@@ -11,7 +11,7 @@ from functools import cache
 
 import numpy as np
 
-from noregret import Choice, Float, Int, Space
+from nilregret import Choice, Float, Int, Space
 
 from .base import Problem
 

@@ -5,7 +5,7 @@ import warnings
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 
 class Open:

@@ -36,7 +36,7 @@ def free_port():
 
 def served(storage, port):
     """The service, as anybody would start it; its address once it is ready."""
-    command = [sys.executable, "-m", "noregret", "serve", "--storage", storage, "--port", str(port)]
+    command = [sys.executable, "-m", "nilregret", "serve", "--storage", storage, "--port", str(port)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, env=os.environ)
     url = f"http://127.0.0.1:{port}"
     for _ in range(600):
@@ -146,7 +146,7 @@ def main():
     parser.add_argument("--leave", dest="stay", action="store_false", help="end after the last customer")
     options = parser.parse_args()
     options.shop_port = options.shop_port or free_port()
-    options.token = os.environ.get("NOREGRET_TOKEN")
+    options.token = os.environ.get("NILREGRET_TOKEN")
     process, url = served(options.storage, options.port or free_port())
     try:
         shop.create(url, options.token, expires=options.expires)

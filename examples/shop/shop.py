@@ -14,9 +14,9 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from world import BUDGET, DISCOUNTS, HOURS, LOYALTIES, PRICES, profit
 
-import noregret as nr
-from noregret.client import AsyncClient, AsyncRemoteStudy, Client
-from noregret.slots.envelope import ConstantWidth
+import nilregret as nr
+from nilregret.serve.client import AsyncClient, AsyncRemoteStudy, Client
+from nilregret.slots.envelope import ConstantWidth
 
 STUDY = "offers"
 VISITORS = nr.Space(hour=nr.Float(HOURS[0], HOURS[-1]), loyalty=nr.Float(0, 1)).grid(
@@ -37,7 +37,7 @@ def create(url: str, token: str | None, *, expires: float) -> None:
         width=ConstantWidth(value=1.0),
         context=VISITORS,
         pending="hallucinate",
-        memory=nr.EDetector(delta=0.01),
+        memory=nr.slots.EDetector(delta=0.01),
         constraints=nr.OnAverage(
             step=0.01, kernel=nr.SquaredExponential([9.0, 9.0, 9.0, 1.0], scale=9.0), noise=0.0, confidence=1.0
         ),

@@ -18,8 +18,8 @@ from hypothesis.errors import Flaky
 from hypothesis.stateful import run_state_machine_as_test
 from schemathesis.core.failures import Failure, FailureGroup
 
-from noregret.serve.examples import examples
-from noregret.serve.testing import Serving
+from nilregret.serve.examples import examples
+from nilregret.serve.testing import Serving
 
 from .schema import CHECKS, SECONDS
 

@@ -20,11 +20,12 @@ from typing import Any
 
 import numpy as np
 
-import noregret as nr
-from noregret import algorithms, environments, metrics
-from noregret.checks import shown
-from noregret.environments import delays
-from noregret.errors import NoRegretError
+import nilregret as nr
+from nilregret import algorithms
+from nilregret._utils.checks import shown
+from nilregret._utils.errors import NoRegretError
+from nilregret.simulation import environments, metrics
+from nilregret.simulation.environments import delays
 
 SECONDS = 120.0  # that a call may take: thousands of times what it does
 
@@ -168,7 +169,7 @@ BAD = {
 
 # -- good arguments --------------------------------------------------------------------------------------------------
 
-SEARCH = nr.PointSearch(candidates=8, around=2, starts=1, evaluations=2)
+SEARCH = nr.slots.PointSearch(candidates=8, around=2, starts=1, evaluations=2)
 ARMS = nr.Arms.grid(0, 1, 5)
 PLANE = nr.Arms([[0.0, 0.0], [0.5, 1.0], [1.0, 0.5]])
 BOX = nr.Box(0, 1)
@@ -304,7 +305,9 @@ def play(policy):
         context = policy.context.points[0] if isinstance(policy.context, nr.Arms) else policy.context.lower
     for reward in (0.3, -0.2, 1.0):
         study.tell(study.ask(context), reward, constraints=constraints)
-    with contextlib.suppress(nr.TrialError):  # none is best where none satisfied the constraints, or after a restart
+    with contextlib.suppress(
+        nr.errors.TrialError
+    ):  # none is best where none satisfied the constraints, or after a restart
         study.best()
     mean, std = study.predict([trial.point for trial in study.trials], context=context)
     return study.ask(context).point, mean, std, study.width
@@ -316,7 +319,7 @@ def use_kernel(kernel):
 
 
 def use_domain(domain):
-    return play(nr.greedy_mean(domain, KERNEL, noise=0.1, search=SEARCH))
+    return play(nr.algorithms.greedy_mean(domain, KERNEL, noise=0.1, search=SEARCH))
 
 
 def use_parameter(parameter):
@@ -356,7 +359,7 @@ def simulated(**arguments):
 
 
 def detector(**arguments):
-    made = nr.ChangeDetector(**arguments)
+    made = nr.theory.ChangeDetector(**arguments)
     return [made.add(point, value) for point, value in zip(POINTS, VALUES, strict=True)]
 
 
@@ -386,36 +389,41 @@ def domains_and_kernels():
     yield Target("Matern", nr.Matern, {"nu": n(2.5), "lengthscale": length, "scale": scale}, use_kernel)
     yield Target("SquaredExponential", nr.SquaredExponential, {"lengthscale": length, "scale": scale}, use_kernel)
     yield Target(
-        "RationalQuadratic", nr.RationalQuadratic, {"alpha": n(), "lengthscale": length, "scale": scale}, use_kernel
+        "RationalQuadratic",
+        nr.kernels.RationalQuadratic,
+        {"alpha": n(), "lengthscale": length, "scale": scale},
+        use_kernel,
     )
-    yield Target("Periodic", nr.Periodic, {"period": length, "lengthscale": length, "scale": scale}, use_kernel)
+    yield Target("Periodic", nr.kernels.Periodic, {"period": length, "lengthscale": length, "scale": scale}, use_kernel)
     yield Target("Linear", nr.Linear, {"scale": scale}, use_kernel)
-    yield Target("Empirical", nr.Empirical, {"covariance": p([[1.0, 0.2], [0.2, 1.0]])})
-    yield Target("Sum", nr.Sum, {"left": o(KERNEL), "right": o(KERNEL)}, use_kernel)
-    yield Target("Product", nr.Product, {"left": o(KERNEL), "right": o(KERNEL)}, use_kernel)
-    yield Target("Active", nr.Active, {"kernel": o(KERNEL), "dimensions": any_((0, 1))}, use_kernel)
-    yield Target("Tied", nr.Tied, {"kernel": o(KERNEL), "groups": any_((0, 0))})
-    yield Target("Overlap", nr.Overlap, {"groups": any_((0, 0)), "scale": scale})
+    yield Target("Empirical", nr.kernels.Empirical, {"covariance": p([[1.0, 0.2], [0.2, 1.0]])})
+    yield Target("Sum", nr.kernels.Sum, {"left": o(KERNEL), "right": o(KERNEL)}, use_kernel)
+    yield Target("Product", nr.kernels.Product, {"left": o(KERNEL), "right": o(KERNEL)}, use_kernel)
+    yield Target("Active", nr.kernels.Active, {"kernel": o(KERNEL), "dimensions": any_((0, 1))}, use_kernel)
+    yield Target("Tied", nr.kernels.Tied, {"kernel": o(KERNEL), "groups": any_((0, 0))})
+    yield Target("Overlap", nr.kernels.Overlap, {"groups": any_((0, 0)), "scale": scale})
     parts = {"left": o(KERNEL), "right": o(KERNEL)}
-    yield Target("Mixture", nr.Mixture, {**parts, "share": n(0.5), "scale": scale}, use_kernel)
-    yield Target("Rounded", nr.Rounded, {"kernel": o(KERNEL), "space": o(SPACE)})
+    yield Target("Mixture", nr.kernels.Mixture, {**parts, "share": n(0.5), "scale": scale}, use_kernel)
+    yield Target("Rounded", nr.kernels.Rounded, {"kernel": o(KERNEL), "space": o(SPACE)})
     yield Target("kernel_for", nr.kernel_for, {"domain": o(BOX), "lengthscale": n(0.3)})
     yield Target("kernel(A, B)", lambda A, B: KERNEL(A, B), {"A": p(POINTS), "B": p(POINTS)})
     yield Target("factor * kernel", lambda factor: KERNEL.__rmul__(factor), {"factor": any_(2.0)})
 
 
 def parts():
-    yield Target("SlidingWindow", nr.SlidingWindow, {"rounds": w(3)}, with_slot("memory"))
-    yield Target("EDetector", nr.EDetector, {"delta": n(0.05), "clip": n(4.0), "weight": n(10.0)}, with_slot("memory"))
-    yield Target("RestartEvery", nr.RestartEvery, {"rounds": w(3)}, with_slot("memory"))
-    yield Target("RestartDoubling", nr.RestartDoubling, {"first": w(3), "ridge": f()}, with_slot("memory"))
-    yield Target("RestartAt", nr.RestartAt, {"rounds": any_([3])}, with_slot("memory"))
-    yield Target("DriftBank", nr.DriftBank, {"rates": any_([0.0, 0.1])}, with_slot("memory"))
-    yield Target("Discount", nr.Discount, {"rate": n(0.1)}, with_slot("memory"))
-    yield Target("AllOf", nr.AllOf, {"parts": any_([nr.SlidingWindow(3)])}, with_slot("memory"))
+    yield Target("SlidingWindow", nr.slots.SlidingWindow, {"rounds": w(3)}, with_slot("memory"))
+    yield Target(
+        "EDetector", nr.slots.EDetector, {"delta": n(0.05), "clip": n(4.0), "weight": n(10.0)}, with_slot("memory")
+    )
+    yield Target("RestartEvery", nr.slots.RestartEvery, {"rounds": w(3)}, with_slot("memory"))
+    yield Target("RestartDoubling", nr.slots.RestartDoubling, {"first": w(3), "ridge": f()}, with_slot("memory"))
+    yield Target("RestartAt", nr.slots.RestartAt, {"rounds": any_([3])}, with_slot("memory"))
+    yield Target("DriftBank", nr.slots.DriftBank, {"rates": any_([0.0, 0.1])}, with_slot("memory"))
+    yield Target("Discount", nr.slots.Discount, {"rate": n(0.1)}, with_slot("memory"))
+    yield Target("AllOf", nr.slots.AllOf, {"parts": any_([nr.slots.SlidingWindow(3)])}, with_slot("memory"))
     yield Target(
         "RestartOnChange",
-        nr.RestartOnChange,
+        nr.slots.RestartOnChange,
         {
             "threshold": o(1.0, "schedule", optional=True),
             "ridge": o(1.0, "schedule", optional=True),
@@ -424,7 +432,7 @@ def parts():
     )
     yield Target(
         "Censored",
-        nr.Censored,
+        nr.slots.Censored,
         {
             "minimum": n(0.0, optional=True),
             "window": n(2.0),
@@ -436,27 +444,29 @@ def parts():
     )
     yield Target(
         "Censored.within",
-        nr.Censored.within,
+        nr.slots.Censored.within,
         {"window": any_(2), "minimum": n(0.0, optional=True)},
         with_slot("pending"),
     )
-    yield Target("Ignored", nr.Ignored, {"failed": o("aside", "text")}, with_slot("pending"))
+    yield Target("Ignored", nr.slots.Ignored, {"failed": o("aside", "text")}, with_slot("pending"))
     yield Target(
-        "NearestMeans", nr.NearestMeans, {"neighbours": w(2), "failed": o("aside", "text")}, with_slot("pending")
+        "NearestMeans", nr.slots.NearestMeans, {"neighbours": w(2), "failed": o("aside", "text")}, with_slot("pending")
     )
-    for part in (nr.Imputed, nr.LateOrNever):
+    for part in (nr.slots.Imputed, nr.slots.LateOrNever):
         yield Target(
             part.__name__,
             part,
             {"minimum": n(0.0, optional=True), "answer": n(1.0, optional=True), "failed": o("aside", "text")},
             with_slot("pending"),
         )
-    yield Target("PowerLaw", nr.PowerLaw, {"constant": n(), "exponent": n(-0.5)}, lambda law: [law(1), law(10**6)])
-    yield Target("PowerSeries", nr.PowerSeries, {"power": n(2.0)}, with_slot("series"))
-    yield Target("EvenSeries", nr.EvenSeries, {"rounds": w(2)}, with_slot("series"))
+    yield Target(
+        "PowerLaw", nr.theory.PowerLaw, {"constant": n(), "exponent": n(-0.5)}, lambda law: [law(1), law(10**6)]
+    )
+    yield Target("PowerSeries", nr.slots.PowerSeries, {"power": n(2.0)}, with_slot("series"))
+    yield Target("EvenSeries", nr.slots.EvenSeries, {"rounds": w(2)}, with_slot("series"))
     yield Target(
         "Refit",
-        nr.Refit,
+        nr.slots.Refit,
         {
             "every": w(3),
             "prior": o("none", "text"),
@@ -466,11 +476,11 @@ def parts():
         },
     )
     yield Target(
-        "PointSearch", nr.PointSearch, {"candidates": w(8), "around": w(2), "starts": w(1), "evaluations": w(2)}
+        "PointSearch", nr.slots.PointSearch, {"candidates": w(8), "around": w(2), "starts": w(1), "evaluations": w(2)}
     )
     yield Target(
         "admmbo",
-        nr.admmbo,
+        nr.algorithms.admmbo,
         {
             "domain": o(BOX),
             "constraints": w(1),
@@ -485,7 +495,7 @@ def parts():
     )
     yield Target(
         "bandit_oco",
-        nr.bandit_oco,
+        nr.algorithms.bandit_oco,
         {
             "domain": o(BOX),
             "step": n(0.1),
@@ -543,21 +553,23 @@ def theory():
     )
     yield Target(
         "GreedyDesign",
-        nr.GreedyDesign,
+        nr.theory.GreedyDesign,
         {"kernel": o(KERNEL), "points": any_(ARMS), "regularization": n()},
         lambda design: design.bound(4),
     )
-    yield Target("GreedyDesign.gains", lambda count: nr.GreedyDesign(KERNEL, ARMS, 0.1).gains(count), {"count": w(3)})
+    yield Target(
+        "GreedyDesign.gains", lambda count: nr.theory.GreedyDesign(KERNEL, ARMS, 0.1).gains(count), {"count": w(3)}
+    )
     yield Target(
         "Spectrum",
-        nr.Spectrum,
+        nr.theory.Spectrum,
         {"eigenvalues": p([1.0, 0.5]), "regularization": n(), "residual": n(0.0)},
         lambda spectrum: (spectrum.bound(5), spectrum.split_bound(5), spectrum.gains(5)),
     )
-    yield Target("Spectrum.gain", nr.Spectrum([1.0, 0.5], 0.1).gain, {"count": w(3)})
+    yield Target("Spectrum.gain", nr.theory.Spectrum([1.0, 0.5], 0.1).gain, {"count": w(3)})
     yield Target(
         "information_gain_rate",
-        nr.information_gain_rate,
+        nr.theory.information_gain_rate,
         {"kernel": o(KERNEL), "dimension": w(1), "t": n(9.0), "source": o("srinivas", "text"), "constant": n()},
     )
     for name in ("gp_ucb_regret_bound", "igp_ucb_regret_bound", "gp_ts_regret_bound"):
@@ -570,7 +582,7 @@ def theory():
         yield Target(name, function, places)
     yield Target(
         "fit",
-        nr.fit,
+        nr.gp.fit,
         {
             "kernel": o(KERNEL),
             "X": p(POINTS),
@@ -586,11 +598,11 @@ def theory():
     )
     yield Target(
         "log_marginal_likelihood",
-        nr.log_marginal_likelihood,
+        nr.gp.log_marginal_likelihood,
         {"kernel": o(KERNEL), "X": p(POINTS), "y": p(VALUES), "noise_variance": n(0.1)},
     )
-    yield Target("Standardization", nr.Standardization, {"mean": n(0.0), "std": n()}, lambda scale: scale.to([1.0]))
-    yield Target("Standardization.of", nr.Standardization.of, {"y": p(VALUES)})
+    yield Target("Standardization", nr.gp.Standardization, {"mean": n(0.0), "std": n()}, lambda scale: scale.to([1.0]))
+    yield Target("Standardization.of", nr.gp.Standardization.of, {"y": p(VALUES)})
 
 
 def changes():
@@ -598,20 +610,20 @@ def changes():
     rest = {"threshold": schedule, "ridge": schedule, "distance": o("average", "text"), "weights": any_(None)}
     yield Target(
         "detect_change",
-        nr.detect_change,
+        nr.theory.detect_change,
         {"points": p(POINTS), "rewards": p(VALUES), "kernel": kernel, "domain": domain, **rest},
         infinite=True,
     )
     yield Target("ChangeDetector", detector, {"kernel": kernel, "domain": domain, **rest}, infinite=True)
     yield Target(
         "detector.add",
-        lambda point, reward: nr.ChangeDetector(KERNEL, domain=ARMS).add(point, reward),
+        lambda point, reward: nr.theory.ChangeDetector(KERNEL, domain=ARMS).add(point, reward),
         {"point": p(0.25), "reward": n(0.5)},
         infinite=True,
     )
     yield Target(
         "calibrate_threshold",
-        nr.calibrate_threshold,
+        nr.theory.calibrate_threshold,
         {
             "kernel": kernel,
             "domain": domain,
@@ -745,7 +757,7 @@ def worlds():
 def targets():
     """All of them."""
     made = [*domains_and_kernels(), *parts(), *studies(), *theory(), *changes(), *worlds()]
-    for name in algorithms.__all__:
+    for name in sorted(set(algorithms.__all__) - set(algorithms.baselines.__all__)):
         made += of_algorithm(name)
     return made
 
@@ -786,7 +798,7 @@ def finite(result, infinite=False):
         return not np.isnan(result).any() and (infinite or not np.isinf(result).any())
     if isinstance(result, list | tuple):
         return all(finite(item, infinite) for item in result)
-    if isinstance(result, nr.Run):
+    if isinstance(result, nr.simulation.Run):
         return finite([result.rewards, result.regret, result.points])
     return True
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-import noregret as nr
+import nilregret as nr
 
 COMMAND = "$(touch ran); `touch ran`; '; touch ran; '"
 DEEP = "[" * 5000 + "]" * 5000
@@ -50,8 +50,14 @@ def policies():
         nr.gp_ucb(space.grid(2), kernel, noise=0.1, pending="hallucinate"),
         nr.gp_ucb(box, nr.SquaredExponential(0.3).on(0) + kernel, noise=0.1, context=nr.Arms([0.0, 1.0]), a=1.0, b=1.0),
         nr.gp_ucb_cpd(arms, kernel, noise=0.1, horizon=100),
-        nr.gp_ucb(arms, kernel, noise=0.1, pending=nr.Censored(minimum=-9.0, window=2.0), memory=nr.SlidingWindow(5)),
-        nr.expected_improvement(space, kernel, noise=0.1, refit=nr.Refit(every=5)),
+        nr.gp_ucb(
+            arms,
+            kernel,
+            noise=0.1,
+            pending=nr.slots.Censored(minimum=-9.0, window=2.0),
+            memory=nr.slots.SlidingWindow(5),
+        ),
+        nr.expected_improvement(space, kernel, noise=0.1, refit=nr.slots.Refit(every=5)),
     ]
 
 

@@ -21,12 +21,11 @@ from datetime import timedelta
 
 import numpy as np
 
-import noregret as nr
-from noregret.policy.state import State
-from noregret.record import Record
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, NoExploration, UniformExploration
-from noregret.slots.memory import (
+import nilregret as nr
+from nilregret.policy.state import State
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.explore import CoordinateSearch, InitialDesign, InTurn, NoExploration, UniformExploration
+from nilregret.slots.memory import (
     Discount,
     Forever,
     RestartAt,
@@ -35,16 +34,17 @@ from noregret.slots.memory import (
     RestartOnChange,
     SlidingWindow,
 )
-from noregret.slots.objective import AdditivePenalty, Constrained, MultiplicativePenalty, RewardAlone
-from noregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
-from noregret.slots.silence import Imputed, LateOrNever
+from nilregret.slots.objective import AdditivePenalty, Constrained, MultiplicativePenalty, RewardAlone
+from nilregret.slots.pending import Censored, Hallucinated, Ignored, NearestMeans
+from nilregret.slots.silence import Imputed, LateOrNever
+from nilregret.storage.record import Record
 
 from ..reference import mapped
 
 OPERATIONS = 30
 LOWEST = -1.5
 CLOSE = 1e-8
-SEARCH = nr.PointSearch(candidates=32, around=4, starts=1, evaluations=4)
+SEARCH = nr.slots.PointSearch(candidates=32, around=4, starts=1, evaluations=4)
 SPACE = nr.Space(x=nr.Float(0.1, 10.0, log=True), n=nr.Int(0, 4), kind=nr.Choice("a", "b"))
 DOMAINS = {
     "arms": nr.Arms.grid(0, 1, 12),
@@ -103,8 +103,8 @@ def some_memory(rng):
         Discount(float(rng.choice([0.0, 0.05, 1.0]))),
         RestartOnChange(threshold=float(rng.choice([0.01, 0.3])), ridge=0.1),
         RestartDoubling(int(rng.choice([2, 5])), ridge=bool(rng.random() < 0.5)),
-        nr.EDetector(delta=float(rng.choice([0.05, 0.9])), clip=float(rng.choice([1.0, 20.0]))),
-        nr.AllOf((SlidingWindow(5), nr.EDetector(delta=0.9), Discount(float(rng.choice([0.0, 0.1]))))),
+        nr.slots.EDetector(delta=float(rng.choice([0.05, 0.9])), clip=float(rng.choice([1.0, 20.0]))),
+        nr.slots.AllOf((SlidingWindow(5), nr.slots.EDetector(delta=0.9), Discount(float(rng.choice([0.0, 0.1]))))),
     ][rng.integers(10)]
 
 
@@ -123,10 +123,10 @@ def some_refit(rng, dimension):
     if rng.random() < 0.75:
         return None
     return [
-        nr.Refit(every=int(rng.choice([3, 5])), restarts=0),
-        nr.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False),
-        nr.Refit(every=3, restarts=0, growth=0.5, warp="half-rank", noise="unknown"),
-        nr.Refit(every=3, restarts=0, outputs="own", warp="half-rank", noise="given"),
+        nr.slots.Refit(every=int(rng.choice([3, 5])), restarts=0),
+        nr.slots.Refit(every=4, restarts=0, outputs="own", prior="none", standardize=False),
+        nr.slots.Refit(every=3, restarts=0, growth=0.5, warp="half-rank", noise="unknown"),
+        nr.slots.Refit(every=3, restarts=0, outputs="own", warp="half-rank", noise="given"),
     ][rng.integers(4)]
 
 
@@ -145,15 +145,15 @@ def some_base(rng, domain, kernel, **more):
     return [
         lambda: nr.gp_bucb(domain, kernel, beta=1.5, **more),
         lambda: nr.gp_bucb(domain, kernel, beta=1.0, inflation="realised", initial=3, **more),
-        lambda: nr.gp_bts(domain, kernel, beta=1.0, **more),
+        lambda: nr.algorithms.gp_bts(domain, kernel, beta=1.0, **more),
         lambda: own,
         lambda: dataclasses.replace(own, confidence=dataclasses.replace(own.confidence, beta=0.5)),
         lambda: nr.igp_ucb(domain, kernel, norm_bound=0.2, guess_norm=True, **more),
         lambda: nr.gp_ts(domain, kernel, norm_bound=1.0, **more),
         lambda: nr.expected_improvement(domain, kernel, **more),
         lambda: nr.expected_improvement(domain, kernel, incumbent="reward", **more),
-        lambda: nr.probability_of_improvement(domain, kernel, **more),
-        lambda: nr.greedy_variance(domain, kernel, **more),
+        lambda: nr.algorithms.probability_of_improvement(domain, kernel, **more),
+        lambda: nr.algorithms.greedy_variance(domain, kernel, **more),
         lambda: nr.gp_ucb(domain, kernel, **more) if arms else nr.gp_bucb(domain, kernel, beta=2.0, **more),
     ][rng.integers(12)]()
 
@@ -168,7 +168,7 @@ def some_policy(rng):
         more = {"noise": 0.2, "regularization": float(rng.choice([0.04, 1.0])), "context": context, "search": SEARCH}
         base = some_base(rng, domain, kernel, prior_mean=float(rng.choice([0.0, 0.5])), **more)
         memory, explores = some_memory(rng), rng.random() < 0.2
-        with contextlib.suppress(nr.InvalidInput):
+        with contextlib.suppress(nr.errors.InvalidInput):
             return dataclasses.replace(
                 base,
                 memory=memory,
@@ -194,7 +194,7 @@ def some_auto(rng):
     search = dataclasses.replace(SEARCH, mutations=8, incumbents=2, apart=0.01)
     policy = policy.using(search=search, refit=dataclasses.replace(policy.refit, restarts=0))
     while True:
-        with contextlib.suppress(nr.InvalidInput):
+        with contextlib.suppress(nr.errors.InvalidInput):
             return policy.using(
                 memory=some_memory(rng) if rng.random() < 0.3 else policy.memory,
                 pending=some_pending(rng) if rng.random() < 0.3 else policy.pending,
@@ -215,7 +215,7 @@ def some_limits(rng):
             "confidence": ConstantWidth(value=float(rng.choice([1.0, 3.0]))),
         }
         start = policy.domain.lower if hasattr(policy.domain, "lower") else policy.domain.points[0]
-        with contextlib.suppress(nr.InvalidInput):
+        with contextlib.suppress(nr.errors.InvalidInput):
             part = [
                 nr.EveryRound(**more),
                 nr.EveryRound(rule="probability", **more),
@@ -249,7 +249,7 @@ class Reference:
         memory, restarts = self.policy.memory, study.restarts
         self.first = restarts[-1] if restarts else 0
         self.since = self.first
-        for part in memory.parts if isinstance(memory, nr.AllOf) else (memory,):
+        for part in memory.parts if isinstance(memory, nr.slots.AllOf) else (memory,):
             if isinstance(part, SlidingWindow):
                 self.first = max(self.first, self.rounds - part.rounds)
         self.multipliers = study.multipliers
@@ -519,7 +519,7 @@ class Sequence:
         multiple = study._look()._ledger.units.warp is None
         if not (np.isfinite(lower).all() and (lower <= upper).all() and math.isfinite(study.width) == multiple):
             raise Problem("bounds")
-        with contextlib.suppress(nr.TrialError):
+        with contextlib.suppress(nr.errors.TrialError):
             study.best()
         _ = study.minimum, study.information_gain, study.norm_bounds, study.restart_reasons, rng.random()
 
@@ -544,7 +544,7 @@ class Sequence:
     def twice(self):
         told = [trial for trial in self.study.trials if not trial.open]
         if told:
-            with contextlib.suppress(nr.TrialError):
+            with contextlib.suppress(nr.errors.TrialError):
                 self.study.tell(told[self.rng.integers(len(told))].number, 0.0)
                 raise Problem("an answer was told twice")
 
@@ -629,7 +629,7 @@ def run(seeds, folder=None, draw=some_policy):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                warnings.simplefilter("ignore", nr.NoRegretWarning)
+                warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
                 sequence = Sequence(seed, folder if seed % 5 == 0 else None, draw)
                 sequence.run()
         except Exception as error:

@@ -11,8 +11,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from noregret.serve.tokens import Tokens
-from noregret.storage import SqlStorage
+from nilregret.serve.auth.tokens import Tokens
+from nilregret.storage import SqlStorage
 
 from ..serving import Served
 from ..waiting import LONG
@@ -27,9 +27,9 @@ LATE = 0.2  # seconds after which a request that is broken is taken for one that
 # A server that does not turn strangers away for being many, so that all that they send is looked at.
 SERVER = """
 import sys
-from noregret.serve import running
-from noregret.serve.limits import Limits
-from noregret.serve.settings import Settings
+from nilregret.serve import running
+from nilregret.serve.limits import Limits
+from nilregret.serve.settings import Settings
 limits = Limits(per_second=1e9, burst=1e9, strangers_per_second=1e9, strangers_burst=1e9, header_seconds=5.0,
                 body_seconds=5.0, body_bytes=1 << 20)
 listener = running.listening("127.0.0.1", 0)
@@ -299,7 +299,7 @@ def _reckoned(served, target, victim, before, done, report):
     found = json.loads(served.ask("GET", "/v1/studies", token=target.admin)[2])["studies"]
     if [study["name"] for study in found] != ["own"]:
         report.fault(f"studies that nobody should have made: {[study['name'] for study in found]}"[:300])
-    if os.path.exists("/tmp/noregret-was-here"):  # noqa: PTH110
+    if os.path.exists("/tmp/nilregret-was-here"):  # noqa: PTH110
         report.fault("a command was run")
 
 

@@ -122,7 +122,7 @@ def headers(rng, target):
             request("GET", "/v1/studies", target.host, [bearer(target.decider), ("X", text[:30_000])]),
             request("GET", "/v1/studies", target.host, [(f"X-{i}", "1") for i in range(rng.choice([100, 2000]))]),
             request("GET", "/v1/studies?" + text, target.host),
-            request("GET", "/v1/studies", target.host, [("Cookie", "noregret_session=" + text)]),
+            request("GET", "/v1/studies", target.host, [("Cookie", "nilregret_session=" + text)]),
             request("GET", "/v1/studies", target.host, [bearer(text)]),
             request("GET", "/v1/studies", target.host, [("X" * 20_000, "1")]),
             request("GET", "/v1/studies", target.host, [("X", noise(rng, 50).decode("latin-1"))]),
@@ -231,11 +231,11 @@ def policies(rng, target):
     """Studies that would run code, take the machine's memory, or read a file."""
     number = rng.choice([1e308, -1, 0, 10**12, "x", None, [], True, "1" * 5000])
     name = rng.choice(
-        ["os.system", "builtins.eval", "noregret.storage.SqlStorage", "subprocess.Popen", "Arms", "GPUCB", ""]
+        ["os.system", "builtins.eval", "nilregret.storage.SqlStorage", "subprocess.Popen", "Arms", "GPUCB", ""]
     )
     body = rng.choice(
         [
-            {"policy": {"type": name, "command": "touch /tmp/noregret-was-here"}},
+            {"policy": {"type": name, "command": "touch /tmp/nilregret-was-here"}},
             {"policy": {name: ["id"]}},
             {"policy": {}},
             {"policy": {"py/object": name, "__reduce__": ["os.system", ["id"]]}},
@@ -380,7 +380,7 @@ def tokens(rng, target):
             [("Authorization", target.decider)],
             [("Authorization", f"Bearer {target.decider} {target.decider}")],
             [("X-Api-Key", target.admin)],
-            [("Cookie", f"noregret_session={target.admin}")],
+            [("Cookie", f"nilregret_session={target.admin}")],
             [bearer(target.admin), bearer(target.admin)],
             [("X-Forwarded-User", "admin")],
             [("X-Forwarded-For", "127.0.0.1")],
@@ -440,7 +440,7 @@ def forms(rng, target):
     """Guesses at the form to log in, and cookies that nobody was given."""
     origin = rng.choice([[("Origin", f"http://{target.host}")], [], [("Origin", "http://evil.example")]])
     if rng.random() < 0.4:
-        cookie = rng.choice(["noregret_session", "__Host-noregret_session"])
+        cookie = rng.choice(["nilregret_session", "__Host-nilregret_session"])
         value = "".join(rng.choices(string.ascii_letters, k=43)) if rng.random() < 0.5 else rng.choice(target.useless)
         path = rng.choice(["/", "/studies/x", f"/v1/studies/{target.own}", "/metrics"])
         method = rng.choice(["GET", "POST", "DELETE"])

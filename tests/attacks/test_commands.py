@@ -11,9 +11,9 @@ import time
 import pytest
 from click.testing import CliRunner
 
-import noregret as nr
-from noregret.cli import main
-from noregret.tuning.template import filled
+import nilregret as nr
+from nilregret.__main__ import main
+from nilregret.tuning.toml.template import filled
 
 from ..waiting import until
 
@@ -107,7 +107,7 @@ def test_parameters_come_from_the_point_and_a_row_that_says_otherwise_is_refused
     assert "Trial 1" in result.output
     assert "damaged" in result.output
     assert not (tmp_path / "ran").exists()
-    with pytest.raises(nr.StorageError, match=r"Trial 1 .*damaged"):
+    with pytest.raises(nr.errors.StorageError, match=r"Trial 1 .*damaged"):
         nr.Study.open(storage=url, name="job")
 
 
@@ -128,7 +128,7 @@ def test_a_killed_tuner_leaves_no_command_running(tmp_path):
     beats = "while sleep 0.05; do echo beat >> {}; done"
     path = write(tmp_path, f"({beats.format('first')}) & {beats.format('second')}; echo {{x}}")
     tuner = subprocess.Popen(
-        [sys.executable, "-m", "noregret", "tune", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", "nilregret", "tune", str(path)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     files = [tmp_path / "first", tmp_path / "second"]
     try:

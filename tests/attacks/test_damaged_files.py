@@ -9,7 +9,7 @@ import sqlite3
 import numpy as np
 import pytest
 
-import noregret as nr
+import nilregret as nr
 
 SPACE = nr.Space(x=nr.Float(0.1, 10.0, log=True), kind=nr.Choice("a", "b"))
 POLICY = nr.gp_ucb(SPACE.grid(5), nr.Matern(2.5, 0.5), noise=0.1)
@@ -64,7 +64,7 @@ def test_databases_of_other_programs_are_not_touched(tmp_path, statements):
         lambda: nr.Study.open(storage=url_of(path)),
         lambda: nr.Study.open(storage=url_of(path), name="theirs"),
     ):
-        with pytest.raises(nr.StorageError, match="another program"):
+        with pytest.raises(nr.errors.StorageError, match="another program"):
             attempt()
         assert path.read_bytes() == before
         assert [file.name for file in tmp_path.iterdir()] == ["optuna.db"]
@@ -73,7 +73,7 @@ def test_databases_of_other_programs_are_not_touched(tmp_path, statements):
 def test_opening_an_empty_file_makes_nothing_in_it(tmp_path):
     path = tmp_path / "empty.db"
     path.touch()
-    with pytest.raises(nr.InvalidInput, match="empty database"):
+    with pytest.raises(nr.errors.InvalidInput, match="empty database"):
         nr.Study.open(storage=url_of(path))
     assert path.read_bytes() == b""
     made(path)
@@ -97,7 +97,7 @@ def test_a_file_of_a_missing_study_is_not_touched(tmp_path):
     path = tmp_path / "a.db"
     made(path)
     before = path.read_bytes()
-    with pytest.raises(nr.InvalidInput, match="no study 'other'"):
+    with pytest.raises(nr.errors.InvalidInput, match="no study 'other'"):
         nr.Study.open(storage=url_of(path), name="other")
     assert path.read_bytes() == before
 
@@ -135,7 +135,7 @@ def test_a_file_replaced_under_an_open_study_is_not_written_to(tmp_path, replace
         lambda: study.trials,
         study.predict,
     ):
-        with pytest.raises(nr.StorageError):
+        with pytest.raises(nr.errors.StorageError):
             call()
         assert path.read_bytes() == before
     path.unlink()
@@ -159,7 +159,7 @@ def test_an_older_copy_of_the_same_study_is_not_written_to(tmp_path, more):
     study.close()
     shutil.copy(copy_of_it, path)
     before = path.read_bytes()
-    with pytest.raises(nr.StorageError):
+    with pytest.raises(nr.errors.StorageError):
         study.ask()
     assert path.read_bytes() == before
 
@@ -169,7 +169,7 @@ def test_a_database_deleted_in_use_is_an_error_and_leaves_no_file(tmp_path):
     study = made(path)
     path.unlink()
     for call in (study.ask, lambda: study.tell(6, 1.0), lambda: study.trials):
-        with pytest.raises(nr.StorageError, match="deleted or moved"):
+        with pytest.raises(nr.errors.StorageError, match="deleted or moved"):
             call()
         assert list(tmp_path.iterdir()) == []
 
@@ -181,7 +181,7 @@ def test_a_database_deleted_between_two_calls_is_an_error_and_none_is_made(tmp_p
     study.ask()
     path.unlink()
     for call in (study.ask, lambda: study.tell(6, 1.0), lambda: study.trials):
-        with pytest.raises(nr.StorageError, match="deleted or moved"):
+        with pytest.raises(nr.errors.StorageError, match="deleted or moved"):
             call()
         assert not path.exists()
 
@@ -204,7 +204,7 @@ def test_cut_and_overwritten_files_are_refused_or_whole(tmp_path):
         path.write_bytes(data)
         try:
             again = nr.Study.open(storage=url_of(path))
-        except (nr.StorageError, nr.InvalidInput):
+        except (nr.errors.StorageError, nr.errors.InvalidInput):
             refused += 1
             assert path.read_bytes() == data
         else:
@@ -219,16 +219,16 @@ def test_cut_and_overwritten_files_are_refused_or_whole(tmp_path):
 def test_names_that_no_file_can_have_are_explained(tmp_path, monkeypatch, url):
     monkeypatch.chdir(tmp_path)
     for attempt in (lambda: nr.Study(POLICY, storage=url), lambda: nr.Study.open(storage=url)):
-        with pytest.raises(nr.InvalidInput, match="`storage`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`storage`"):
             attempt()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_names_and_facts_that_cannot_be_stored_are_refused_at_once(tmp_path):
-    with pytest.raises(nr.InvalidInput, match="`name`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`name`"):
         nr.Study(POLICY, name="a\udcff")
     for about in ({"a": float("nan")}, {"a": {1, 2}}, 5, {"a": 1, 2: "b"}):
-        with pytest.raises(nr.InvalidInput, match="`about`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`about`"):
             nr.Study(POLICY, storage=url_of(tmp_path / "a.db"), about=about)
     assert list(tmp_path.iterdir()) == []
 
@@ -263,7 +263,7 @@ def test_copies_of_descriptions_and_trials_cannot_be_written_to(way):
         for side in (box.lower, box.upper):
             assert not side.flags.writeable
     arms = nr.Arms([[0.0, 1.0], [1.0, 0.0]])
-    policy = nr.gp_ucb(arms, nr.Empirical(np.eye(2)), noise=0.1)
+    policy = nr.gp_ucb(arms, nr.kernels.Empirical(np.eye(2)), noise=0.1)
     twin = way(policy)
     assert twin == policy
     assert twin.to_json() == policy.to_json()

@@ -6,7 +6,7 @@ import sqlite3
 
 import pytest
 
-import noregret as nr
+import nilregret as nr
 
 from . import hostile
 
@@ -31,7 +31,7 @@ def test_hostile_rows_are_refused_or_could_have_come_about(tmp_path, monkeypatch
 
 @pytest.mark.parametrize("text", hostile.RAW, ids=range(len(hostile.RAW)))
 def test_texts_that_are_no_policy(text):
-    with pytest.raises(nr.InvalidInput):
+    with pytest.raises(nr.errors.InvalidInput):
         nr.Policy.from_json(text)
 
 
@@ -63,7 +63,7 @@ NESTED = '{"type": "Sum", "left": ' * 2000 + "1" + "}" * 2000
 def test_a_field_that_does_not_fit_is_named(change):
     data = json.loads(POLICY.to_json())
     data[change[0]] = change[1]
-    with pytest.raises(nr.InvalidInput):
+    with pytest.raises(nr.errors.InvalidInput):
         nr.Policy.from_json(json.dumps(data))
 
 
@@ -78,17 +78,17 @@ def test_a_field_that_does_not_fit_is_named(change):
 )
 def test_kernels_that_overflow_on_the_domain_are_refused_before_the_first_question(domain, context, kernel, message):
     """They came through as NaN, and the first question was a foreign exception."""
-    with pytest.raises(nr.InvalidInput, match=message):
-        nr.greedy_mean(domain(), kernel(), noise=0.1, context=context())
+    with pytest.raises(nr.errors.InvalidInput, match=message):
+        nr.algorithms.greedy_mean(domain(), kernel(), noise=0.1, context=context())
 
 
 def test_nesting_without_end_is_refused_in_both_directions():
-    with pytest.raises(nr.InvalidInput):
+    with pytest.raises(nr.errors.InvalidInput):
         nr.Policy.from_json(NESTED)
     kernel = nr.Matern(2.5, 0.5)
     for _ in range(150):
         kernel = kernel + nr.Linear()
-    with pytest.raises(nr.InvalidInput, match="nested"):
+    with pytest.raises(nr.errors.InvalidInput, match="nested"):
         nr.gp_ucb(POLICY.domain, kernel, noise=0.1).to_json()
 
 
@@ -158,7 +158,7 @@ def test_rows_that_cannot_be_are_refused_by_the_number_of_the_trial(tmp_path, nu
     connection.commit()
     connection.close()
     before = (tmp_path / "a.db").read_bytes()
-    with pytest.raises(nr.StorageError) as caught:
+    with pytest.raises(nr.errors.StorageError) as caught:
         nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
     assert "CAST" in change or re.search(r"[Tt]rial -?\d", str(caught.value))  # a text that is none has no row
     assert (tmp_path / "a.db").read_bytes() == before
@@ -174,7 +174,7 @@ def test_constraints_of_another_length_are_refused(tmp_path):
     with sqlite3.connect(tmp_path / "a.db") as connection:
         connection.execute("UPDATE trials SET constraints = '[0.0, 1.0, 2.0]'")
     connection.close()
-    with pytest.raises(nr.StorageError, match=r"Trial 0 .*3 constraint values; the policy has 2"):
+    with pytest.raises(nr.errors.StorageError, match=r"Trial 0 .*3 constraint values; the policy has 2"):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/a.db")
 
 
@@ -190,7 +190,7 @@ def test_damaged_studies_are_refused(tmp_path, change):
     connection.close()
     url = f"sqlite:///{tmp_path}/a.db"
     for attempt in (lambda: nr.Study.open(storage=url), lambda: nr.Study(POLICY, storage=url)):
-        with pytest.raises((nr.StorageError, nr.InvalidInput)):
+        with pytest.raises((nr.errors.StorageError, nr.errors.InvalidInput)):
             attempt()
 
 
@@ -216,7 +216,7 @@ def test_what_is_read_later_is_checked_likewise(tmp_path, change):
         connection.execute("UPDATE studies SET stamp = 'another'")  # who writes says so
     connection.close()
     before = (tmp_path / "a.db").read_bytes()
-    with pytest.raises(nr.StorageError):
+    with pytest.raises(nr.errors.StorageError):
         study.ask()
     study.close()
     assert (tmp_path / "a.db").read_bytes() == before

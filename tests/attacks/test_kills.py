@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noregret as nr
+import nilregret as nr
 
 ROUNDS = 40
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 50), nr.Matern(2.5, 0.2), noise=0.1, pending="hallucinate")
@@ -23,7 +23,7 @@ WORKER = """
     import sys
     sys.path.insert(0, sys.argv[1])
     from tests.attacks.test_kills import POLICY, work
-    import noregret as nr
+    import nilregret as nr
     def say(number):
         print(number, flush=True)
         sys.stdin.readline()

@@ -31,7 +31,7 @@ def test_so_do_posteriors_of_constraints_in_every_world(first, tmp_path):
 
 @pytest.mark.parametrize("broken", ["_set_aside", "_close"])
 def test_what_is_looked_for_would_be_found(broken, monkeypatch):
-    monkeypatch.setattr(f"noregret.policy.ledger.Ledger.{broken}", lambda ledger, trial: None)
+    monkeypatch.setattr(f"nilregret.policy.training_data.Ledger.{broken}", lambda ledger, trial: None)
     wrong = sequences.run([2, 6, 11, 14])[2]
     assert wrong
     assert all(isinstance(error, sequences.Problem) for _, error, _ in wrong)

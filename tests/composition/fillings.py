@@ -8,13 +8,20 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import NamedTuple
 
-import noregret as nr
-from noregret.policy.policy import Policy
-from noregret.slots.envelope import CompactBayes, ConstantWidth, DriftBayes, FiniteBayes, PointwiseBayes, ScheduledWidth
-from noregret.slots.explore import UncertaintySampling, UniformExploration
-from noregret.slots.lengthscales import RegretBalancing
-from noregret.slots.objective import AdditivePenalty, MultiplicativePenalty
-from noregret.slots.scores import (
+import nilregret as nr
+from nilregret.policy.policy import Policy
+from nilregret.slots.envelope import (
+    CompactBayes,
+    ConstantWidth,
+    DriftBayes,
+    FiniteBayes,
+    PointwiseBayes,
+    ScheduledWidth,
+)
+from nilregret.slots.explore import UncertaintySampling, UniformExploration
+from nilregret.slots.lengthscales import RegretBalancing
+from nilregret.slots.objective import AdditivePenalty, MultiplicativePenalty
+from nilregret.slots.scores import (
     ExpectedImprovement,
     PosteriorDeviation,
     PosteriorMean,
@@ -22,20 +29,20 @@ from noregret.slots.scores import (
     RandomisedBound,
     ThompsonSample,
 )
-from noregret.testing.driver import Driver
-from noregret.widths.delayed import CensoredBounds, CensoredWidth, Inflated
-from noregret.widths.gains import RealisedGain
-from noregret.widths.likelihoods import LikelihoodRatio
-from noregret.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
-from noregret.widths.periods import PeriodRkhs
-from noregret.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.slots.widths.delayed import CensoredBounds, CensoredWidth, Inflated
+from nilregret.slots.widths.gains import RealisedGain
+from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio
+from nilregret.slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture, Intersection
+from nilregret.slots.widths.periods import PeriodRkhs
+from nilregret.slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from nilregret.testing.driver import Driver
 
 NOISE = 0.1
 NORM = {"norm_bound": 1.0, "noise": NOISE, "regularization": NOISE**2}
 TOO_SMALL = {**NORM, "norm_bound": 0.1}
 ARMS, BOX = nr.Arms.grid(0, 1, 9), nr.Box(0.0, 1.0)
 SPACE = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 3), kind=nr.Choice("a", "b"))
-SEARCH = nr.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
+SEARCH = nr.slots.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
 DOMAINS = {
     "arms": (ARMS, None),
     "arms under a table of contexts": (ARMS, nr.Arms.grid(0, 1, 3)),
@@ -98,44 +105,44 @@ def _known(reward: object) -> Callable[[Policy, str], Policy]:
 
 def _likelihood(policy: Policy, other: str) -> Policy:
     if other != "objective":  # which it is for
-        policy = _known(nr.Bernoulli())(policy, other)
+        policy = _known(nr.slots.Bernoulli())(policy, other)
     return policy.using(confidence=LikelihoodRatio(norm_bound=0.5))
 
 
-OWN = nr.Refit(every=5, restarts=0, outputs="own", standardize=False, prior="none")
+OWN = nr.slots.Refit(every=5, restarts=0, outputs="own", standardize=False, prior="none")
 CENSORED_WIDTH = CensoredWidth(window=2, reward_bound=1.0, norm_bound=1.0, noise=NOISE, ridge_large=False, ridge=0.01)
 CENSORED_BOUNDS = CensoredBounds(window=2, reward_bound=1.0, norm_bound=1.0, ridge=0.01)
 FILLINGS = [
-    _using("memory", "`RestartAt`", nr.RestartAt((4,))),
-    _using("memory", "`RestartEvery`", nr.RestartEvery(6)),
-    _using("memory", "`RestartDoubling`", nr.RestartDoubling(5, ridge=True)),
-    _using("memory", "`SlidingWindow`", nr.SlidingWindow(6)),
+    _using("memory", "`RestartAt`", nr.slots.RestartAt((4,))),
+    _using("memory", "`RestartEvery`", nr.slots.RestartEvery(6)),
+    _using("memory", "`RestartDoubling`", nr.slots.RestartDoubling(5, ridge=True)),
+    _using("memory", "`SlidingWindow`", nr.slots.SlidingWindow(6)),
     Filling("memory", "`RestartOnChange`", lambda policy, other: policy.detecting_changes(threshold=0.1, ridge=0.1)),
-    _using("memory", "`EDetector`", nr.EDetector(delta=0.9)),
-    _using("memory", "`Discount`", nr.Discount(0.05)),
-    _using("memory", "`DriftBank`", nr.DriftBank((0.0, 0.1))),
+    _using("memory", "`EDetector`", nr.slots.EDetector(delta=0.9)),
+    _using("memory", "`Discount`", nr.slots.Discount(0.05)),
+    _using("memory", "`DriftBank`", nr.slots.DriftBank((0.0, 0.1))),
     _using("memory", "`AllOf` window, detector, discount",
-           nr.AllOf((nr.SlidingWindow(6), nr.EDetector(delta=0.9), nr.Discount(0.05)))),
+           nr.slots.AllOf((nr.slots.SlidingWindow(6), nr.slots.EDetector(delta=0.9), nr.slots.Discount(0.05)))),
     _using("explore", "`UniformExploration`", UniformExploration(0.8)),
     _using("explore", "`UncertaintySampling`", UncertaintySampling(3)),
-    _using("explore", "`InitialDesign`", nr.InitialDesign(3)),
-    _using("explore", "`CoordinateSearch`", nr.CoordinateSearch(every=3, after=3, steps=8)),
-    _using("explore", "`InTurn`", nr.InTurn((nr.InitialDesign(2), UniformExploration(0.5)))),
-    _using("pending", "`Ignored(failed='worst')`", nr.Ignored(failed="worst")),
-    _using("pending", "`Hallucinated`", nr.Hallucinated()),
-    _using("pending", "`NearestMeans`", nr.NearestMeans()),
-    _using("pending", "`Censored`", nr.Censored(minimum=None, window=2.0)),
-    _using("pending", "`Imputed`", nr.Imputed()),
-    _using("pending", "`LateOrNever`", nr.LateOrNever()),
+    _using("explore", "`InitialDesign`", nr.slots.InitialDesign(3)),
+    _using("explore", "`CoordinateSearch`", nr.slots.CoordinateSearch(every=3, after=3, steps=8)),
+    _using("explore", "`InTurn`", nr.slots.InTurn((nr.slots.InitialDesign(2), UniformExploration(0.5)))),
+    _using("pending", "`Ignored(failed='worst')`", nr.slots.Ignored(failed="worst")),
+    _using("pending", "`Hallucinated`", nr.slots.Hallucinated()),
+    _using("pending", "`NearestMeans`", nr.slots.NearestMeans()),
+    _using("pending", "`Censored`", nr.slots.Censored(minimum=None, window=2.0)),
+    _using("pending", "`Imputed`", nr.slots.Imputed()),
+    _using("pending", "`LateOrNever`", nr.slots.LateOrNever()),
     Filling("objective", "`MultiplicativePenalty`", _penalty(MultiplicativePenalty)),
     Filling("objective", "`AdditivePenalty`", _penalty(lambda **more: AdditivePenalty(step=0.5, **more))),
-    Filling("objective", "`Bernoulli`", _known(nr.Bernoulli())),
-    Filling("objective", "`Poisson`", _known(nr.Poisson(ceiling=2.0))),
-    Filling("objective", "`Bounded`", _known(nr.Bounded())),
+    Filling("objective", "`Bernoulli`", _known(nr.slots.Bernoulli())),
+    Filling("objective", "`Poisson`", _known(nr.slots.Poisson(ceiling=2.0))),
+    Filling("objective", "`Bounded`", _known(nr.slots.Bounded())),
     _using("confidence", "`FiniteBayes`", FiniteBayes(size=27)),
     Filling("confidence", "`CompactBayes`", _compact),
     _using("confidence", "`PointwiseBayes`", PointwiseBayes()),
-    _using("confidence", "`ScheduledWidth`", ScheduledWidth(schedule=nr.PowerLaw(1.0, 0.1))),
+    _using("confidence", "`ScheduledWidth`", ScheduledWidth(schedule=nr.theory.PowerLaw(1.0, 0.1))),
     _using("confidence", "`DriftBayes`", DriftBayes(horizon=50, alpha=2.5, dimension=1)),
     _using("confidence", "`PeriodRkhs`", PeriodRkhs(horizon=50, norm_bound=1.0, gain=RealisedGain())),
     _using("confidence", "`SelfNormalized`", SelfNormalized(norm_bound=1.0, noise=NOISE)),
@@ -159,17 +166,17 @@ FILLINGS = [
     _using("score", "`ThompsonSample`", ThompsonSample()),
     _using("score", "`ThompsonSample` on a grid", ThompsonSample(grid=3)),
     *[Filling("domain", name, lambda policy, other: policy) for name in DOMAINS if name != "arms"],
-    _using("refit", "`Refit`", nr.Refit(every=5, restarts=0)),
+    _using("refit", "`Refit`", nr.slots.Refit(every=5, restarts=0)),
     _using("refit", "`Refit(outputs='own')`", OWN),
-    _using("refit", "`LengthscaleBank`", nr.LengthscaleBank(factors=(0.5, 1.0))),
+    _using("refit", "`LengthscaleBank`", nr.slots.LengthscaleBank(factors=(0.5, 1.0))),
     _using("refit", "`LengthscaleBank` around fits",
-           nr.LengthscaleBank(factors=(1.0, 3.0), weight=None, around=nr.Refit(every=5, restarts=0))),
+           nr.slots.LengthscaleBank(factors=(1.0, 3.0), weight=None, around=nr.slots.Refit(every=5, restarts=0))),
     _using("refit", "`RegretBalancing`", RegretBalancing(factors=(1.0, 0.4), norm_bound=1.0, noise=NOISE)),
     _using("constraints", "`EveryRound`", nr.EveryRound(noise=NOISE)),
     Filling("constraints", "`EveryRound(rule='probability')`", _by_log_probability),
     _using("constraints", "`OnAverage`", nr.OnAverage(noise=NOISE, step=0.5)),
     Filling("constraints", "`Safe`", _safe),
-    _using("switching", "`Lazy`", nr.Lazy(factor=2.0)),
+    _using("switching", "`Lazy`", nr.slots.Lazy(factor=2.0)),
 ]  # fmt: skip
 SLOTS = list(dict.fromkeys(filling.slot for filling in FILLINGS))
 ORDER = {"domain": 0, "explore": 1}  # the others after these: detectors are added to the forced rounds there are

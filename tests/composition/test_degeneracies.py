@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.slots.explore import UniformExploration
-from noregret.testing.driver import Driver
+import nilregret as nr
+from nilregret.slots.explore import UniformExploration
+from nilregret.testing.driver import Driver
 
 from .fillings import FILLINGS, NOISE, ORDER, base, play, reason_for
 from .test_pairs import FEW, ROUNDS, where_of
@@ -34,7 +34,7 @@ def run(policy, *, late=True, below=False, ask: Callable = lambda study, context
     searched = isinstance(policy.domain, nr.Arms) and isinstance(policy.context, nr.Arms | None)
     rounds = ROUNDS if searched else FEW
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nr.NoRegretWarning)
+        warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
         study = play(driver, rounds) if late else driver.study()
         for step in range(0 if late else rounds):
             driver._now = float(step)
@@ -79,27 +79,31 @@ def pending(part, **more):
 
 
 UNIFORM = {"explore": UniformExploration(0.8)}
-NEVER = {"memory": nr.RestartOnChange(threshold=np.inf, ridge=0.1)}
+NEVER = {"memory": nr.slots.RestartOnChange(threshold=np.inf, ridge=0.1)}
 BELOW_ZERO = {"noise": NOISE, "prior_mean": BELOW, "confidence": 2.0}
 NO_FIT = ("`EDetector`", "`AllOf`")  # which wait for the first fit
 NEUTRAL = {
-    "a window larger than the run": memory(nr.SlidingWindow(FAR), everywhere=True),
-    "restarts after the run": memory(nr.RestartAt((FAR,))),
-    "a period longer than the run": memory(nr.RestartEvery(FAR)),
-    "a drift of rate 0": memory(nr.Discount(0.0), everywhere=True),
-    "all of these": memory(nr.AllOf((nr.SlidingWindow(FAR), nr.RestartAt((FAR,)), nr.Discount(0.0)))),
-    "a detector that finds nothing": memory(nr.EDetector(delta=1e-300)),
+    "a window larger than the run": memory(nr.slots.SlidingWindow(FAR), everywhere=True),
+    "restarts after the run": memory(nr.slots.RestartAt((FAR,))),
+    "a period longer than the run": memory(nr.slots.RestartEvery(FAR)),
+    "a drift of rate 0": memory(nr.slots.Discount(0.0), everywhere=True),
+    "all of these": memory(nr.slots.AllOf((nr.slots.SlidingWindow(FAR), nr.slots.RestartAt((FAR,)),
+    nr.slots.Discount(0.0)))),
+    "a detector that finds nothing": memory(nr.slots.EDetector(delta=1e-300)),
     "a test that finds nothing": Neutral("memory", UNIFORM, {**NEVER, **UNIFORM}, but=("`Safe`",)),
-    "hallucinated, without delays": pending(nr.Hallucinated(), everywhere=True),
-    "nearest means, without delays": pending(nr.NearestMeans()),
-    "imputed, without delays": pending(nr.Imputed()),
-    "late or never, without delays": pending(nr.LateOrNever()),
-    "censored, without delays": pending(nr.Censored(minimum=None, window=0.0)),
+    "hallucinated, without delays": pending(nr.slots.Hallucinated(), everywhere=True),
+    "nearest means, without delays": pending(nr.slots.NearestMeans()),
+    "imputed, without delays": pending(nr.slots.Imputed()),
+    "late or never, without delays": pending(nr.slots.LateOrNever()),
+    "censored, without delays": pending(nr.slots.Censored(minimum=None, window=0.0)),
     "a share of no uniform rounds": Neutral("explore", {}, {"explore": UniformExploration(0.0)}, but=("`Safe`",)),
     "a design in turn": Neutral(
-        "explore", {"explore": nr.InitialDesign(3)}, {"explore": nr.InTurn((nr.InitialDesign(3),))}, but=("`Safe`",)
+        "explore",
+        {"explore": nr.slots.InitialDesign(3)},
+        {"explore": nr.slots.InTurn((nr.slots.InitialDesign(3),))},
+        but=("`Safe`",),
     ),
-    "fits after the run": Neutral("refit", {}, {"refit": nr.Refit(every=FAR)}, but=NO_FIT),
+    "fits after the run": Neutral("refit", {}, {"refit": nr.slots.Refit(every=FAR)}, but=NO_FIT),
     "every round, far from the border": Neutral(
         "constraints", {}, {"constraints": nr.EveryRound(**BELOW_ZERO)}, conditions={"below": True}
     ),
@@ -123,7 +127,7 @@ def together(filling, parts):
         if ORDER.get(filling.slot, 2) == 2:
             return filling.put(policy.using(**parts), "")
         return filling.put(policy, "").using(**parts)
-    except nr.InvalidInput:
+    except nr.errors.InvalidInput:
         return None
 
 
@@ -140,7 +144,7 @@ def test_what_has_nothing_to_do_does_nothing(name):
             continue
         plain, other = together(filling, neutral.plain), together(filling, neutral.part)
         if other is None:
-            refused = {nr.Refit: "`Safe`"}
+            refused = {nr.slots.Refit: "`Safe`"}
             assert any(reason_for(filling, each) for each in FILLINGS if each.slot == neutral.slot), (
                 f"{filling.name} is refused {refused}"
             )
@@ -174,7 +178,7 @@ def test_a_memory_alone_among_all_of_them_is_itself(late):
     for filling in FILLINGS:
         if filling.slot == "memory":
             plain = filling.put(base(), "")
-            assert same(run(plain, late=late), run(plain.using(memory=nr.AllOf((plain.memory,))), late=late)), (
+            assert same(run(plain, late=late), run(plain.using(memory=nr.slots.AllOf((plain.memory,))), late=late)), (
                 filling.name
             )
 
@@ -202,6 +206,9 @@ def test_a_batch_is_as_many_questions():
 def test_restarts_at_the_same_rounds_are_the_same_memory():
     for filling in FILLINGS:
         if filling.slot not in ("memory", "domain"):
-            at, every = (together(filling, {"memory": part}) for part in (nr.RestartAt((3, 6, 9)), nr.RestartEvery(3)))
+            at, every = (
+                together(filling, {"memory": part})
+                for part in (nr.slots.RestartAt((3, 6, 9)), nr.slots.RestartEvery(3))
+            )
             if at is not None and every is not None:
                 assert same(run(at), run(every)), filling.name

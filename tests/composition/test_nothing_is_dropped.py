@@ -4,10 +4,10 @@ import inspect
 
 import pytest
 
-import noregret as nr
-from noregret import algorithms
-from noregret.slots.explore import UncertaintySampling, UniformExploration
-from noregret.widths.delayed import Inflated
+import nilregret as nr
+from nilregret import algorithms
+from nilregret.slots.explore import UncertaintySampling, UniformExploration
+from nilregret.slots.widths.delayed import Inflated
 from tests.conformance.test_policies import POLICIES
 
 from .fillings import FILLINGS, base
@@ -15,12 +15,12 @@ from .test_pairs import where_of
 
 GIVEN = {
     "prior_mean": 0.25,
-    "memory": nr.AllOf((nr.SlidingWindow(30), nr.EDetector())),
-    "explore": nr.InTurn((nr.InitialDesign(4), UniformExploration(0.5))),
-    "pending": nr.NearestMeans(neighbours=2),
-    "search": nr.PointSearch(candidates=64),
-    "refit": nr.Refit(every=7),
-    "switching": nr.Lazy(factor=1.3),
+    "memory": nr.slots.AllOf((nr.slots.SlidingWindow(30), nr.slots.EDetector())),
+    "explore": nr.slots.InTurn((nr.slots.InitialDesign(4), UniformExploration(0.5))),
+    "pending": nr.slots.NearestMeans(neighbours=2),
+    "search": nr.slots.PointSearch(candidates=64),
+    "refit": nr.slots.Refit(every=7),
+    "switching": nr.slots.Lazy(factor=1.3),
     "constraints": nr.EveryRound(count=2, confidence=1.5),
 }
 
@@ -38,25 +38,25 @@ def test_an_algorithm_keeps_what_it_is_given_or_says_that_it_fills_the_slot(name
             }
             assert {other: getattr(given, other) for other in others} == others, slot
         else:
-            with pytest.raises(nr.InvalidInput, match=f"`{name}` fills the slot `{slot}` itself"):
+            with pytest.raises(nr.errors.InvalidInput, match=f"`{name}` fills the slot `{slot}` itself"):
                 make(**{slot: part})
     wide, context = nr.Matern(2.5, [0.2, 0.2]), nr.Arms.grid(0, 1, 3)
     if "context" in takes:
         assert make(kernel=wide, context=context).context == context
     else:
-        with pytest.raises(nr.InvalidInput, match=f"`{name}` fills the slot `context` itself"):
+        with pytest.raises(nr.errors.InvalidInput, match=f"`{name}` fills the slot `context` itself"):
             make(kernel=wide, context=context)
 
 
 def test_what_would_fill_a_slot_twice_is_refused():
     make = POLICIES["gp_bucb"]
     assert make(initial=3).explore == UncertaintySampling(3)
-    with pytest.raises(nr.InvalidInput, match="both say which rounds are forced"):
-        make(initial=3, explore=nr.InitialDesign(4))
-    assert isinstance(make(inflation=0.1, memory=nr.SlidingWindow(9)).confidence, Inflated)
-    assert make(inflation=0.1, memory=nr.SlidingWindow(9)).memory == nr.SlidingWindow(9)
-    with pytest.raises(nr.InvalidInput, match="leave `memory`"):
-        POLICIES["gp_ucb_sdf"](horizon="doubling", memory=nr.SlidingWindow(9))
+    with pytest.raises(nr.errors.InvalidInput, match="both say which rounds are forced"):
+        make(initial=3, explore=nr.slots.InitialDesign(4))
+    assert isinstance(make(inflation=0.1, memory=nr.slots.SlidingWindow(9)).confidence, Inflated)
+    assert make(inflation=0.1, memory=nr.slots.SlidingWindow(9)).memory == nr.slots.SlidingWindow(9)
+    with pytest.raises(nr.errors.InvalidInput, match="leave `memory`"):
+        POLICIES["gp_ucb_sdf"](horizon="doubling", memory=nr.slots.SlidingWindow(9))
 
 
 def test_a_filling_is_kept_by_the_policy_its_json_and_its_constraints():
@@ -76,8 +76,8 @@ def test_a_filling_is_kept_by_the_policy_its_json_and_its_constraints():
 
 
 def test_a_period_says_the_lambda_of_the_reward_and_not_that_a_constraint_has_of_its_own():
-    doubling = nr.RestartDoubling(4, ridge=True)
-    for memory in (doubling, nr.AllOf((nr.SlidingWindow(50), doubling))):
+    doubling = nr.slots.RestartDoubling(4, ridge=True)
+    for memory in (doubling, nr.slots.AllOf((nr.slots.SlidingWindow(50), doubling))):
         for more, wanted in (({}, 1.0 + 2.0 / 8), ({"noise": 0.2}, 0.04), ({"regularization": 0.3}, 0.3)):
             study = nr.Study(base().using(memory=memory, constraints=nr.EveryRound(**more)), seed=0)
             for _ in range(9):

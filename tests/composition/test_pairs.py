@@ -8,22 +8,22 @@ from itertools import combinations, groupby
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.policy.policy import Policy
-from noregret.slots.check import SLOTS as CLASSES
-from noregret.slots.envelope import ConstantWidth
-from noregret.slots.explore import NoExploration
-from noregret.slots.memory import Forever
-from noregret.slots.objective import RewardAlone
-from noregret.slots.scores import UpperConfidenceBound
-from noregret.testing.base import same
-from noregret.testing.driver import Driver
+import nilregret as nr
+from nilregret.policy.policy import Policy
+from nilregret.slots.check import SLOTS as CLASSES
+from nilregret.slots.envelope import ConstantWidth
+from nilregret.slots.explore import NoExploration
+from nilregret.slots.memory import Forever
+from nilregret.slots.objective import RewardAlone
+from nilregret.slots.scores import UpperConfidenceBound
+from nilregret.testing.base import same
+from nilregret.testing.driver import Driver
 
 from .fillings import DOMAINS, FILLINGS, ORDER, PAIRS, REASONS, SLOTS, base, made, play, reason_for
 from .write import PAGE, written
 
 PLAIN = {Forever, NoExploration, RewardAlone, UpperConfidenceBound, ConstantWidth}  # of the policy all pairs begin with
-SEVERAL = (nr.AllOf, nr.InTurn)
+SEVERAL = (nr.slots.AllOf, nr.slots.InTurn)
 ROUNDS, FEW = 9, 5  # few where a search costs more
 
 
@@ -33,7 +33,7 @@ def problem(policy, where):
         return "another policy comes back from JSON"
     rounds, driver = ROUNDS if where == "arms" else FEW, Driver(policy, seed=0, reward=None)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nr.NoRegretWarning)
+        warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
         study = play(driver, rounds)
         seen = driver.seen(study, rounds)
         study._kept.rebuild()
@@ -53,7 +53,7 @@ def test_every_pair_plays_or_is_refused_for_its_reason(first, second):
         reason, name = reason_for(one, other), f"{one.name} with {other.name}"
         try:
             found = problem(made(one, other), where_of(one, other))
-        except nr.InvalidInput as error:
+        except nr.errors.InvalidInput as error:
             said = str(error)
             if reason is None or not re.search(reason.error, said) or not re.fullmatch(r"(?s)[`A-Z].*\.", said):
                 problems.append(f"{name}: {said}")
@@ -78,7 +78,7 @@ def test_what_is_refused_is_explained_by_a_pair():
             policy = reduce(
                 lambda policy, each: each.put(policy, next(iter({"score"} & others), "")), fillings, base(where)
             )
-        except nr.InvalidInput as error:
+        except nr.errors.InvalidInput as error:
             if not any(re.search(reason.error, str(error)) for reason in reasons):
                 problems.append(f"{[filling.name for filling in fillings]}: {error}")
             continue
@@ -102,7 +102,7 @@ def test_every_class_is_among_the_fillings():
         policy = filling.put(base(where_of(filling)), "")
         found |= {type(each) for slot in CLASSES for each in inside(getattr(policy, slot))}
     classes = {leaf for kind, _ in CLASSES.values() for leaf in final(kind)}
-    ours = {cls for cls in classes if re.match(r"noregret\.(?!testing)", cls.__module__)}
+    ours = {cls for cls in classes if re.match(r"nilregret\.(?!testing)", cls.__module__)}
     assert {cls.__name__ for cls in ours - found} == set()
     assert len({filling.name for filling in FILLINGS}) == len(FILLINGS)
     assert {filling.name for filling in FILLINGS if filling.slot == "domain"} | {"arms"} == set(DOMAINS)

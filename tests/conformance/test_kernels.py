@@ -5,8 +5,9 @@ import json
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import kernels, serialize, testing
+import nilregret as nr
+from nilregret import kernels, testing
+from nilregret._utils import serialize
 
 COVARIANCE = np.cov(np.random.default_rng(3).standard_normal((30, 12)), rowvar=False)
 
@@ -22,41 +23,42 @@ KERNELS = {
     "Matern 0.8": (nr.Matern(0.8, 0.7), POINTS),
     "Matern 40": (nr.Matern(40.0, 0.7, scale=2.0), POINTS),
     "Matern 1000": (nr.Matern(1000.0, 0.7), POINTS),
-    "RationalQuadratic": (nr.RationalQuadratic(0.7, 0.4, scale=1.7), POINTS),
-    "RationalQuadratic, per dimension": (nr.RationalQuadratic(30.0, [0.4, 2.0]), POINTS),
-    "Periodic": (nr.Periodic(1.3, 0.7, scale=1.7), POINTS),
-    "Periodic, per dimension": (nr.Periodic([1.3, 0.4], [0.7, 2.0]), POINTS),
-    "Periodic that fades": (nr.Periodic(0.9).on(1) * nr.Matern(2.5, 2.0).on(1) + 0.3 * nr.Linear(), POINTS),
-    "Scaled": (2.5 * (nr.Matern(1.5, 0.7) * nr.Linear() + nr.RationalQuadratic().on(0)), POINTS),
+    "RationalQuadratic": (nr.kernels.RationalQuadratic(0.7, 0.4, scale=1.7), POINTS),
+    "RationalQuadratic, per dimension": (nr.kernels.RationalQuadratic(30.0, [0.4, 2.0]), POINTS),
+    "Periodic": (nr.kernels.Periodic(1.3, 0.7, scale=1.7), POINTS),
+    "Periodic, per dimension": (nr.kernels.Periodic([1.3, 0.4], [0.7, 2.0]), POINTS),
+    "Periodic that fades": (nr.kernels.Periodic(0.9).on(1) * nr.Matern(2.5, 2.0).on(1) + 0.3 * nr.Linear(), POINTS),
+    "Scaled": (2.5 * (nr.Matern(1.5, 0.7) * nr.Linear() + nr.kernels.RationalQuadratic().on(0)), POINTS),
     "Linear": (nr.Linear(scale=0.5), POINTS),
-    "Empirical": (nr.Empirical(COVARIANCE), INDICES),
+    "Empirical": (nr.kernels.Empirical(COVARIANCE), INDICES),
     "Sum": (nr.SquaredExponential(0.4) + nr.Linear(), POINTS),
     "Product": (nr.Matern(2.5, 0.7) * nr.Linear(scale=2.0), POINTS),
     "Active": (nr.Matern(2.5, [0.7, 0.3], scale=1.3).on(1, 0), POINTS),
     "Active, one column": (nr.SquaredExponential(0.4).on(1), POINTS),
     "Context times point": (nr.SquaredExponential(0.9).on(0) * (nr.Matern(1.5, 0.4).on(1) + nr.Linear()), POINTS),
     "Empirical on a column": (
-        nr.Empirical(COVARIANCE).on(1) * nr.Matern(2.5, 3.0).on(0),
+        nr.kernels.Empirical(COVARIANCE).on(1) * nr.Matern(2.5, 3.0).on(0),
         np.hstack([INDICES, INDICES]),
     ),
-    "Sum of empirical and smooth": (nr.Empirical(COVARIANCE) + nr.SquaredExponential(3.0), INDICES),
+    "Sum of empirical and smooth": (nr.kernels.Empirical(COVARIANCE) + nr.SquaredExponential(3.0), INDICES),
     "Multiplied": (kernels.Multiplied(nr.Matern(2.5, 0.7), 0.4), POINTS),
-    "Tied": (nr.Tied(nr.Matern(2.5, 0.7, scale=1.3), [0, 0]), POINTS),
-    "Tied, each for itself": (nr.Tied(nr.SquaredExponential([0.7, 0.3]), [1, 0]) + nr.Linear(), POINTS),
-    "Overlap": (nr.Overlap([0, 0], scale=1.7), POINTS),
-    "Overlap of two": (nr.Overlap((1, 0)), POINTS),
-    "Mixture": (nr.Mixture(nr.Overlap([0, 0]), nr.Matern(2.5, 0.7).on(1), 0.3, scale=1.7), POINTS),
-    "Mixture with another variance": (nr.Mixture(nr.Linear(), nr.SquaredExponential(0.6, scale=0.4)), POINTS),
+    "Tied": (nr.kernels.Tied(nr.Matern(2.5, 0.7, scale=1.3), [0, 0]), POINTS),
+    "Tied, each for itself": (nr.kernels.Tied(nr.SquaredExponential([0.7, 0.3]), [1, 0]) + nr.Linear(), POINTS),
+    "Overlap": (nr.kernels.Overlap([0, 0], scale=1.7), POINTS),
+    "Overlap of two": (nr.kernels.Overlap((1, 0)), POINTS),
+    "Mixture": (nr.kernels.Mixture(nr.kernels.Overlap([0, 0]), nr.Matern(2.5, 0.7).on(1), 0.3, scale=1.7), POINTS),
+    "Mixture with another variance": (nr.kernels.Mixture(nr.Linear(), nr.SquaredExponential(0.6, scale=0.4)), POINTS),
     "Of finite rank": (
-        0.5 * (nr.Linear().on(1) * nr.Overlap([0, 0], scale=1.7)) + nr.Mixture(nr.Linear(), nr.Overlap([0, 0]), 0.3),
+        0.5 * (nr.Linear().on(1) * nr.kernels.Overlap([0, 0], scale=1.7))
+        + nr.kernels.Mixture(nr.Linear(), nr.kernels.Overlap([0, 0]), 0.3),
         POINTS,
     ),
     "Of finite rank, wrapped": (
         kernels.Multiplied(kernels.Stretched(nr.Linear(scale=0.3), [2.0, 0.5]), 0.4)
-        + nr.Rounded(nr.Linear(), nr.Space(x=nr.Float(-2, 3), n=nr.Int(-2, 4))),
+        + nr.kernels.Rounded(nr.Linear(), nr.Space(x=nr.Float(-2, 3), n=nr.Int(-2, 4))),
         POINTS,
     ),
-    "Rounded": (nr.Rounded(nr.Matern(2.5, [0.7, 0.3]), nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4))), POINTS),
+    "Rounded": (nr.kernels.Rounded(nr.Matern(2.5, [0.7, 0.3]), nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 4))), POINTS),
     "Stretched": (kernels.Stretched(nr.Matern(2.5, [0.7, 0.3]) + nr.Linear(), [2.0, 0.5]), POINTS),
 }
 
@@ -79,7 +81,7 @@ def test_table_is_complete():
     def final(cls):
         return [cls] if not cls.__subclasses__() else [leaf for child in cls.__subclasses__() for leaf in final(child)]
 
-    assert {cls for cls in final(kernels.Kernel) if cls.__module__.startswith("noregret")} == {
+    assert {cls for cls in final(kernels.Kernel) if cls.__module__.startswith("nilregret")} == {
         type(kernel) for kernel, _ in KERNELS.values()
     }
 
@@ -110,7 +112,7 @@ def test_a_number_multiplies_the_variance(case):
         assert len(twice.log_parameters) == len(kernel.log_parameters)
         assert serialize.loads(serialize.dumps(twice)) == twice
     for factor in (0.0, -1.0, np.nan, np.inf):
-        with pytest.raises(nr.InvalidInput, match="factor"):
+        with pytest.raises(nr.errors.InvalidInput, match="factor"):
             factor * kernel
     for wrong in ("2", None, np.ones(2), 1j):
         with pytest.raises(TypeError):
@@ -143,21 +145,21 @@ def test_derivatives_bound_what_the_kernel_says(smooth):
 
 def test_bad_points_are_refused(case):
     kernel, points = case
-    with pytest.raises(nr.InvalidInput, match="not finite"):
+    with pytest.raises(nr.errors.InvalidInput, match="not finite"):
         kernel(np.full((2, points.shape[1]), np.nan), points)
-    with pytest.raises(nr.InvalidInput, match="columns"):
+    with pytest.raises(nr.errors.InvalidInput, match="columns"):
         kernel(np.zeros((2, points.shape[1] + 1)), points)
 
 
 def test_gradients_need_coordinates_and_fitting_weights(case):
     kernel, points = case
     if any(case is KERNELS[name] for name in WITHOUT_COORDINATES):
-        with pytest.raises(nr.InvalidInput, match="no gradient"):
+        with pytest.raises(nr.errors.InvalidInput, match="no gradient"):
             kernel.input_gradient(points, points, np.zeros((12, 12)))
-        with pytest.raises(nr.InvalidInput, match="no gradient"):
+        with pytest.raises(nr.errors.InvalidInput, match="no gradient"):
             kernel.diagonal_gradient(points)
     else:
-        with pytest.raises(nr.InvalidInput, match=r"`weights` has shape \(12,\): it must be \(12, 12\)"):
+        with pytest.raises(nr.errors.InvalidInput, match=r"`weights` has shape \(12,\): it must be \(12, 12\)"):
             kernel.input_gradient(points, points, np.zeros(12))
 
 
@@ -171,5 +173,5 @@ def test_log_parameters_round_trip(case):
     assert type(changed) is type(kernel)
     np.testing.assert_allclose(changed.log_parameters, theta + 0.3, rtol=1e-14, atol=1e-15)
     for wrong in (np.zeros(len(theta) + 1), np.full(len(theta) + 1, np.nan)):
-        with pytest.raises(nr.InvalidInput, match="`values`"):
+        with pytest.raises(nr.errors.InvalidInput, match="`values`"):
             kernel.with_log_parameters(wrong)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.posterior import PointPosterior, Standing, sample_path, triangle
+import nilregret as nr
+from nilregret.gp import PointPosterior, Standing, sample_path, triangle
 
 from ..reference import Dense
 
@@ -254,10 +254,10 @@ def test_bad_calls_are_refused_and_change_nothing():
         (lambda: posterior.predict(), "continuous"),
         (lambda: posterior.sample(np.random.default_rng(0)), "continuous"),
         (
-            lambda: sample_path(PointPosterior(nr.Empirical(np.eye(2)), 1, 0.1), np.random.default_rng(0)),
+            lambda: sample_path(PointPosterior(nr.kernels.Empirical(np.eye(2)), 1, 0.1), np.random.default_rng(0)),
             "Paths are drawn",
         ),
     ]:
-        with pytest.raises(nr.InvalidInput, match=message):
+        with pytest.raises(nr.errors.InvalidInput, match=message):
             call()
     np.testing.assert_array_equal(posterior.predict(POINTS), before)

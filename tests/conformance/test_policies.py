@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import algorithms, testing
-from noregret.slots.explore import NoExploration
-from noregret.tuning import schema
+import nilregret as nr
+from nilregret import algorithms, testing
+from nilregret.algorithms import registry as schema
+from nilregret.slots.explore import NoExploration
 
 ARMS = nr.Arms.grid(0, 1, 60)
 KERNEL = nr.SquaredExponential(0.15)
@@ -24,8 +24,8 @@ def make(algorithm, domain=ARMS, kernel=KERNEL, noise=0.1, **more):
 
 
 POLICIES = {
-    "asy_ts": functools.partial(make, nr.asy_ts),
-    "gp_bts": functools.partial(make, nr.gp_bts, beta=1.0),
+    "asy_ts": functools.partial(make, nr.algorithms.asy_ts),
+    "gp_bts": functools.partial(make, nr.algorithms.gp_bts, beta=1.0),
     "gp_bucb": functools.partial(make, nr.gp_bucb),
     "gp_ts_sdf": functools.partial(make, nr.gp_ts_sdf, window=5, beta=1.0, minimum=-2.0, prior_mean=0.0),
     "gp_ucb_cpd": functools.partial(make, nr.gp_ucb_cpd, horizon=200),
@@ -37,13 +37,13 @@ POLICIES = {
     "expected_improvement": functools.partial(make, nr.expected_improvement),
     "gp_ts": functools.partial(make, nr.gp_ts, norm_bound=1.0),
     "gp_ucb": functools.partial(make, nr.gp_ucb),
-    "greedy_mean": functools.partial(make, nr.greedy_mean),
-    "greedy_variance": functools.partial(make, nr.greedy_variance),
+    "greedy_mean": functools.partial(make, nr.algorithms.greedy_mean),
+    "greedy_variance": functools.partial(make, nr.algorithms.greedy_variance),
     "igp_ucb": functools.partial(make, nr.igp_ucb, norm_bound=1.0),
     "irgp_ucb": functools.partial(make, nr.irgp_ucb),
     "kernel_ucb": functools.partial(make, nr.kernel_ucb, eta=0.5),
-    "lb_gp_ucb": functools.partial(make, nr.lb_gp_ucb, norm_bound=1.0, factors=(1.0, 0.5), growth=0.3),
-    "probability_of_improvement": functools.partial(make, nr.probability_of_improvement),
+    "lb_gp_ucb": functools.partial(make, nr.algorithms.lb_gp_ucb, norm_bound=1.0, factors=(1.0, 0.5), growth=0.3),
+    "probability_of_improvement": functools.partial(make, nr.algorithms.probability_of_improvement),
 }
 TRACED = POLICIES | {
     "irgp_ucb_half": functools.partial(make, nr.irgp_ucb, shift="half"),
@@ -66,7 +66,7 @@ def best(study):
     """The best trial; None where no trial has satisfied the constraints yet."""
     try:
         return study.best()
-    except nr.TrialError:
+    except nr.errors.TrialError:
         assert study.policy.constraint_count
         assert all(trial.constraints[0] > 0 for trial in study.trials)
         return None
@@ -252,18 +252,18 @@ def test_prior_mean_shifts_everything_with_it(make):
         ({"prior_mean": float("inf")}, "`prior_mean`"),
         ({"kernel": "matern"}, "`kernel` must be a kernel"),
         ({"kernel": nr.SquaredExponential([0.1, 0.2])}, "2 lengthscales"),
-        ({"kernel": nr.Empirical(np.eye(3))}, "3 rows and the domain has 60 arms"),
+        ({"kernel": nr.kernels.Empirical(np.eye(3))}, "3 rows and the domain has 60 arms"),
         ({"domain": [1.0, 2.0]}, "`domain`"),
     ],
 )
 @pytest.mark.parametrize("name", POLICIES)
 def test_bad_arguments_are_named(name, arguments, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         POLICIES[name](**arguments)
 
 
 def test_no_noise_needs_a_ridge_where_the_noise_is_the_ridge():
-    with pytest.raises(nr.InvalidInput, match="`regularization`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`regularization`"):
         nr.gp_ucb(ARMS, KERNEL, noise=0.0)
     assert nr.igp_ucb(ARMS, KERNEL, noise=0.0, norm_bound=1.0).regularization == 1.0
 
@@ -273,7 +273,7 @@ def test_descriptions_are_read_in_a_fresh_process(tmp_path):
     texts = [make().to_json() for make in POLICIES.values()]
     (tmp_path / "policies.json").write_text(json.dumps(texts))
     script = (
-        "import json, sys, noregret as nr\n"
+        "import json, sys, nilregret as nr\n"
         "for text in json.load(open(sys.argv[1])):\n"
         "    assert nr.Policy.from_json(text).to_json() == text\n"
     )

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.posterior import ArmPosterior, FeaturePosterior, PlayedPosterior
-from noregret.posterior.arms import Prior
-from noregret.posterior.factorization import pivoted_cholesky, tolerance
+import nilregret as nr
+from nilregret.gp import ArmPosterior, FeaturePosterior, PlayedPosterior
+from nilregret.gp.arms import Prior
+from nilregret.gp.factorization import pivoted_cholesky, tolerance
 
 from ..reference import Dense
 
@@ -33,7 +33,7 @@ PROBLEMS = {
     "Matern 5/2, scaled": (nr.Matern(2.5, [0.3, 1.0], scale=4.0), UNIFORM),
     "coinciding arms": (nr.Matern(1.5, 0.4), DUPLICATED),
     "rank 2": (nr.Linear(), UNIFORM),
-    "rank-deficient empirical": (nr.Empirical(SENSORS), UNIFORM),
+    "rank-deficient empirical": (nr.kernels.Empirical(SENSORS), UNIFORM),
     "sum": (nr.SquaredExponential(0.3) + nr.Linear(scale=0.2), UNIFORM),
 }
 
@@ -258,10 +258,10 @@ def test_bad_calls_are_refused_and_change_nothing(engine):
         (lambda: posterior.predict([-1]), "arm indices"),
         (lambda: posterior.predict([1.7]), "arm indices"),
     ]:
-        with pytest.raises(nr.InvalidInput, match=message):
+        with pytest.raises(nr.errors.InvalidInput, match=message):
             call()
     np.testing.assert_array_equal(posterior.predict(), before)
-    with pytest.raises(nr.InvalidInput, match="regularization"):
+    with pytest.raises(nr.errors.InvalidInput, match="regularization"):
         engine(nr.Matern(2.5, 0.3), UNIFORM, 0.0)
-    with pytest.raises(nr.InvalidInput, match="rounding"):
+    with pytest.raises(nr.errors.InvalidInput, match="rounding"):
         engine(nr.Matern(2.5, 0.3, scale=1e6), UNIFORM, 1e-9)

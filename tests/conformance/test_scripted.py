@@ -6,14 +6,15 @@ import warnings
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import baselines, serialize
-from noregret.baselines.scripted import ScriptedPolicy
+import nilregret as nr
+from nilregret._utils import serialize
+from nilregret.algorithms import baselines
+from nilregret.policy.scripted import ScriptedPolicy
 
 BOX = nr.Box([0.0, -1.0], [2.0, 1.0])
 SCRIPTED = {
-    "admmbo": lambda **more: nr.admmbo(BOX, **{"first": (3, 4), "more": (2, 2), "candidates": 200} | more),
-    "bandit_oco": lambda **more: nr.bandit_oco(BOX, **{"step": 0.1} | more),
+    "admmbo": lambda **more: nr.algorithms.admmbo(BOX, **{"first": (3, 4), "more": (2, 2), "candidates": 200} | more),
+    "bandit_oco": lambda **more: nr.algorithms.bandit_oco(BOX, **{"step": 0.1} | more),
 }
 
 
@@ -171,7 +172,7 @@ def test_there_is_nothing_to_predict(make):
 def test_the_best_trial_satisfies_the_constraints(make):
     study = nr.Study(make(), seed=0)
     study.add([1.5, 0.2], 5.0, constraints=[0.5])
-    with pytest.raises(nr.TrialError, match="None of the 1"):
+    with pytest.raises(nr.errors.TrialError, match="None of the 1"):
         study.best()
     study.add([0.9, 0.2], 1.0, constraints=[-0.1])
     study.add([0.5, 0.2], 0.5, constraints=[-0.5])
@@ -198,17 +199,17 @@ def test_it_is_simulated_like_any_policy(make):
 
 @pytest.mark.parametrize("domain", [nr.Arms.grid(0, 1, 5), nr.Space(x=nr.Float(0, 1)), "box"])
 def test_only_boxes(domain):
-    with pytest.raises(nr.InvalidInput, match="must be a `Box`"):
-        nr.bandit_oco(domain, step=0.1)
+    with pytest.raises(nr.errors.InvalidInput, match="must be a `Box`"):
+        nr.algorithms.bandit_oco(domain, step=0.1)
     if not isinstance(domain, nr.Space):
-        with pytest.raises(nr.InvalidInput, match="must be a `Box` or a `Space`"):
-            nr.admmbo(domain)
+        with pytest.raises(nr.errors.InvalidInput, match="must be a `Box` or a `Space`"):
+            nr.algorithms.admmbo(domain)
 
 
 def test_admmbo_searches_a_space():
     """Only valid points are asked for, whole numbers and options included, and they become good ones."""
     space = nr.Space(x=nr.Float(0, 1), n=nr.Int(0, 10, step=5), kind=nr.Choice("a", None))
-    policy = nr.admmbo(space, first=(4, 4), more=(1, 1), start=3, steps=3, candidates=50)
+    policy = nr.algorithms.admmbo(space, first=(4, 4), more=(1, 1), start=3, steps=3, candidates=50)
     assert serialize.loads(policy.to_json()) == policy
     study = nr.Study(policy, seed=1)
     for _ in range(30):
@@ -237,7 +238,7 @@ def test_admmbo_searches_a_space():
     ],
 )
 def test_bad_arguments_are_named(name, arguments, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         SCRIPTED[name](**arguments)
 
 
@@ -246,7 +247,7 @@ def test_bad_arguments_are_named(name, arguments, message):
 
 def test_oco_solves_a_convex_problem():
     """Maximise -|x - (1.5, 0.2)|^2 with x_1 <= 1: the optimum is (1, 0.2), its multiplier 1."""
-    study = nr.Study(nr.bandit_oco(BOX, step=0.05, spread=0.02, damping=0.0, start=[0.2, -0.8]), seed=0)
+    study = nr.Study(nr.algorithms.bandit_oco(BOX, step=0.05, spread=0.02, damping=0.0, start=[0.2, -0.8]), seed=0)
     for _ in range(1500):
         trial = study.ask()
         study.tell(trial, float(-((trial.point - [1.5, 0.2]) ** 2).sum()), constraints=g(trial))
@@ -255,7 +256,7 @@ def test_oco_solves_a_convex_problem():
 
 
 def test_oco_steps_are_those_of_the_page():
-    policy = nr.bandit_oco(BOX, step=0.1, spread=0.2, damping=0.3, start=[1.9, 0.1])
+    policy = nr.algorithms.bandit_oco(BOX, step=0.1, spread=0.2, damping=0.3, start=[1.9, 0.1])
     study = nr.Study(policy, seed=0)
     points, values = [], []
     for _ in range(9):
@@ -277,7 +278,7 @@ def test_oco_steps_are_those_of_the_page():
 
 
 def test_admmbo_finds_a_good_feasible_point_and_stops():
-    policy = nr.admmbo(BOX, first=(6, 8), more=(3, 3), candidates=2000)
+    policy = nr.algorithms.admmbo(BOX, first=(6, 8), more=(3, 3), candidates=2000)
     study = nr.Study(policy, seed=0)
     play(study, 90)
     last = [trial.point.tolist() for trial in list(study.trials)[-5:]]

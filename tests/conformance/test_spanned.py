@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import posterior as posteriors
-from noregret.kernels import Multiplied, Stretched
-from noregret.posterior import PointPosterior, SpannedPosterior, Terms, posterior_at_points
-from noregret.posterior.paths import drawn_path
+import nilregret as nr
+from nilregret import gp as posteriors
+from nilregret.gp import PointPosterior, SpannedPosterior, Terms
+from nilregret.gp.choice import posterior_at_points
+from nilregret.gp.paths import drawn_path
+from nilregret.kernels import Multiplied, Stretched
 
 from ..reference import Dense, rkhs_norm_of_mean
 
@@ -15,8 +16,9 @@ POINTS = np.random.default_rng(1).uniform(-1, 1, (40, 4))
 KERNELS = {
     "linear": nr.Linear(scale=0.7),
     "bilinear": nr.Linear().on(0, 1) * nr.Linear(scale=2.0).on(2, 3),
-    "one task for each option": nr.Overlap([0, 0, 1], scale=1.3).on(1, 2, 3) * (nr.Linear() + nr.Linear().on(0)),
-    "mixture": nr.Mixture(nr.Linear().on(0, 1), nr.Overlap([0, 0]).on(2, 3), 0.3, scale=0.4),
+    "one task for each option": nr.kernels.Overlap([0, 0, 1], scale=1.3).on(1, 2, 3)
+    * (nr.Linear() + nr.Linear().on(0)),
+    "mixture": nr.kernels.Mixture(nr.Linear().on(0, 1), nr.kernels.Overlap([0, 0]).on(2, 3), 0.3, scale=0.4),
     "wrapped": Multiplied(Stretched(nr.Linear(), [2.0, 0.5, 1.0, 1.0]), 0.4),
 }
 TERMS = Terms(accuracy=0.1, oversampling=4.0, growth=4.0, most=1000, seed=0)
@@ -200,7 +202,7 @@ def test_bad_calls_are_refused_and_change_nothing():
         (lambda: posterior.sample(np.random.default_rng(0)), "continuous"),
         (lambda: posterior_at_points(nr.Linear(), 4, 1e-15).append(POINTS[0], 1.0), "`regularization` is 1e-15"),
     ]:
-        with pytest.raises(nr.InvalidInput, match=message):
+        with pytest.raises(nr.errors.InvalidInput, match=message):
             call()
     np.testing.assert_array_equal(posterior.predict(POINTS), before)
 

@@ -10,8 +10,8 @@ import textwrap
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import storage, testing
+import nilregret as nr
+from nilregret import storage, testing
 
 STORAGES = ["memory", "sqlite", "postgresql"]
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
@@ -44,7 +44,7 @@ def test_studies_of_one_file_are_apart(url):
     one.tell(one.ask(), 1.0)
     assert len(two.trials) == 0
     assert len(nr.Study.open(storage=url, name="one").trials) == 1
-    with pytest.raises(nr.InvalidInput, match=r"no study 'three'.*'one', 'two'"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"no study 'three'.*'one', 'two'"):
         nr.Study.open(storage=url, name="three")
 
 
@@ -52,11 +52,11 @@ def test_another_policy_or_seed_is_refused(url):
     nr.Study(POLICY, storage=url)
     other = nr.gp_ucb(POLICY.domain, nr.Matern(1.5, 0.2), noise=0.2)
     with pytest.raises(
-        nr.InvalidInput,
+        nr.errors.InvalidInput,
         match=r"another kernel.nu \(2.5 then, 1.5 now\), noise \(0.1 then, 0.2 now\), regularization",
     ):
         nr.Study(other, storage=url)
-    with pytest.raises(nr.InvalidInput, match="another seed"):
+    with pytest.raises(nr.errors.InvalidInput, match="another seed"):
         nr.Study(POLICY, seed=1, storage=url)
 
 
@@ -79,7 +79,7 @@ def test_two_studies_of_one_name_see_each_other(url):
         assert trial.number == number
         teller.tell(trial, float(trial.point[0]))
     np.testing.assert_array_equal(left.predict(), right.predict())
-    with pytest.raises(nr.TrialError, match="told already"):
+    with pytest.raises(nr.errors.TrialError, match="told already"):
         left.tell(3, 0.0)
     decided = right._state.settled().decide()
     trial = left.ask()
@@ -90,7 +90,7 @@ def test_two_studies_of_one_name_see_each_other(url):
 WORKER = """
     import sys, os, signal
     import numpy as np
-    import noregret as nr
+    import nilregret as nr
     url, rounds, die_at = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     policy = nr.gp_ucb(nr.Arms.grid(0, 1, 30), nr.Matern(2.5, 0.2), noise=0.1)
     study = nr.Study(policy, seed=11, storage=url)
@@ -125,7 +125,7 @@ def test_killed_processes_continue_the_identical_run(shared, tmp_path):
 
 
 def test_a_write_that_fails_loses_nothing(url, monkeypatch):
-    from noregret.storage import memory, sql
+    from nilregret.storage import memory, sql
 
     study, reference = nr.Study(POLICY, seed=1, storage=url), nr.Study(POLICY, seed=1)
     for s in (study, reference):
@@ -161,14 +161,14 @@ def test_a_write_that_fails_loses_nothing(url, monkeypatch):
     ],
 )
 def test_bad_urls_are_explained(bad, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         nr.Study(POLICY, storage=bad)
 
 
 def test_files_that_are_no_database_or_too_new_are_left_alone(tmp_path):
     wrong = tmp_path / "notes.txt"
     wrong.write_text("no database at all, " * 100)
-    with pytest.raises(nr.StorageError, match="not a SQLite database"):
+    with pytest.raises(nr.errors.StorageError, match="not a SQLite database"):
         nr.Study(POLICY, storage=f"sqlite:///{wrong}")
     assert wrong.read_text().startswith("no database")
     newer = f"sqlite:///{tmp_path}/newer.db"
@@ -176,7 +176,7 @@ def test_files_that_are_no_database_or_too_new_are_left_alone(tmp_path):
     with sqlite3.connect(tmp_path / "newer.db") as connection:
         connection.execute("UPDATE studies SET format = 99")
     connection.close()
-    with pytest.raises(nr.StorageError, match="newer version"):
+    with pytest.raises(nr.errors.StorageError, match="newer version"):
         nr.Study(POLICY, storage=newer)
 
 
@@ -190,14 +190,14 @@ def test_file_names_are_taken_as_they_are(tmp_path, name):
 
 
 def test_opening_a_file_that_is_not_there_makes_none(tmp_path):
-    with pytest.raises(nr.InvalidInput, match="no such file"):
+    with pytest.raises(nr.errors.InvalidInput, match="no such file"):
         nr.Study.open(storage=f"sqlite:///{tmp_path}/typo.db")
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["", " ", None, 5, "a\0b"])
 def test_study_names_are_text(url, name):
-    with pytest.raises(nr.InvalidInput, match="`name`"):
+    with pytest.raises(nr.errors.InvalidInput, match="`name`"):
         nr.Study(POLICY, storage=url, name=name)
 
 
@@ -209,7 +209,7 @@ def test_reasons_are_stored_whatever_they_hold(url):
 
 def test_facts_about_a_study_must_be_the_same_when_it_is_resumed(url):
     nr.Study(POLICY, storage=url, about={"goal": "minimize"})
-    with pytest.raises(nr.InvalidInput, match="another goal"):
+    with pytest.raises(nr.errors.InvalidInput, match="another goal"):
         nr.Study(POLICY, storage=url, about={"goal": "maximize"})
     assert nr.Study.open(storage=url).about == {"goal": "minimize"}
 
@@ -240,6 +240,6 @@ def test_damaged_files_are_refused_and_left_alone(tmp_path, damage):
     connection.commit()
     connection.close()
     before = (tmp_path / "a.db").read_bytes()
-    with pytest.raises(nr.StorageError, match="damaged"):
+    with pytest.raises(nr.errors.StorageError, match="damaged"):
         nr.Study(POLICY, storage=url)
     assert (tmp_path / "a.db").read_bytes() == before

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from noregret.kernels import Stationary
-from noregret.serialize import described
-from noregret.slots import (
+from nilregret._utils.serialize import described
+from nilregret.kernels import Stationary
+from nilregret.slots import (
     Bounds,
     Change,
     Charges,

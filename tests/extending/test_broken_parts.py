@@ -1,4 +1,4 @@
-"""Each way of breaking a promise is caught by `noregret.testing`, with a sentence that names it."""
+"""Each way of breaking a promise is caught by `nilregret.testing`, with a sentence that names it."""
 
 import itertools
 import math
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret.kernels import Stationary
-from noregret.serialize import described
-from noregret.slots import (
+import nilregret as nr
+from nilregret._utils.serialize import described
+from nilregret.kernels import Stationary
+from nilregret.slots import (
     Bounds,
     Confidence,
     Envelope,
@@ -25,13 +25,13 @@ from noregret.slots import (
     Watch,
     Width,
 )
-from noregret.storage import SqlStorage
-from noregret.testing import check_kernel, check_policy, check_storage
+from nilregret.storage import SqlStorage
+from nilregret.testing import check_kernel, check_policy, check_storage
 
 from . import mine
 
 POLICY = nr.gp_ucb(nr.Arms.grid(0, 1, 12), nr.Matern(2.5, 0.25), noise=0.1)
-QUICK = nr.PointSearch(candidates=64, starts=1)
+QUICK = nr.slots.PointSearch(candidates=64, starts=1)
 ON_A_BOX = nr.gp_ucb(nr.Box([0.0], [1.0]), nr.Matern(2.5, 0.25), noise=0.1, search=QUICK)
 COUNTER = itertools.count()
 
@@ -309,7 +309,7 @@ class Profiled(Stationary):
         return math.inf, math.inf
 
     def frequencies(self, unit):
-        raise nr.InvalidInput("No frequencies.")
+        raise nr.errors.InvalidInput("No frequencies.")
 
 
 @part
@@ -365,7 +365,7 @@ class Constant(nr.Linear.__mro__[1]):
         return Constant(factor * self.scale)
 
     def derivatives(self, lower, upper):
-        raise nr.InvalidInput("None.")
+        raise nr.errors.InvalidInput("None.")
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import noregret as nr
-from noregret import testing
-from noregret.serialize import described
-from noregret.slots import (
+import nilregret as nr
+from nilregret import testing
+from nilregret._utils.serialize import described
+from nilregret.slots import (
     Confidence,
     Explore,
     Memory,
@@ -22,7 +22,7 @@ from noregret.slots import (
     Score,
     Width,
 )
-from noregret.slots.scores import ThompsonSample
+from nilregret.slots.scores import ThompsonSample
 
 from . import mine
 
@@ -59,7 +59,7 @@ PARTS = {
         "kernel": mine.Cauchy(0.3),
     },
 }
-QUICK = nr.PointSearch(candidates=64, starts=1)
+QUICK = nr.slots.PointSearch(candidates=64, starts=1)
 
 
 def made(room, parts):
@@ -70,10 +70,10 @@ def made(room, parts):
 def test_they_import_nothing_that_is_not_public():
     tree = ast.parse(Path(mine.__file__).read_text())
     used = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert {name for name in used if name.startswith("noregret")} == {
-        "noregret.kernels",
-        "noregret.serialize",
-        "noregret.slots",
+    assert {name for name in used if name.startswith("nilregret")} == {
+        "nilregret.kernels",
+        "nilregret._utils.serialize",
+        "nilregret.slots",
     }
 
 
@@ -167,14 +167,14 @@ def test_a_prediction_before_an_answer_does_not_know_what_stood_in_for_it():
         def watch(self, world):
             return Watch(mine.Surprise())
 
-    for pending in (nr.Hallucinated(), mine.Liar()):
+    for pending in (nr.slots.Hallucinated(), mine.Liar()):
         seen.clear()
         study = nr.Study(ROOMS["arms"].using(memory=Looks(), pending=pending))
         first = study.ask()
         study.ask()  # by now the first one stands in
         study.tell(first, 0.3)
         study.ask()
-        assert seen[0].before.std > 0.9 if pending == nr.Hallucinated() else seen[0].before.std > 0.1
+        assert seen[0].before.std > 0.9 if pending == nr.slots.Hallucinated() else seen[0].before.std > 0.1
         kept = study._look()._ledger.belief
         assert kept.asked.count == 3
 
@@ -182,7 +182,7 @@ def test_a_prediction_before_an_answer_does_not_know_what_stood_in_for_it():
 def test_with_refits_simulations_and_processes():
     arms = nr.Arms.grid(0, 1, 15)
     env = nr.Environment(lambda x: np.sin(5 * x[:, 0]), domain=arms, noise=0.1)
-    policy = nr.gp_ucb(arms, mine.Cauchy(0.3), noise=0.1, refit=nr.Refit(every=5)).using(
+    policy = nr.gp_ucb(arms, mine.Cauchy(0.3), noise=0.1, refit=nr.slots.Refit(every=5)).using(
         memory=mine.GrowingWindow(6), pending=mine.Believer(), score=mine.Middle()
     )
     run = nr.simulate(policy, env, 25, seed=2)
@@ -244,17 +244,22 @@ class Unfinished(Explore):
             r"`OptimisticThompson` widens its draws by a multiple.*`Between` are none",
         ),
         ({"score": ThompsonSample(), "confidence": mine.Between(mine.RootWidth())}, r"`ThompsonSample` widens"),
-        ({"memory": mine.Drifting(0.1), "refit": nr.Refit()}, r"under `Drifting` f is another one in each round"),
+        ({"memory": mine.Drifting(0.1), "refit": nr.slots.Refit()}, r"under `Drifting` f is another one in each round"),
     ],
 )
 def test_what_does_not_fit_is_refused_when_the_policy_is_made(parts, message):
-    with pytest.raises(nr.InvalidInput, match=message):
+    with pytest.raises(nr.errors.InvalidInput, match=message):
         ROOMS["arms"].using(**parts)
 
 
 def test_a_watch_that_wants_predictions_beside_others():
-    parts = (mine.Surprise(limit=1.0), nr.SlidingWindow(8), nr.EDetector(delta=0.9), nr.Discount(0.05))
-    policy = ROOMS["arms"].using(memory=nr.AllOf(parts))
+    parts = (
+        mine.Surprise(limit=1.0),
+        nr.slots.SlidingWindow(8),
+        nr.slots.EDetector(delta=0.9),
+        nr.slots.Discount(0.05),
+    )
+    policy = ROOMS["arms"].using(memory=nr.slots.AllOf(parts))
     testing.check_policy(policy, rounds=14)
     study = nr.Study(policy, seed=0)
     for t in range(30):
@@ -300,19 +305,21 @@ def test_a_part_that_is_not_described_itself_is_refused_though_its_base_is():
     class Longer(mine.GrowingWindow):
         pass
 
-    with pytest.raises(nr.InvalidInput, match="`memory` is a Longer"):
+    with pytest.raises(nr.errors.InvalidInput, match="`memory` is a Longer"):
         ROOMS["arms"].using(memory=Longer(3))
 
 
 def test_a_name_of_the_package_cannot_be_taken():
-    with pytest.raises(nr.InvalidInput, match=r"already, in `noregret.slots.memory`.*Give yours another"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"already, in `nilregret.slots.memory`.*Give yours another"):
 
         @described
         @dataclass(frozen=True)
         class SlidingWindow(Memory):
             rounds: int
 
-    assert nr.Policy.from_json(ROOMS["arms"].using(memory=nr.SlidingWindow(3)).to_json()).memory == nr.SlidingWindow(3)
+    assert nr.Policy.from_json(
+        ROOMS["arms"].using(memory=nr.slots.SlidingWindow(3)).to_json()
+    ).memory == nr.slots.SlidingWindow(3)
 
 
 def test_cuts_that_make_no_sense_are_said_so():
@@ -334,7 +341,7 @@ def test_a_score_that_is_no_number_is_said_so():
         def __call__(self, envelope, incumbent=None):
             return np.full(len(envelope.mean), np.nan)
 
-    with pytest.raises(nr.InvalidInput, match="The score of an arm is NaN"):
+    with pytest.raises(nr.errors.InvalidInput, match="The score of an arm is NaN"):
         nr.Study(ROOMS["arms"].using(score=Ratio())).ask()
 
 
@@ -347,7 +354,9 @@ def test_counting_for_the_variance_alone_must_be_declared():
 
     study = nr.Study(ROOMS["arms"].using(pending=Silent()))
     study.ask()
-    with pytest.raises(nr.InvalidInput, match=r"`Silent` counts a trial for the variance alone.*hallucinates = True"):
+    with pytest.raises(
+        nr.errors.InvalidInput, match=r"`Silent` counts a trial for the variance alone.*hallucinates = True"
+    ):
         study.ask()
 
 

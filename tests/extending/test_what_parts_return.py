@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import noregret as nr
-from noregret.kernels import PointKernel, Stationary
-from noregret.serialize import described
-from noregret.slots import Memory, Pending, PointwiseScore, Score, Width
-from noregret.testing import check_policy
+import nilregret as nr
+from nilregret._utils.serialize import described
+from nilregret.kernels import PointKernel, Stationary
+from nilregret.slots import Memory, Pending, PointwiseScore, Score, Width
+from nilregret.testing import check_policy
 
 KERNEL = nr.Matern(2.5, 0.4)
 ARMS = nr.gp_ucb(nr.Arms.grid(0, 1, 20), KERNEL, noise=0.1)
@@ -96,10 +96,10 @@ WRONG: dict[str, Any] = {
 @pytest.mark.parametrize("policy", [ARMS, BOX], ids=["arms", "box"])
 def test_scores_of_a_wrong_shape_are_refused(policy, what):
     study = nr.Study(policy.using(score=Returning(what)))
-    with pytest.raises(nr.InvalidInput, match=r"A score returned .* candidates: it must be an array of floats"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"A score returned .* candidates: it must be an array of floats"):
         study.ask()
     some = nr.Study(policy.using(score=Returning(what)))
-    with pytest.raises(nr.InvalidInput, match="A score returned"):
+    with pytest.raises(nr.errors.InvalidInput, match="A score returned"):
         some.ask(among=policy.domain.points[:3] if policy is ARMS else [[0.1, 0.2], [0.5, 0.5], [0.3, 0.3]])
 
 
@@ -121,7 +121,7 @@ def test_a_width_that_is_no_number_is_refused(value):
         def width(self, t, progress):
             return value
 
-    with pytest.raises(nr.InvalidInput, match=r"`Odd.width` returned"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`Odd.width` returned"):
         nr.Study(ARMS.using(confidence=Odd())).ask()
 
 
@@ -132,7 +132,7 @@ def test_infinite_scores_are_refused():
         def __call__(self, envelope, incumbent=None):
             return np.full(len(envelope.mean), np.inf)
 
-    with pytest.raises(nr.InvalidInput, match="The score of an arm is infinite"):
+    with pytest.raises(nr.errors.InvalidInput, match="The score of an arm is infinite"):
         nr.Study(ARMS.using(score=Boundless())).ask()
 
 
@@ -144,7 +144,7 @@ def test_what_an_unanswered_trial_counts_as_is_a_pseudo_observation():
             return 0.3
 
     study = nr.Study(ARMS.using(pending=Bare()))
-    with pytest.raises(nr.InvalidInput, match=r"`Bare.count_as` returned 0.3: it must be a `Pseudo\(value\)`"):
+    with pytest.raises(nr.errors.InvalidInput, match=r"`Bare.count_as` returned 0.3: it must be a `Pseudo\(value\)`"):
         study.ask(count=2)
 
 
@@ -156,7 +156,9 @@ def test_cuts_are_restarts():
             return round_ if round_ == 2 else None
 
     study = nr.Study(ARMS.using(memory=Bare2()))
-    with pytest.raises(nr.InvalidInput, match=r"`Bare2` cuts the memory by 2: it must be a `Restart\(round, reason\)`"):
+    with pytest.raises(
+        nr.errors.InvalidInput, match=r"`Bare2` cuts the memory by 2: it must be a `Restart\(round, reason\)`"
+    ):
         study.ask(count=4)
 
 
@@ -184,7 +186,7 @@ def test_lengthscales_of_a_kernel_of_ones_own_may_be_a_list(tmp_path):
 
 @pytest.mark.parametrize("lengthscale", [0.0, -1.0, "a", None, [], [0.1, np.nan]])
 def test_lengthscales_of_a_kernel_of_ones_own_are_checked(lengthscale):
-    with pytest.raises(nr.InvalidInput, match="lengthscale"):
+    with pytest.raises(nr.errors.InvalidInput, match="lengthscale"):
         Lorentz(lengthscale)
 
 
@@ -197,7 +199,7 @@ def test_a_kernel_that_cannot_be_told_from_others_is_refused():
         def __call__(self, A, B):
             return np.asarray(A) @ np.asarray(B).T
 
-    with pytest.raises(nr.InvalidInput, match="make tuples of lists and arrays in its `__post_init__`"):
+    with pytest.raises(nr.errors.InvalidInput, match="make tuples of lists and arrays in its `__post_init__`"):
         ARMS.using(kernel=Bumps([0.1, 0.2]))
 
 
@@ -207,13 +209,13 @@ def test_a_part_that_is_no_dataclass_is_refused():
 
     plain = described(Plain)()
     assert not is_dataclass(plain)
-    with pytest.raises(nr.InvalidInput, match="Make it a frozen dataclass"):
+    with pytest.raises(nr.errors.InvalidInput, match="Make it a frozen dataclass"):
         ARMS.using(memory=plain)
 
 
 @pytest.mark.parametrize("slot", ["search", "refit"])
 def test_nothing_is_said_of_deriving_where_nothing_derives(slot):
-    with pytest.raises(nr.InvalidInput, match="must be made by") as refusal:
+    with pytest.raises(nr.errors.InvalidInput, match="must be made by") as refusal:
         ARMS.using(**{slot: 3})
     assert "derives" not in str(refusal.value)
 
@@ -228,7 +230,7 @@ def test_a_table_says_what_may_be_played():
     assert study.ask(among=table.iloc[0]).parameters["kind"] == "a"
     points = pd.DataFrame({"x": [0.1, 0.2], "y": [0.3, 0.4]})
     assert nr.Study(BOX).ask(among=points).point.tolist() in points.to_numpy().tolist()
-    with pytest.raises(nr.InvalidInput, match="`among` has no points"):
+    with pytest.raises(nr.errors.InvalidInput, match="`among` has no points"):
         study.ask(among=table.iloc[:0])
     grid = nr.Study(nr.gp_ucb(SPACE.grid(3), KERNEL, noise=0.1))
     assert grid.ask(among=pd.DataFrame([grid.policy.domain.parameters(4)])).arm == 4

@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.conformance.test_policies import GOLDEN, TRACED, play
 
-import noregret as nr
+import nilregret as nr
 
 for name, make in TRACED.items():
     (GOLDEN / f"{name}.json").write_text(json.dumps(play(nr.Study(make(), seed=7), 50)) + "\n")

@@ -1,0 +1,51 @@
+# The public names, said once: `__init__` loads them when they are first used.
+
+from . import algorithms as algorithms
+from . import kernels as kernels
+from . import slots as slots
+from . import testing as testing
+from . import theory as theory
+from ._utils import errors as errors
+from ._utils.errors import NoRegretError as NoRegretError
+from .algorithms import expected_improvement as expected_improvement
+from .algorithms import gp_bucb as gp_bucb
+from .algorithms import gp_ts as gp_ts
+from .algorithms import gp_ts_sdf as gp_ts_sdf
+from .algorithms import gp_ucb as gp_ucb
+from .algorithms import gp_ucb_cpd as gp_ucb_cpd
+from .algorithms import gp_ucb_noiseless_constraints as gp_ucb_noiseless_constraints
+from .algorithms import gp_ucb_noisy_constraints as gp_ucb_noisy_constraints
+from .algorithms import gp_ucb_sdf as gp_ucb_sdf
+from .algorithms import igp_ucb as igp_ucb
+from .algorithms import irgp_ucb as irgp_ucb
+from .algorithms import kernel_ucb as kernel_ucb
+from .algorithms.auto import auto as auto
+from .domains.conditions import when as when
+from .domains.domain import Arms as Arms
+from .domains.domain import Box as Box
+from .domains.domain import Space as Space
+from .domains.parameters import Choice as Choice
+from .domains.parameters import Float as Float
+from .domains.parameters import Int as Int
+from .kernels import Linear as Linear
+from .kernels import Matern as Matern
+from .kernels import SquaredExponential as SquaredExponential
+from .kernels import kernel_for as kernel_for
+from .policy.policy import Policy as Policy
+from .simulation import environments as environments
+from .simulation.environments import Environment as Environment
+from .simulation.simulate import replicate as replicate
+from .simulation.simulate import simulate as simulate
+from .slots.constraints import EveryRound as EveryRound
+from .slots.constraints import OnAverage as OnAverage
+from .slots.safe import Safe as Safe
+from .storage.trial import Trial as Trial
+from .study import plots as plots
+from .study.study import Study as Study
+from .theory.information import information_gain as information_gain
+from .tuning import Result as Result
+from .tuning import maximize as maximize
+from .tuning import minimize as minimize
+from .tuning.api import run as run
+
+__version__: str

@@ -1,0 +1,169 @@
+"""The command line: thin, what it does lives in `nilregret.cli`, `nilregret.tuning.toml` and `nilregret.papers`."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from . import __version__
+from ._utils.errors import InvalidInput, MissingExtra, NoRegretError
+from .cli.commands import COMMANDS
+from .cli.refusals import sentence_of
+from .cli.serving import serve, token
+from .cli.working import work
+
+if TYPE_CHECKING:
+    from .study.study import Study
+    from .tuning.toml import config
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="nilregret")
+def main() -> None:
+    """Decisions made again and again while learning: Gaussian-process (kernelized) bandits."""
+
+
+@main.command(short_help="Tune what a TOML file describes.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--trials", type=click.IntRange(min=1), help="How many trials in all, instead of the file's number.")
+@click.option("--storage", help="URL of the database, e.g. sqlite:///studies.db, instead of the file's.")
+@click.option(
+    "--plot", type=click.Path(path_type=Path, dir_okay=False), help="Where the PNG goes, instead of beside FILE."
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(min=1, max=1000),
+    default=1,
+    show_default=True,
+    help="Evaluations at once, each in a process of its own.",
+)
+@click.option("--cluster", metavar="ADDRESS", help="Evaluate on the cluster of Dask whose scheduler is there instead.")
+def tune(
+    file: Path, trials: int | None, storage: str | None, plot: Path | None, workers: int, cluster: str | None
+) -> None:
+    """Tune what FILE (TOML) describes: try parameters, learn, try better ones.
+
+    What the objective gives is maximised; with goal = "minimize" at the top of FILE it is a loss, and is minimised.
+
+    Every trial is on disk the moment it is known. Stop with Ctrl-C (or a crash) and run the same command again: the
+    study goes on where it was. A finished study is only shown; raise --trials to go on.
+
+    With --workers or --cluster what is tried next takes into account what is being evaluated.
+    """
+    from .tuning.toml import config, report
+    from .tuning.toml.run import opened, run
+    from .tuning.toml.workers import pool
+
+    _stop_on_sigterm()
+    try:
+        job = config.load(file)
+        job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
+        job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
+        with pool(workers, cluster) as executor, opened(job, executor) as (study, evaluate):
+            reporter = report.Live(job)
+            try:
+                with reporter:
+                    run(job, study, evaluate, reporter, executor)
+            except KeyboardInterrupt:
+                reporter.interrupted(study)
+                raise SystemExit(130) from None
+            click.echo(report.summary(job, study))
+            if all(trial.reward is None for trial in study.trials):
+                raise InvalidInput("No trial gave a reward; the reasons are above.")
+            _picture(job, study)
+    except NoRegretError as error:
+        raise click.ClickException(sentence_of(error)) from error
+
+
+@main.command(short_help="Make a paper's figure again, and judge what the paper says about it.")
+@click.argument("figures", nargs=-1, metavar="[FIGURE]...")
+@click.option("--trials", type=click.IntRange(min=1), help="Repetitions, instead of the paper's number.")
+@click.option("--jobs", type=int, default=1, show_default=True, help="Processes; -1 for one on every processor.")
+@click.option("--cluster", metavar="ADDRESS", help="Instead, the cluster of Dask whose scheduler is there.")
+@click.option("--quick", is_flag=True, help="A small version within seconds; its verdicts are a first look only.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), default=Path(), help="Where files go, instead of here."
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of everything random.")
+@click.option(
+    "--data",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of the data sets that the list names, instead of NILREGRET_DATA.",
+)
+@click.option("--tabulate", metavar="TABLE", help="Instead, make a table that figures are computed from; see docs.")
+def papers(
+    figures: tuple[str, ...],
+    trials: int | None,
+    jobs: int,
+    cluster: str | None,
+    quick: bool,
+    out: Path,
+    seed: int,
+    data: Path | None,
+    tabulate: str | None,
+) -> None:
+    """Make a figure of a paper again: FIGURE.csv, FIGURE.png and FIGURE.txt, and what holds of it.
+
+    Without FIGURE: the list of them; with the name of a paper, such as srinivas: the list of its figures. A run that is
+    smaller than the figure (--quick, or few --trials) writes FIGURE-quick.csv and so on. The result depends on --seed
+    and the size alone, not on --jobs.
+    """
+    from .papers import run
+    from .tuning.toml.workers import pool
+
+    _stop_on_sigterm()
+    try:
+        if tabulate:
+            run.tabulate(tabulate, out, data)
+        elif not figures:
+            click.echo(run.listing())
+            return
+        elif offered := run.offer(figures):
+            click.echo(offered)
+            return
+        chosen = run.wanted(figures, data)  # names and data are looked up before the first figure is made
+        with pool(1, cluster) as executor:
+            for figure in chosen:
+                job = figure.job(trials=trials, quick=quick, seed=seed, jobs=jobs, executor=executor, data=data)
+                run.run(figure, job, out)
+    except KeyboardInterrupt:
+        click.echo("Stopped; nothing was written for the figure that was being made.", err=True)
+        raise SystemExit(130) from None
+    except NoRegretError as error:
+        raise click.ClickException(sentence_of(error)) from error
+
+
+for _command in (*COMMANDS, work, serve, token):
+    main.add_command(_command)
+
+
+def _stop_on_sigterm() -> None:
+    """Being asked to end is like Ctrl-C: the command that is being evaluated ends too, and nothing is lost."""
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def _picture(job: config.TuningFile, study: Study) -> None:
+    from .study import plots
+
+    try:
+        plots.tuning(study, job.plot)
+    except MissingExtra as error:
+        click.echo(f"No picture: {error}")
+    except OSError as error:
+        raise InvalidInput(
+            f"The picture could not be written to {job.plot}: {error}. Choose a place with --plot."
+        ) from error
+    else:
+        click.echo(f"Picture: {job.plot}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Errors, checks, serialisation, randomness and one BLAS thread: used by every room above."""

@@ -1,0 +1,87 @@
+"""Public names of a package, read from its stub and loaded when they are first used."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import resolve_name
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+def public(package: str, path: list[str], *, also: tuple[str, ...] = ()) -> tuple[Callable[[str], Any], list[str]]:
+    """The `__getattr__` and the `__all__` of a package whose `__init__.pyi` says its public names once.
+
+    Args:
+        package: its `__name__`.
+        path: its `__path__`.
+        also: packages whose public names are found here too, without being listed.
+    """
+    homes: dict[str, str] = {}
+    for node in ast.parse(Path(path[0], "__init__.pyi").read_text()).body:
+        if isinstance(node, ast.ImportFrom):
+            module = resolve_name("." * node.level + (node.module or ""), package)
+            homes |= {alias.name: module for alias in node.names}
+
+    def load(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        if name in homes:
+            return _loaded(homes[name], name)
+        for other in also:
+            module = import_module(other)
+            if name == other.rpartition(".")[2]:
+                return module
+            if name in module.__all__:
+                return getattr(module, name)
+        close = get_close_matches(
+            name, [*homes, *(each for other in also for each in import_module(other).__all__)], n=1
+        )
+        hint = f". Did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
+
+    return load, sorted(homes)
+
+
+def _loaded(module: str, name: str) -> Any:
+    """The attribute of a module, or the module of that name within it."""
+    home = import_module(module)
+    if name not in vars(home) and hasattr(home, "__path__"):
+        return import_module(f"{module}.{name}")
+    return getattr(home, name)
+
+
+class PublicModules(MetaPathFinder, Loader):
+    """Finder of modules that are imported by a shorter name than their place has.
+
+    Args:
+        places: full name of the module by public name.
+    """
+
+    def __init__(self, places: dict[str, str]) -> None:
+        self._places = places
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,  # noqa: ARG002
+        target: ModuleType | None = None,  # noqa: ARG002
+    ) -> ModuleSpec | None:
+        """Returns a spec for the public names alone."""
+        return ModuleSpec(fullname, self) if fullname in self._places else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """Returns the module at its place, which keeps the spec that it has."""
+        module = import_module(self._places[spec.name])
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Restores the spec of the module, which was executed when its place was imported."""
+        if module.__spec__ is not None:
+            module.__spec__ = module.__spec__.loader_state

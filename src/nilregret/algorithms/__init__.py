@@ -1,0 +1,36 @@
+"""The algorithms, one module a paper: each a citation and the parts that fill the slots of a policy."""
+
+from __future__ import annotations
+
+from .avanesov import gp_ucb_cpd
+from .baselines import admmbo, bandit_oco
+from .chowdhury import gp_ts, igp_ucb, kernel_ucb
+from .common import Slots as Slots
+from .randomised import irgp_ucb
+from .shi import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
+from .srinivas import expected_improvement, gp_ucb, greedy_mean, greedy_variance, probability_of_improvement
+from .verma import asy_ts, gp_bts, gp_bucb, gp_ts_sdf, gp_ucb_sdf
+from .ziomek import lb_gp_ucb
+
+__all__ = [
+    "admmbo",
+    "asy_ts",
+    "bandit_oco",
+    "expected_improvement",
+    "gp_bts",
+    "gp_bucb",
+    "gp_ts",
+    "gp_ts_sdf",
+    "gp_ucb",
+    "gp_ucb_cpd",
+    "gp_ucb_noiseless_constraints",
+    "gp_ucb_noisy_constraints",
+    "gp_ucb_sdf",
+    "greedy_mean",
+    "greedy_variance",
+    "igp_ucb",
+    "irgp_ucb",
+    "kernel_ucb",
+    "lb_gp_ucb",
+    "probability_of_improvement",
+]

@@ -1,0 +1,166 @@
+"""Where a study stands: what `nilregret show` prints."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import counted
+from .._utils.errors import NoRegretError, TrialError
+from ..storage.record import Trial
+from ..study.cautions import cautions
+from ..study.direction import AnyPolicy, best_told, has_channels
+from ..study.formatting import cell, context_of, facts, figure, moment, of_trial, table, where
+from ..study.study import Study
+
+MILESTONES = (1, 2, 5)  # times powers of ten: answers after which the best so far is shown
+MOST_MILESTONES = 6  # of these in words
+LISTED = 20  # pending trials that are listed in words
+LONGEST = 100  # characters of a domain
+
+
+def overview(study: Study) -> dict[str, Any]:
+    """Everything that `show` says, as JSON has it."""
+    trials = list(study.trials)
+    return {
+        "name": study.name, "goal": study.goal, "seed": study.seed, "algorithm": study.policy.algorithm,
+        "domain": repr(study.policy.domain), "about": study.about,
+        "trials": {"all": len(trials), **Counter(trial.state for trial in trials)},
+        "first_asked_at": trials[0].asked_at if trials else None,
+        "last_told_at": max((trial.told_at for trial in trials if trial.told_at is not None), default=None),
+        "progress": progress(study, trials), **_best(study),
+        "restarts": [
+            {"round": round_, "reason": why}
+            for round_, why in zip(study.restarts, study.restart_reasons, strict=True)
+        ],
+        "multipliers": study.multipliers.tolist(), "saturated": study.saturated,
+        "norm_bounds": [list(pair) for pair in study.norm_bounds],
+        "pending": [of_trial(trial) for trial in trials if trial.state == "pending"],
+        "delays": _delays(study.policy, trials),
+        "notes": [*cautions(study.policy, trials, study.multipliers).values(), *study.remarks.values()],
+    }  # fmt: skip
+
+
+def progress(study: Study, trials: Sequence[Trial]) -> list[dict[str, Any]]:
+    """The best value told so far, after 1, 2, 5, 10, ... answers and after the last."""
+    values = [trial.reward for trial in sorted(trials, key=lambda trial: trial.told_order or 0)]
+    told = np.array([value for value in values if value is not None], dtype=np.float64)
+    if not len(told):
+        return []
+    best = (np.maximum if study.goal == "maximize" else np.minimum).accumulate(told)
+    at = {i * 10**j for j in range(len(str(len(told)))) for i in MILESTONES if i * 10**j <= len(told)} | {len(told)}
+    return [{"answers": count, "best": float(best[count - 1])} for count in sorted(at)]
+
+
+def _best(study: Study) -> dict[str, Any]:
+    """The best trial and what is known there; why there is none."""
+    try:
+        best = study.best()
+    except TrialError as error:
+        return {"best": None, "why_no_best": str(error)}
+    found: dict[str, Any] = of_trial(best)
+    try:
+        mean, std = study.predict(best.point[None], context=best.context)
+        lower, upper = study.bounds(best.point[None], context=best.context)
+        found |= {"mean": float(mean[0]), "std": float(std[0]), "lower": float(lower[0]), "upper": float(upper[0])}
+        found["width"] = None if math.isnan(study.width) else study.width
+        if has_channels(study.policy):
+            found["feasible"] = float(study.feasible(best.point[None], context=best.context)[0])
+    except NoRegretError:  # a policy without a posterior
+        pass
+    return {"best": found, "why_no_best": None}
+
+
+def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
+    """How long answers were waited for, in questions asked meanwhile and in seconds; which came too late to count."""
+    trials = [trial.righted() for trial in trials]  # an answer was there when it was first told
+    asked = np.array([trial.asked_order for trial in trials if trial.asked_order != trial.told_order])
+    waited = [trial for trial in trials if trial.told_order is not None and trial.asked_order != trial.told_order]
+    if not waited:
+        return {"answers": 0, "late": 0, "too_late": [], "of_abandoned": []}
+    ends = np.array([trial.told_order for trial in waited])
+    begins = np.array([trial.asked_order for trial in waited])
+    questions = np.searchsorted(asked, ends) - np.searchsorted(asked, begins, side="right")
+    seconds = np.array([(trial.told_at or trial.asked_at) - trial.asked_at for trial in waited])
+    each = zip(waited, questions.tolist(), strict=True)
+    told = [(trial, partial(int, count)) for trial, count in each if trial.state == "observed"]
+    too_late = [trial.number for trial, since in told if not policy.pending.counts(trial, since)]
+    return {
+        "answers": len(waited), "late": int((questions > 0).sum()), "too_late": too_late,
+        "of_abandoned": [trial.number for trial in waited if trial.late],
+        "median_questions": float(np.median(questions)), "most_questions": int(questions.max()),
+        "median_seconds": float(np.median(seconds)), "most_seconds": float(seconds.max()),
+    }  # fmt: skip
+
+
+def in_words(said: dict[str, Any], pending: Sequence[Trial]) -> str:
+    """The same for people.
+
+    Args:
+        said: by `overview`.
+        pending: trials that wait for an answer.
+    """
+    counts = ", ".join(f"{count} {state}" for state, count in said["trials"].items() if state != "all")
+    domain = said["domain"] if len(said["domain"]) <= LONGEST else said["domain"][: LONGEST - 3] + "..."
+    parts = [
+        facts([
+            ("study", said["name"]), ("policy", said["algorithm"]), ("domain", domain),
+            ("goal", f"{said['goal']}, seed {said['seed']}"),
+            ("trials", f"{said['trials']['all']}" + (f": {counts}" if counts else "")),
+            ("about", said["about"]), ("first asked", moment(said["first_asked_at"])),
+            ("last answer", moment(said["last_told_at"])), *_of_best(said),
+            (best_told(said["goal"]), _milestones(said["progress"])),
+            ("answers", _waited(said["delays"])),
+            ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in said["restarts"])),
+            ("multipliers", said["multipliers"]),
+            ("norm bound", said["norm_bounds"][-1][1] if said["norm_bounds"] else None),
+        ])
+    ]  # fmt: skip
+    if pending:
+        rows = [[trial.number, where(trial), context_of(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
+        more = f"\nand {len(pending) - LISTED} more" if len(pending) > LISTED else ""
+        parts.append("Waiting for an answer:\n" + table(rows, ["trial", "at", "context", "asked (UTC)"]) + more)
+    parts += [f"Note: {note}" for note in said["notes"]]
+    return "\n\n".join(parts)
+
+
+def _of_best(said: dict[str, Any]) -> list[tuple[str, object]]:
+    best = said["best"]
+    if best is None:
+        return [("recommended", said["why_no_best"])]
+    at = cell(best["parameters"] or best["point"])
+    found: list[tuple[str, object]] = [("recommended", f"trial {best['number']} at {at}: {figure(best['reward'])}")]
+    if best["context"] is not None:
+        found.append(("under", best["context"]))
+    if "mean" in best:
+        bounds = f"{figure(best['lower'])} to {figure(best['upper'])}"
+        text = f"{figure(best['mean'])} +- {figure(best['std'])}, bounds {bounds}"
+        found.append(("believed", text + (f", width {figure(best['width'])}" if best["width"] is not None else "")))
+    if "feasible" in best:
+        found.append(("feasible", best["feasible"]))
+    return found
+
+
+def _milestones(progress: list[dict[str, Any]]) -> str:
+    """The last of them, each with after how many answers it was the best."""
+    shown = progress[-MOST_MILESTONES:]
+    text = ", ".join(f"{figure(each['best'])} after {each['answers']}" for each in shown)
+    return f"{text} {counted(shown[-1]['answers'], 'answer')}" if shown else text
+
+
+def _waited(delays: dict[str, Any]) -> str:
+    if not delays["answers"]:
+        return ""
+    text = f"after {figure(delays['median_seconds'])} s (median), {figure(delays['most_seconds'])} s at most"
+    if delays["late"]:
+        text += f"; {delays['late']} came after further questions, up to {delays['most_questions']}"
+    if delays["too_late"]:
+        text += f"; too late to count: trials {figure(delays['too_late'])}"
+    if delays["of_abandoned"]:
+        text += f"; of abandoned trials: {figure(delays['of_abandoned'])}"
+    return text

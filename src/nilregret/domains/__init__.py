@@ -1,0 +1,1 @@
+"""What may be played: arms, boxes and named parameters."""

@@ -1,0 +1,214 @@
+"""Parameters that say something only where others have certain values.
+
+A parameter is active where its conditions hold, and every parameter that they name is active itself. Elsewhere it is
+left out of the named parameters, and its columns are at the middle of their range: all its values are one point to a
+kernel.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array, shown
+from .._utils.errors import InvalidInput
+from .._utils.serialize import described
+from .parameters import CHOSEN, Choice, Float, Int, Option, Parameter, plain_option
+
+Mask = npt.NDArray[np.bool_]
+
+
+@final
+@described
+@dataclass(frozen=True, repr=False)
+class Conditional:
+    """A parameter that counts only where another one has one of some values; made by `when`."""
+
+    on: str
+    values: tuple[Option, ...]
+    parameter: Float | Int | Choice | Conditional
+
+    def __post_init__(self) -> None:
+        name = plain_option(self.on)
+        if type(name) is not str:
+            raise InvalidInput(
+                f"A condition names another parameter, such as when('kernel', 'rbf', ...), not {shown(self.on)}."
+            )
+        if not isinstance(self.parameter, Float | Int | Choice | Conditional):
+            raise InvalidInput(
+                f"The last of when({name!r}, ...) is {shown(self.parameter)}: it must be a Float, Int or Choice."
+            )
+        if not self.values:
+            raise InvalidInput(f"when({name!r}, ...) names no value for which the parameter would count.")
+        object.__setattr__(self, "on", name)
+        object.__setattr__(self, "values", tuple(plain_option(value) for value in self.values))
+
+    def __repr__(self) -> str:
+        values = repr(self.values[0]) if len(self.values) == 1 else repr(list(self.values))
+        return f"when({self.on!r}, {values}, {self.parameter!r})"
+
+
+def when(on: str, values: Option | Sequence[Option], parameter: Parameter | Conditional) -> Conditional:
+    """A parameter of a `Space` that counts only where another one has this value, or one of these.
+
+    Elsewhere the objective does not get it: it is not among `trial.parameters`.
+
+    Args:
+        on: name of a `Choice` or `Int` that stands before this one in the space. It may be conditional itself.
+        values: one of its values, or a list of them.
+        parameter: a `Float`, `Int` or `Choice`; another `when(...)` if several conditions must hold.
+
+    >>> import nilregret as nr
+    >>> space = nr.Space(
+    ...     kernel=nr.Choice("linear", "rbf", "poly"),
+    ...     gamma=nr.when("kernel", ["rbf", "poly"], nr.Float(1e-4, 1.0, log=True)),
+    ...     degree=nr.when("kernel", "poly", nr.Int(2, 5)),
+    ... )
+    >>> space.decode(space.encode({"kernel": "rbf", "gamma": 0.01}))
+    {'kernel': 'rbf', 'gamma': 0.01}
+    """
+    if isinstance(values, set | frozenset):  # whose order differs from one process to the next
+        values = sorted(values, key=repr)
+    several = values if isinstance(values, list | tuple | range) else [values]
+    return Conditional(on, tuple(several), parameter)  # type: ignore[arg-type]  # it is one, or several
+
+
+class Need(NamedTuple):
+    """One condition: the parameter `on` has one of these values."""
+
+    on: str
+    values: tuple[Option, ...]
+
+    def __str__(self) -> str:
+        return f"{self.on} is {' or '.join(repr(value) for value in self.values)}"
+
+
+@final
+class Conditions:
+    """The conditions of a space.
+
+    Attributes:
+        parameters: name to `Float`, `Int` or `Choice`, in the order given.
+        needs: for each conditional parameter what must hold.
+        middle: what columns are where their parameter does not count, `(d,)`.
+    """
+
+    def __init__(self, declared: Mapping[str, Parameter | Conditional]) -> None:
+        self.parameters: dict[str, Parameter] = {}
+        self.needs: dict[str, tuple[Need, ...]] = {}
+        for name, given in declared.items():
+            parameter, needs = given, []
+            while isinstance(parameter, Conditional):
+                needs.append(self._need(name, parameter, later=set(declared) - set(self.parameters)))
+                parameter = parameter.parameter
+            if needs:
+                self.needs[name] = tuple(needs)
+            self.parameters[name] = parameter
+        self.middle = np.concatenate([_middle(parameter) for parameter in self.parameters.values()])
+
+    def _need(self, name: str, given: Conditional, *, later: set[str]) -> Need:
+        on, parent = given.on, self.parameters.get(given.on)
+        if parent is None:
+            where = "stands after it, or is itself: it must stand before it" if on in later else "is not in the space"
+            raise InvalidInput(f"Parameter `{name}` counts only for some values of {shown(on)}, which {where}.")
+        if isinstance(parent, Float):
+            raise InvalidInput(
+                f"Parameter `{name}` counts only for some values of {on!r}, which is a Float: conditions name a "
+                "Choice or an Int. A Choice of ranges, with a Float for each, says the same."
+            )
+        try:
+            return Need(on, tuple(parent.decode(np.array(parent.encode(value))) for value in given.values))
+        except InvalidInput as error:
+            raise error.after(f"Parameter `{name}` counts only for some values of {on!r}: ") from None
+
+    def is_active(self, name: str, values: Mapping[str, Any]) -> bool:
+        """Whether a parameter counts, given the values of the active ones before it."""
+        return all(need.on in values and _among(values[need.on], need.values) for need in self.needs.get(name, ()))
+
+    def active(self, points: Array) -> Mask:
+        """Which columns of encoded points `(n, d)` belong to parameters that count there, `(n, d)`."""
+        ends = np.cumsum([parameter.columns for parameter in self.parameters.values()]).tolist()
+        where = {
+            name: slice(end - p.columns, end) for (name, p), end in zip(self.parameters.items(), ends, strict=True)
+        }
+        result = np.ones(points.shape, dtype=bool)
+        for name, needs in self.needs.items():
+            for need in needs:
+                parent = where[need.on]
+                holds = self._holds(need, points[:, parent]) & result[:, parent.start]
+                result[:, where[name]] &= holds[:, None]
+        return result
+
+    def _holds(self, need: Need, columns: Array) -> Mask:
+        parent = self.parameters[need.on]
+        if isinstance(parent, Choice):
+            wanted = np.array([_among(option, need.values) for option in parent.options])
+            return np.asarray(wanted[columns.argmax(axis=1)])
+        return np.array([_among(parent.decode(row), need.values) for row in columns], dtype=bool)
+
+    def settle(self, points: Array) -> Array:
+        """Points `(n, d)` with the columns of what does not count at the middle."""
+        return np.where(self.active(points), points, self.middle)
+
+    def encode(self, given: Mapping[str, Any]) -> list[float]:
+        """Columns of a dict with every parameter that counts; errors name what is missing or does not count."""
+        values: dict[str, Any] = {}
+        columns: list[float] = []
+        for name, parameter in self.parameters.items():
+            if self.is_active(name, values):
+                if name not in given:
+                    self._refuse_missing(name)
+                try:
+                    encoded = parameter.encode(given[name])
+                except InvalidInput as error:
+                    raise error.after(f"Parameter `{name}`: ") from None
+                values[name] = parameter.decode(np.array(encoded))
+            elif _is_nothing(given.get(name)):  # a table has a column for every parameter
+                encoded = _middle(parameter).tolist()
+            else:
+                raise InvalidInput(
+                    f"Parameter `{name}` is {shown(given[name])}, and it counts only where {self._said(name)}: leave "
+                    "it out here."
+                )
+            columns += encoded
+        return columns
+
+    def decode(self, point: Array) -> dict[str, Any]:
+        """The parameters that count at an encoded point `(d,)`."""
+        values: dict[str, Any] = {}
+        start = 0
+        for name, parameter in self.parameters.items():
+            if self.is_active(name, values):
+                values[name] = parameter.decode(point[start : start + parameter.columns])
+            start += parameter.columns
+        return values
+
+    def _refuse_missing(self, name: str) -> NoReturn:
+        where = f" It counts, as {self._said(name)}." if name in self.needs else ""
+        raise InvalidInput(
+            f"The parameters do not fit the space: missing {shown([name])}.{where} The space has "
+            f"{', '.join(self.parameters)}."
+        )
+
+    def _said(self, name: str) -> str:
+        return " and ".join(map(str, self.needs[name]))
+
+
+def _middle(parameter: Parameter) -> Array:
+    """The middle of a number's range, and the point that is equally far from all options, `(columns,)`."""
+    if isinstance(parameter, Choice):
+        return np.full(parameter.columns, CHOSEN / parameter.columns)
+    return np.array([0.5])
+
+
+def _among(value: object, options: tuple[Option, ...]) -> bool:
+    return any(type(value) is type(option) and value == option for option in options)
+
+
+def _is_nothing(value: object) -> bool:
+    return value is None or (isinstance(value, float | np.floating) and math.isnan(value))

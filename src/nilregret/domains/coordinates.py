@@ -1,0 +1,71 @@
+"""Coordinates as they are given: numbers, rows of tables, parameters by name; and what is refused of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array, finite_array, points_array, shown
+from .._utils.errors import InvalidInput
+
+MOST_ARMS = 1_000_000  # that a grid or a sample makes: a mistyped count should not fill the memory
+FARTHEST = 1e100  # of coordinates: squares of distances must not overflow
+SAME_POINT = 1e-9  # how far a point may be from the arm it names, as a share of the arms' extent in each coordinate
+
+
+def check_size(name: str, coordinates: Array) -> None:
+    """Refuse coordinates whose squares would overflow."""
+    if np.abs(coordinates).max(initial=0.0) > FARTHEST:
+        raise InvalidInput(f"`{name}` has a coordinate beyond {FARTHEST:g}, where distances overflow: change the unit.")
+
+
+def check_count(count: int, most: int = MOST_ARMS) -> None:
+    """Refuse a grid of too many arms before it is made."""
+    if count > most:
+        raise InvalidInput(
+            f"This grid would have {shown(count)} arms, and the most is {most:,}. Take fewer values of each "
+            "dimension, or give the domain itself, which is then searched without a grid."
+        )
+
+
+def named_points(points: Any, *, columns: bool = True) -> list[Mapping[str, Any]] | None:
+    """Points given by name, as dicts: one, a list of them, a table's row or a table; None where they are coordinates.
+
+    Args:
+        points: as given.
+        columns: whether the names of a table's columns say which parameter is which; otherwise their order does.
+    """
+    if isinstance(points, Mapping):
+        return [points]
+    if isinstance(points, Sequence) and points and all(isinstance(point, Mapping) for point in points):
+        return list(points)
+    if not columns or not callable(getattr(points, "to_numpy", None)):
+        return None
+    table = getattr(points, "columns", None)
+    names = list(table if table is not None else getattr(points, "index", ()))
+    if not names or not all(isinstance(name, str) for name in names):
+        return None
+    rows = np.asarray(points.to_numpy(), dtype=object)
+    return [dict(zip(names, row, strict=True)) for row in (rows if table is not None else rows[None])]
+
+
+def one_row(name: str, points: Any, dimension: int) -> None:
+    """Refuse coordinates that are not one point: `add` and contexts take one at a time."""
+    if named_points(points) is not None:
+        return
+    given = finite_array(name, points)
+    rows = given.size if dimension == 1 else 1 if given.ndim < 2 else len(given)
+    if rows != 1:
+        lies = " The points of this domain have one coordinate, so a list is read as so many of them." * (
+            dimension == 1
+        )
+        raise InvalidInput(f"`{name}` must be one point at a time; {rows} were given.{lies}")
+
+
+def as_rows(name: str, points: npt.ArrayLike, dimension: int) -> Array:
+    """Points `(n, d)`; a lone number is a point of one dimension."""
+    # + 0.0 turns -0.0 into 0.0: equal points, equal bytes.
+    return points_array(name, np.atleast_1d(finite_array(name, points)), dimension=dimension) + 0.0

@@ -1,0 +1,231 @@
+"""Named parameters, each encoded into columns of the unit cube (choices: one column for each option)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import LARGEST_WHOLE, Array, flag, integer, number, shown
+from .._utils.errors import InvalidInput
+from .._utils.serialize import described, described_by, entries, to_plain
+
+CHOSEN = math.sqrt(0.5)  # the column of the option chosen: any two options are at distance 1
+SIGNIFICANT_DIGITS = 12  # of decoded floats: 0.1 rather than 0.10000000000000002 in commands and tables
+
+
+def _unit(value: float, low: float, high: float, log: bool) -> float:
+    """Position of `value` between the ends, in [0, 1]."""
+    if high == low:
+        return 0.0
+    if log:
+        return math.log(value / low) / math.log(high / low)
+    return (value - low) / (high - low)
+
+
+def _from_unit(position: float, low: float, high: float, log: bool) -> float:
+    position = min(max(position, 0.0), 1.0)
+    value = low * (high / low) ** position if log else low + position * (high - low)
+    return min(max(value, low), high)
+
+
+def _check_log(kind: str, low: float, log: object) -> bool:
+    """Whether the logarithm is what varies, or an error where there is none."""
+    if flag("log", log) and low <= 0:
+        raise InvalidInput(f"{kind} with `log` needs low > 0, not {low:g}: the logarithm of {low:g} does not exist.")
+    return bool(log)
+
+
+@described
+@dataclass(frozen=True)
+class Float:
+    """A real parameter in [low, high]; with `log=True` the logarithm is what varies evenly (low > 0)."""
+
+    low: float
+    high: float
+    log: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        low, high = number("low", self.low), number("high", self.high)
+        if low >= high:
+            hint = "Usually the two are swapped."
+            if low == high:
+                hint = f"Leave a parameter that does not vary out, or write Choice({low!r})."
+            raise InvalidInput(f"Float needs low < high, not {low:g} and {high:g}. {hint}")
+        object.__setattr__(self, "log", _check_log("Float", low, self.log))
+        if not math.isfinite(high / low if self.log else high - low):
+            raise InvalidInput(f"Float from {low:g} to {high:g} spans more than a float can hold: narrow the range.")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+
+    @property
+    def columns(self) -> int:
+        """How many columns of an encoded point belong to this parameter."""
+        return 1
+
+    def encode(self, value: Any) -> list[float]:
+        """Columns of a value; errors if it is outside the range."""
+        return [_unit(number("value", value, low=self.low, high=self.high), self.low, self.high, self.log)]
+
+    def decode(self, columns: Array) -> float:
+        """The value behind encoded columns, to 12 significant digits."""
+        value = _from_unit(float(columns[0]), self.low, self.high, self.log)
+        return min(max(float(f"{value:.{SIGNIFICANT_DIGITS}g}"), self.low), self.high)
+
+    def values(self, count: int) -> list[float]:
+        """`count` values, evenly spaced (in the logarithm with `log=True`), ends included."""
+        middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
+        return [self.decode(np.array([position])) for position in middle]
+
+
+def _plain_int(parameter: Int) -> dict[str, Any]:
+    """As it always was where every number is possible."""
+    plain: dict[str, Any] = {"low": parameter.low, "high": parameter.high, "log": parameter.log}
+    return plain if parameter.step == 1 else {**plain, "step": parameter.step}
+
+
+@described_by(encode=_plain_int, decode=lambda data: Int(**data))
+@dataclass(frozen=True)
+class Int:
+    """A whole-number parameter: low, low + step, ..., high; `log=True` (with step 1) as for `Float`."""
+
+    low: int
+    high: int
+    log: bool = field(default=False, kw_only=True)
+    step: int = field(default=1, kw_only=True)
+
+    def __post_init__(self) -> None:
+        for name in ("low", "high"):
+            why = "Floats do not tell whole numbers beyond 2**53 apart."
+            object.__setattr__(self, name, integer(name, getattr(self, name), low=-LARGEST_WHOLE, why=why))
+        if self.low > self.high:
+            raise InvalidInput(f"Int needs low <= high, not {self.low} and {self.high}. Usually the two are swapped.")
+        object.__setattr__(self, "log", _check_log("Int", self.low, self.log))
+        step = integer("step", self.step, low=1, why="It is how far neighbouring values are apart.")
+        object.__setattr__(self, "step", step)
+        over = (self.high - self.low) % step
+        if over:
+            raise InvalidInput(
+                f"Int from {self.low} in steps of {step} does not meet {self.high}: its values would end at "
+                f"{self.high - over}. Make that `high`."
+            )
+        if self.log and step > 1:
+            raise InvalidInput(
+                "Int takes a `step` or `log`, not both: list the values, as the options of a Choice.",
+                advice="Such as Choice(16, 32, 64).",
+            )
+
+    @property
+    def count(self) -> int:
+        """How many values there are."""
+        return (self.high - self.low) // self.step + 1
+
+    @property
+    def columns(self) -> int:
+        """How many columns of an encoded point belong to this parameter."""
+        return 1
+
+    def encode(self, value: Any) -> list[float]:
+        """Columns of a value; errors if it is not one of the whole numbers."""
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        whole = integer("value", value, low=-LARGEST_WHOLE)
+        number("value", whole, low=self.low, high=self.high)
+        if (whole - self.low) % self.step:
+            raise InvalidInput(f"`value` is {whole}: it must be {self.low} plus a multiple of {self.step}.")
+        return [_unit(float(whole), self.low, self.high, self.log)]
+
+    def decode(self, columns: Array) -> int:
+        """The value nearest to encoded columns."""
+        value = _from_unit(float(columns[0]), self.low, self.high, self.log)
+        return round(value) if self.step == 1 else self.low + self.step * round((value - self.low) / self.step)
+
+    def values(self, count: int) -> list[int]:
+        """At most `count` distinct values, as evenly spaced as whole numbers allow, ends included."""
+        count = min(count, self.count)
+        middle = [0.5] if count == 1 else np.linspace(0.0, 1.0, count)
+        return sorted({self.decode(np.array([position])) for position in middle})
+
+
+Option = str | int | float | bool | None
+
+
+def plain_option(option: Any) -> Any:
+    """Numpy's strings, numbers and booleans, and classes derived from those, as Python's own."""
+    if isinstance(option, np.generic):
+        option = option.item()
+    for kind in (str, bool, int, float):
+        if isinstance(option, kind) and type(option) is not kind:
+            return kind.__str__(option) if kind is str else kind(option)
+        if type(option) is kind:
+            return option
+    return option
+
+
+def _choice_options(data: dict[str, Any]) -> Choice:
+    (options,) = entries(data, options=list)
+    return Choice(*options)
+
+
+@described_by(encode=lambda choice: {"options": to_plain(choice.options)}, decode=_choice_options)
+@dataclass(frozen=True, init=False)
+class Choice:
+    """One of several options (strings, numbers, booleans, None): any two are equally far apart, at distance 1."""
+
+    options: tuple[Option, ...]
+
+    def __init__(self, *options: Option) -> None:
+        if not options:
+            raise InvalidInput("Choice needs at least one option.")
+        plain = tuple(plain_option(option) for option in options)
+        for given, option in zip(options, plain, strict=True):
+            if not isinstance(option, str | int | float | None) or (
+                isinstance(option, float) and not math.isfinite(option)
+            ):
+                hint = "The record is stored as JSON: use a name for the option and look the object up by it."
+                if len(options) == 1 and isinstance(given, list | tuple | set | np.ndarray):
+                    hint = "Options are given one by one: Choice(*options)."
+                raise InvalidInput(
+                    f"Choice option {shown(given)} ({type(given).__name__}) is not a string, finite number, boolean or "
+                    f"None. {hint}"
+                )
+            if isinstance(option, int):
+                integer("option", int(option), low=-LARGEST_WHOLE)
+        if len({(type(option), option) for option in plain}) < len(plain):
+            raise InvalidInput(f"Choice options must differ from one another: {shown(options)}.")
+        object.__setattr__(self, "options", plain)
+
+    @property
+    def columns(self) -> int:
+        """How many columns of an encoded point belong to this parameter."""
+        return len(self.options)
+
+    def encode(self, value: Any) -> list[float]:
+        """Columns of an option; errors if there is no such option."""
+        position = self._position(plain_option(value))
+        if position is None:
+            raise InvalidInput(f"{shown(value)} is not among the options {shown(self.options)}.")
+        return [CHOSEN if column == position else 0.0 for column in range(self.columns)]
+
+    def _position(self, value: Any) -> int | None:
+        for position, option in enumerate(self.options):
+            if type(option) is type(value) and option == value:
+                return position
+        if type(value) is float:  # a table's column of mixed numbers holds floats alone
+            for position, option in enumerate(self.options):
+                if type(option) is int and option == value:
+                    return position
+        return None
+
+    def decode(self, columns: Array) -> Option:
+        """The option whose column is largest."""
+        return self.options[int(np.argmax(columns))]
+
+    def values(self, count: int) -> list[Option]:  # noqa: ARG002 - a grid takes every option
+        """Every option."""
+        return list(self.options)
+
+
+Parameter = Float | Int | Choice

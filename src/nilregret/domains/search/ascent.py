@@ -1,0 +1,162 @@
+"""Local maxima in the unit cube from several starts at once: projected quasi-Newton steps, one batch of gradients each.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| u | `at` | where each start has come to | (m, d) |
+| f, g | `value`, `gradient` | of the score there | (m,), (m, d) |
+| B | `bend` | positive definite stand-in for minus the Hessian | (m, d, d) |
+| p | `step` | B^{-1} g in the coordinates that are not held by a side | (m, d) |
+
+A gradient of one point costs about as much as those of ten: the factor of the posterior is read once either way. BFGS
+with Powell's damping (Nocedal & Wright 2006, procedure 18.2) keeps B positive definite where the score is not concave;
+a step is accepted by Armijo's rule after projection (Bertsekas 1982).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._utils.checks import Array
+
+ENOUGH = 1e-4  # of the rise that the slope promises, for a step to be accepted (Armijo)
+DAMPING = 0.2  # least share of the old curvature along a step (Powell)
+STEEPEST = 1e100  # beyond which slopes are cut off
+LONGEST = 0.5  # longest step, in sides of the cube
+SHORTEST = 1e-4  # share of a full step below which no rise is to be had
+AWAY = 1e-3  # cosine between step and gradient below which the gradient itself is followed
+FINISHED = 1e-7  # of `unit`: a promised rise below which a start has arrived
+PATIENCE = 10.0  # promised rises within which a start must come up to the best
+
+Index = npt.NDArray[np.intp]
+Slopes = Callable[[Array, Index], tuple[Array, Array]]  # (k, d), which starts: values (k,) and gradients (k, d)
+
+
+def ascend(
+    slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, evaluations: int
+) -> tuple[Array, Array, int]:
+    """Where the starts lead, the values there, and how many points were evaluated.
+
+    Args:
+        slopes: the score and its gradient in u.
+        starts: `(m, d)`, in the unit cube.
+        radius: length of the first step.
+        reach: a start is given up where not even this far along its slope it would come up to the best one.
+        best: the best value known elsewhere.
+        unit: differences of the score that matter are not much smaller than this.
+        evaluations: most for each start.
+    """
+    moving = np.arange(len(starts))
+    value, gradient = _climbable(*slopes(starts, moving))
+    climbers = _Climbers(starts.copy(), value, gradient, radius)
+    counted = len(starts)
+    for _ in range(evaluations - 1):
+        moving = climbers.promising(moving, reach=reach, best=best, enough=FINISHED * unit)
+        if not len(moving):
+            break
+        trial = climbers.trial(moving)
+        climbers.judge(moving, trial, *_climbable(*slopes(trial, moving)))
+        counted += len(moving)
+    return climbers.at, climbers.value, counted
+
+
+def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
+    """Slopes whose squares are numbers: where nothing is uncertain a standard deviation may have none."""
+    return value, np.clip(np.nan_to_num(gradient), -STEEPEST, STEEPEST)
+
+
+@final
+@dataclass
+class _Climbers:
+    at: Array
+    value: Array
+    gradient: Array
+    radius: float
+
+    def __post_init__(self) -> None:
+        m, d = self.at.shape
+        norms = np.maximum(_lengths(self.gradient), 1e-300)
+        self.bend = np.multiply.outer(norms / self.radius, np.eye(d))
+        self.fresh = np.ones(m, dtype=bool)  # B knows no curvature yet
+        self.share = np.ones(m)  # of a full step that is tried
+        self.uphill = np.zeros((m, d))  # the gradient in the free coordinates
+        self.slope = np.zeros(m)  # its length
+        self.step = np.zeros((m, d))
+        self.rise = np.zeros(m)  # that g and p promise
+        self._aim(np.arange(m))
+
+    def _aim(self, who: Index) -> None:
+        """The full steps from where these are now."""
+        at, gradient = self.at[who], self.gradient[who]
+        held = ((at <= 0.0) & (gradient <= 0.0)) | ((at >= 1.0) & (gradient >= 0.0))
+        uphill = np.where(held, 0.0, gradient)
+        bend = np.where(held[:, :, None] | held[:, None, :], np.eye(at.shape[1]), self.bend[who])
+        step = np.linalg.solve(bend, uphill[:, :, None])[:, :, 0]
+        step = np.where(held, 0.0, step)
+        # What the sides leave of the step must still lead upwards; the gradient always does.
+        left = np.clip(at + step, 0.0, 1.0) - at
+        norms = _lengths(uphill)
+        poor = np.einsum("ij,ij->i", left, uphill) <= AWAY * norms * _lengths(left)
+        if poor.any():
+            step[poor] = uphill[poor] * (self.radius / np.maximum(norms[poor], 1e-300))[:, None]
+        step *= (LONGEST / np.maximum(_lengths(step), LONGEST))[:, None]
+        self.step[who], self.uphill[who], self.slope[who] = step, uphill, norms
+        self.rise[who] = np.einsum("ij,ij->i", uphill, step)
+        self.share[who] = 1.0
+
+    def promising(self, who: Index, *, reach: float, best: float, enough: float) -> Index:
+        """Those that have not arrived and may still come up to the best."""
+        rise = self.rise[who]
+        far = np.where(self.fresh[who], np.inf, PATIENCE * rise)  # B knows nothing at first
+        bound = self.value[who] + np.minimum(reach * self.slope[who], far)
+        going = (rise > enough) & (bound >= max(best, float(self.value.max()))) & (self.share[who] > SHORTEST)
+        return who[going]
+
+    def trial(self, who: Index) -> Array:
+        """The points to look at next."""
+        return np.asarray(np.clip(self.at[who] + self.share[who, None] * self.step[who], 0.0, 1.0))
+
+    def judge(self, who: Index, trial: Array, value: Array, gradient: Array) -> None:
+        """Accept the points that rise enough, and try shorter steps for the others."""
+        moved = trial - self.at[who]
+        promised = np.einsum("ij,ij->i", moved, self.gradient[who])
+        risen = value - self.value[who]
+        accepted = risen >= ENOUGH * promised
+        failed = who[~accepted]
+        lost = np.maximum(promised - risen, 1e-300)[~accepted]  # infinite where the score is
+        self.share[failed] *= np.clip(0.5 * promised[~accepted] / lost, 0.1, 0.5)  # top of a parabola
+        who = who[accepted]
+        if len(who):
+            self._learn(who, moved[accepted], self.gradient[who] - gradient[accepted])
+            self.at[who], self.value[who], self.gradient[who] = trial[accepted], value[accepted], gradient[accepted]
+            self._aim(who)
+
+    def _learn(self, who: Index, s: Array, y: Array) -> None:
+        """Damped BFGS from a move s and the change y of minus the gradient."""
+        curved = np.einsum("ij,ij->i", s, y)
+        first = self.fresh[who] & (curved > 0.0)
+        if first.any():  # a first B of the right size (Nocedal & Wright 2006, eq. 6.20)
+            size = np.einsum("ij,ij->i", y[first], y[first]) / curved[first]
+            self.bend[who[first]] = np.multiply.outer(size, np.eye(s.shape[1]))
+        self.fresh[who] = False
+        bend = self.bend[who]
+        Bs = np.einsum("ijk,ik->ij", bend, s)
+        sBs = np.einsum("ij,ij->i", s, Bs)
+        weight = np.ones(len(who))
+        low = curved < DAMPING * sBs
+        weight[low] = (1.0 - DAMPING) * sBs[low] / (sBs - curved)[low]
+        r = weight[:, None] * y + (1.0 - weight)[:, None] * Bs
+        sr = np.einsum("ij,ij->i", s, r)
+        known = (sBs > 0.0) & (sr > 0.0)
+        if not known.all():
+            who, bend, Bs, sBs, r, sr = who[known], bend[known], Bs[known], sBs[known], r[known], sr[known]
+        bend += r[:, :, None] * (r / sr[:, None])[:, None, :] - Bs[:, :, None] * (Bs / sBs[:, None])[:, None, :]
+        self.bend[who] = bend
+
+
+def _lengths(rows: Array) -> Array:
+    return np.asarray(np.sqrt(np.einsum("ij,ij->i", rows, rows)))

@@ -1,0 +1,384 @@
+"""Which point of a box has the best score: candidates everywhere, then the best of them refined.
+
+In few dimensions the candidates are dense: parabolas through their scores, then Newton's method from values alone, all
+starts in one batch (`quadratic.py`). Elsewhere, and where columns are whole numbers or choices: a closer look around
+the best, then gradients.
+
+The search works in the unit cube (u = (x - lower) / (upper - lower)), where one step size fits all dimensions.
+Deterministic given its random generator.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._utils.checks import Array, integer, number, settle
+from ..._utils.serialize import described
+from ..domain import Box, Space
+from ..parameters import Float
+from .acquisition import AcquisitionFunction
+from .ascent import ascend
+from .designs import mutated, neighbours, sobol, within
+from .quadratic import climb, tops_of_parabolas
+
+MILD = (1e-100, 1e100)  # ranges of scores whose squares are harmless
+MOST_LOOKS = 2**20  # candidates, and whatever else is counted in a search
+DENSE = 0.1  # spacing of the candidates in the unit cube above which they are too far apart for parabolas alone
+PEAKS, STARTS = 4, 2  # times `starts`: peaks of dense candidates' scores that are valued, and that begin to be refined
+APART = 2.0  # spacings between those peaks
+CLOSE = 0.01  # share of the diagonal within which one start is enough
+LEADING = 64  # of the candidates by score: a value each costs O(n^2)
+MORE = 3  # times as many starts and steps where the candidates are not dense
+REACH = 3.0  # spacings within which a start must be able to climb above the best so far, going by its first slope
+COLLINEAR = 1e-6  # candidates on a face may not determine a parabola: its part below this is left to be 0
+MOST_ALTERNATIONS = 5  # between real columns and the others
+COARSE = 1e-9  # share of the range of scores below which candidates are ranked by position
+SAME = 1e-9  # share of its range by which a column differs where it is another whole number or choice
+FLAT = 1e-10  # relative range of the candidates' scores below which a surface is called flat
+
+
+class Found(NamedTuple):
+    """Where a search ended.
+
+    Attributes:
+        point: `(d,)`, a valid point of the domain.
+        value: the score reached there.
+        evaluations: points at which the score was evaluated, standing candidates not counted.
+    """
+
+    point: Array
+    value: float
+    evaluations: int
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class PointSearch:
+    """Multi-start ascent.
+
+    Attributes:
+        candidates: scrambled Sobol points that stand ready, a power of two.
+        around: points tried around the best candidates and incumbents before gradients are used, where the candidates
+            are far apart (in few dimensions they are dense enough).
+        starts: how many of the best are refined, the promising ones to the end: by Newton's method where the candidates
+            are dense; elsewhere three times as many, by quasi-Newton steps.
+        evaluations: most steps for each of them, three times as many likewise; one step of all starts is one batch.
+        mutations: points tried that differ from a good one in some parameters only, by steps of all sizes; of use where
+            the candidates are not dense.
+        incumbents: how many of the best points so far are looked at closely.
+        apart: how far from every point tried a new one must be in some parameter, as a share of its range, so that the
+            end of a search is not spent on one point; 0 for any. Where nothing is real, a point comes again unless all
+            that came again had the very same rewards: then there is no noise. Under contexts points may come again, and
+            so they may where `EveryRound`, `OnAverage` or `Safe` place them inside of a border.
+    """
+
+    candidates: int = 1024
+    around: int = 48
+    starts: int = 3
+    evaluations: int = 20
+    mutations: int = 0
+    incumbents: int = 1
+    apart: float = 0.0
+
+    def __post_init__(self) -> None:
+        lowest = (
+            ("candidates", 2),
+            ("around", 0),
+            ("starts", 1),
+            ("evaluations", 1),
+            ("mutations", 0),
+            ("incumbents", 1),
+        )
+        for name, low in lowest:
+            settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
+        settle(self, apart=number("apart", self.apart, low=0.0, high=1.0, why="It is a share of a parameter's range."))
+
+    def standing(self, domain: Box | Space, seed: int) -> Array:
+        """The standing candidates, `(candidates, d)`: the same for the same seed."""
+        points = sobol(domain, self.candidates, np.random.default_rng([seed, domain.dimension]))
+        if self.dense(domain):  # where upper bounds often have their maxima: on faces, in corners
+            unit = (points - domain.lower) / (domain.upper - domain.lower)
+            half = 0.75 * _spacing(domain, len(unit))
+            unit = np.where(unit < half, 0.0, np.where(unit > 1.0 - half, 1.0, unit))
+            corners = list(itertools.product((0.0, 1.0), repeat=domain.dimension))
+            unit[: len(corners)] = corners[: len(unit)]
+            points = domain.lower + unit * (domain.upper - domain.lower)
+        return points
+
+    def dense(self, domain: Box | Space) -> bool:
+        """Whether the candidates are so close together that they show every peak worth refining."""
+        return bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
+
+    def moved_apart(
+        self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, standing: Array, scores: Array,
+        tried: Array, noisy: bool, rng: Callable[[], np.random.Generator],
+    ) -> Array:  # fmt: skip
+        """A point `(d,)`; or, if it was as good as tried already, the best of those around it that were not.
+
+        Args:
+            point: that the search has found.
+            surface: the score.
+            domain: where.
+            standing: candidates `(m, d)`.
+            scores: their scores `(m,)`.
+            tried: points asked for so far, `(n, d)`.
+            noisy: whether another answer at the same point would be another one, as far as is known.
+            rng: gives the trial's generator.
+        """
+        real = real_columns(domain)
+        if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
+            return point
+        leading = self._leading(standing[np.argsort(-coarse(scores), kind="stable")], tried, domain)
+        changed = mutated(domain, point[None], max(self.mutations, 64), rng())
+        around = np.concatenate([changed[~self._near(changed, tried, domain)], leading])
+        if not len(around):
+            return point
+        values = surface.values(around)
+        return around[int(values.argmax())].copy() if np.isfinite(values.max()) else point
+
+    def _leading(self, ranked: Array, tried: Array, domain: Box | Space) -> Array:
+        """The first of these points that were not tried."""
+        found = ranked[:0]
+        for start in range(0, len(ranked), LEADING):
+            block = ranked[start : start + LEADING]
+            found = np.concatenate([found, block[~self._near(block, tried, domain)]])
+            if len(found) >= LEADING:
+                break
+        return found[:LEADING]
+
+    def _near(self, points: Array, tried: Array, domain: Box | Space) -> npt.NDArray[np.bool_]:
+        """Which points are one that was tried, or next to it in all that is real, `(n,)`."""
+        real = real_columns(domain)
+        least = np.where(real, self.apart, SAME) * (domain.upper - domain.lower)
+        # A real column comes first: it leaves few pairs to be compared in the others.
+        return within(points, tried, least, order=np.argsort(~real, kind="stable"))
+
+    def maximize(
+        self, surface: AcquisitionFunction, domain: Box | Space, *, standing: Array, scores: Array, incumbents: Array,
+        rng: Callable[[], np.random.Generator],
+    ) -> Found:  # fmt: skip
+        """The best point found.
+
+        Args:
+            surface: the score.
+            domain: where.
+            standing: candidates `(m, d)`.
+            scores: their scores `(m,)`.
+            incumbents: points worth a closer look, `(i, d)`: the best so far, the last maximum.
+            rng: gives the trial's generator.
+        """
+        possible = np.flatnonzero(np.isfinite(scores))
+        if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
+            # As before anything is observed: any point is as good as another.
+            pick = int(rng().choice(possible))
+            return Found(standing[pick], float(scores[pick]), 0)
+        if self.dense(domain):
+            return self._refine_together(surface, domain, standing, scores, incumbents)
+        spacing, starts = _spacing(domain, len(standing)), MORE * self.starts
+        top = standing[_spread(standing, coarse(scores), starts, domain)]
+        centres = np.concatenate([top, incumbents])
+        tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
+        if self.mutations and len(incumbents):
+            tried = np.concatenate([tried, mutated(domain, incumbents, self.mutations, rng())])
+        # The candidates' scores may have been come by in several ways, which round differently: from here on only
+        # those count that a replay computes in the same way.
+        points = np.concatenate([top, tried])
+        values = surface.values(points)
+        first = Found(points[int(values.argmax())], float(values.max()), len(points))
+        chosen = _spread(points, values, starts, domain)
+        unit = float(np.ptp(values[np.isfinite(values)]))
+        found = self._ascend(
+            surface, domain, points[chosen], values[chosen], best=first.value, spacing=spacing, unit=unit
+        )
+        return max(first, found, key=lambda each: each.value)._replace(
+            evaluations=first.evaluations + found.evaluations
+        )
+
+    def _refine_together(
+        self, surface: AcquisitionFunction, domain: Box | Space, standing: Array, scores: Array, incumbents: Array
+    ) -> Found:
+        """Peaks that the candidates show and incumbents, valued in one batch; the best refined, a batch a step."""
+        spacing = _spacing(domain, len(standing))
+        apart = APART * spacing / np.sqrt(domain.dimension)
+        seen = standing[_spread(standing, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
+        points = np.concatenate([seen, _peaks(seen, standing, scores, domain), incumbents])
+        values = surface.values(points)
+        first = Found(points[int(values.argmax())], float(values.max()), len(points))
+        starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
+        low, span = domain.lower, domain.upper - domain.lower
+
+        def inside(u: Array) -> Array:
+            return np.asarray(np.clip(low + u * span, low, domain.upper))
+
+        at, value, evaluations = climb(
+            lambda u: surface.values(inside(u)),
+            np.clip((points[starts] - low) / span, 0.0, 1.0),
+            values[starts],
+            radius=APART * spacing,
+            rounds=self.evaluations,
+            scale=float(np.ptp(scores[np.isfinite(scores)])),
+        )
+        found = Found(inside(at), value, 0) if value > first.value else first
+        return found._replace(evaluations=first.evaluations + evaluations)
+
+    def _ascend(
+        self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, *, best: float,
+        spacing: float, unit: float,
+    ) -> Found:  # fmt: skip
+        """Alternate gradients in the real columns with exact local search in the others until neither helps."""
+        real = real_columns(domain)
+        at, values, counted, moving = at.copy(), values.copy(), 0, np.arange(len(at))
+        for _ in range(MOST_ALTERNATIONS):
+            if real.any():
+                counted += self._climb(surface, domain, at, values, moving, real, best=best, spacing=spacing, unit=unit)
+            improved = []
+            for i in moving if not real.all() else ():
+                around = neighbours(domain, at[i])
+                if not len(around):
+                    continue
+                tried = surface.values(around)
+                counted += len(around)
+                if tried.max() > values[i]:
+                    at[i], values[i] = around[int(tried.argmax())], tried.max()
+                    improved.append(i)
+            if not improved:
+                break
+            moving = np.array(improved)
+        top = int(values.argmax())
+        return Found(at[top], float(values[top]), counted)
+
+    def _climb(
+        self, surface: AcquisitionFunction, domain: Box | Space, at: Array, values: Array, who: npt.NDArray[np.intp],
+        real: npt.NDArray[np.bool_], *, best: float, spacing: float, unit: float,
+    ) -> int:  # fmt: skip
+        """Take these starts uphill in the real columns, in place; how many points were looked at."""
+        low, span = domain.lower[real], (domain.upper - domain.lower)[real]
+        fixed = at[who].copy()
+        counting = domain.active(fixed) if isinstance(domain, Space) else None
+        factor = _power_of_two(unit)
+
+        def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
+            points = fixed[which]
+            points[:, real] = np.clip(low + u * span, low, low + span)
+            found, gradients = surface.slopes(points)
+            if counting is not None:  # what does not count stays where it is
+                gradients = np.where(counting[which], gradients, 0.0)
+            return found * factor, gradients[:, real] * (span * factor)
+
+        u, found, counted = ascend(
+            slopes,
+            np.clip((fixed[:, real] - low) / span, 0.0, 1.0),
+            radius=0.5 * spacing,
+            reach=REACH * spacing,
+            best=max(best, float(values.max())) * factor,
+            unit=unit * factor,
+            evaluations=MORE * self.evaluations,
+        )
+        found = found / factor
+        better = found > values[who]
+        fixed[:, real] = np.clip(low + u * span, low, low + span)
+        at[who[better]], values[who[better]] = fixed[better], found[better]
+        return counted
+
+
+def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
+    """Maxima of parabolas through the scores around points, not farther than those scores reach, `(k, d)`.
+
+    The scores of the standing candidates are known already, and every look at the score costs O(n^2): a start close to
+    the maximum saves some of them.
+    """
+    d, span = domain.dimension, domain.upper - domain.lower
+    count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
+    if not real_columns(domain).all() or count > len(standing) // 8:
+        return points
+    offsets = (standing - points[:, None]) / span
+    squares = np.einsum("kij,kij->ki", offsets, offsets)
+    near = np.argpartition(squares, count, axis=1)[:, :count]
+    values = scores[near]
+    usable = np.asarray(np.isfinite(values).all(axis=1))
+    values = np.where(usable[:, None], values, 0.0)
+    reach = np.sqrt(np.take_along_axis(squares, near, axis=1).max(axis=1))[:, None]
+    z = np.take_along_axis(offsets, near[:, :, None], axis=1) / reach[:, None]
+    i, j = np.triu_indices(d)
+    design = np.concatenate([np.ones((len(points), count, 1)), z, z[:, :, i] * z[:, :, j]], axis=2)
+    coefficients = np.einsum("kij,kj->ki", np.linalg.pinv(design, rcond=COLLINEAR), values)
+    hessians = np.zeros((len(points), d, d))
+    hessians[:, i, j] += coefficients[:, d + 1 :]
+    hessians += hessians.transpose(0, 2, 1).copy()
+    unit = (points - domain.lower) / span
+    low, high = np.maximum(-reach, -unit) / reach, np.minimum(reach, 1.0 - unit) / reach
+    least = COLLINEAR * np.ptp(values, axis=1)
+    steps, _ = tops_of_parabolas(coefficients[:, 1 : d + 1], hessians, low, high, least=least)
+    # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
+    grid = 0.01 * _spacing(domain, len(standing))
+    peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
+    return np.where(usable[:, None], peaks, points)
+
+
+def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Array:
+    """The best of these points apart from each other, `(k, d)`, k <= `count`; none where all scores are equal."""
+    finite = scores[np.isfinite(scores)]
+    if not len(finite) or np.ptp(finite) <= FLAT * float(np.abs(finite).max()):
+        return points[:0]
+    return points[_spread(points, coarse(scores), count, domain)]
+
+
+def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
+    """Which columns of a point vary continuously, `(d,)`."""
+    real = np.ones(domain.dimension, dtype=bool)
+    if isinstance(domain, Space):
+        for parameter, columns in domain.columns():
+            real[columns] = isinstance(parameter, Float)
+    return real
+
+
+def coarse(scores: Array) -> Array:
+    """Scores in steps of a billionth of their range: those that differ by rounding alone rank by their position."""
+    finite = scores[np.isfinite(scores)]
+    unit = COARSE * float(np.ptp(finite))
+    return np.asarray(np.round((scores - finite.max()) / unit)) if unit else scores
+
+
+def _power_of_two(unit: float) -> float:
+    """What scores of this range are multiplied with while they are climbed: squares must neither vanish nor overflow.
+
+    1 but for the extremes, and a power of two, which leaves every digit as it is.
+    """
+    return 1.0 if MILD[0] <= unit <= MILD[1] or not np.isfinite(unit) else float(2.0 ** -np.frexp(max(unit, 1e-300))[1])
+
+
+def _spacing(domain: Box | Space, count: int) -> float:
+    """How far `count` points are apart in the unit cube."""
+    return float(count ** (-1.0 / domain.dimension))
+
+
+def _spread(points: Array, values: Array, count: int, domain: Box | Space, *, apart: float = 0.02) -> list[int]:
+    """The best points, none of them closer than a share `apart` of the diagonal to a better one."""
+    unit = points / (domain.upper - domain.lower)
+    left, chosen = values.copy(), []
+    for _ in range(count):
+        index = int(left.argmax())
+        if left[index] == -np.inf:
+            break
+        chosen.append(index)
+        offsets = unit - unit[index]
+        left[np.einsum("ij,ij->i", offsets, offsets) <= apart**2 * domain.dimension] = -np.inf
+    return chosen
+
+
+def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, rng: np.random.Generator) -> Array:
+    """Points around the centres, some near and some nearer, within the domain."""
+    if count == 0:
+        return np.zeros((0, domain.dimension))
+    # Half the spacing of the standing candidates, and a tenth of that.
+    radius = 0.5 * spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
+    points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
+    points = np.clip(points, domain.lower, domain.upper)
+    return domain.snap(points) if isinstance(domain, Space) else points

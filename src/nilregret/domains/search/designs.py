@@ -1,0 +1,218 @@
+"""Points that fill a domain evenly, and points that differ from a good one in some parameters only.
+
+The unit cube here has one coordinate for each *parameter*: a choice of k options is floor(k u), a whole number too, so
+that options come up equally often. (In the encoded cube, which has a column for each option, the largest of k
+columns is a lottery.)
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._utils.checks import Array, IndexArray
+from ..domain import Arms, Box, Domain, Space
+from ..parameters import CHOSEN, Choice, Float, Int, Parameter
+
+SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, shares of a parameter's range
+MOST_LISTED = 2**16  # points of a space up to which all of them may be looked at
+MEAN_CHANGES = 2.0  # parameters that a mutation changes, on average, and at least a fifth of them
+
+
+def coordinates(domain: Domain) -> int:
+    """Coordinates of the cube: parameters of a space, columns of a box or of arms."""
+    return len(domain.parameters) if isinstance(domain, Space) else domain.dimension
+
+
+def from_cube(domain: Box | Space, cube: Array) -> Array:
+    """The points `(n, d)` behind coordinates `(n, parameters)` in [0, 1)."""
+    if isinstance(domain, Box):
+        return domain.lower + cube * (domain.upper - domain.lower)
+    points = np.zeros((len(cube), domain.dimension))
+    for (parameter, columns), u in zip(domain.columns(), cube.T, strict=True):
+        if isinstance(parameter, Choice):
+            k = len(parameter.options)
+            points[np.arange(len(u)), columns.start + np.minimum((u * k).astype(int), k - 1)] = CHOSEN
+        elif isinstance(parameter, Int) and not parameter.log:
+            k = parameter.count
+            points[:, columns.start] = np.minimum(np.floor(u * k), k - 1) / max(k - 1, 1)
+        else:
+            points[:, columns.start] = u
+    return domain.snap(points)
+
+
+def sobol(domain: Box | Space, count: int, rng: np.random.Generator) -> Array:
+    """At least `count` scrambled Sobol points (a power of two), `(m, d)`."""
+    from scipy.stats import qmc  # slow to import, and arms need none of it
+
+    power = max(count - 1, 1).bit_length()
+    return from_cube(domain, qmc.Sobol(coordinates(domain), scramble=True, rng=rng).random_base2(power))
+
+
+def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
+    """Up to `count` distinct points of the domain, spread evenly, `(m, d)`; all of them where there are no more."""
+    if isinstance(domain, Arms):
+        return domain.points[_spread_arms(domain, count, rng)]
+    points = sobol(domain, 4 * count, rng)
+    points = _distinct(points)
+    if len(points) < count and isinstance(domain, Space):
+        points = _distinct(np.concatenate([points, _every(domain, rng)]))
+    return points[:count]
+
+
+def within(points: Array, others: Array, least: Array, *, order: IndexArray) -> npt.NDArray[np.bool_]:
+    """Which points `(n, d)` differ from one of the others `(m, d)` by less than `least` `(d,)` everywhere, `(n,)`.
+
+    The columns are compared in this order, each for the pairs that are left.
+    """
+    first, *rest = order
+    one, other = np.nonzero(np.abs(points[:, first, None] - others[:, first]) < least[first])
+    for column in rest:
+        close = np.abs(points[one, column] - others[other, column]) < least[column]
+        one, other = one[close], other[close]
+    found = np.zeros(len(points), dtype=bool)
+    found[one] = True
+    return found
+
+
+def _distinct(points: Array) -> Array:
+    """The first of each."""
+    _, first = np.unique(points, axis=0, return_index=True)
+    return np.asarray(points[np.sort(first)])
+
+
+def _every(space: Space, rng: np.random.Generator) -> Array:
+    """Every point of a space in random order, some of them several times; none where there are too many."""
+    values = [_values(parameter) for parameter in space.parameters.values()]
+    if math.prod(len(each) for each in values) > MOST_LISTED or not all(values):
+        return np.zeros((0, space.dimension))
+    rows = [np.concatenate(row) for row in itertools.product(*values)]
+    return space.snap(np.array(rows)[rng.permutation(len(rows))])
+
+
+def _values(parameter: Parameter) -> list[list[float]]:
+    """The columns of every value that a parameter may have; none of a real one, or of one with too many."""
+    if isinstance(parameter, Choice):
+        return (
+            [parameter.encode(option) for option in parameter.options] if len(parameter.options) <= MOST_LISTED else []
+        )
+    if isinstance(parameter, Float) or parameter.count > MOST_LISTED:
+        return []
+    return [parameter.encode(value) for value in range(parameter.low, parameter.high + 1, parameter.step)]
+
+
+def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray:
+    """Arms nearest to Sobol points of the box around them; others at random where several points have one arm."""
+    if len(arms) <= count:
+        return rng.permutation(len(arms))
+    low, high = arms.points.min(axis=0), arms.points.max(axis=0)
+    unit = (arms.points - low) / np.where(high > low, high - low, 1.0)
+    wanted = sobol(Box(np.zeros(arms.dimension), np.ones(arms.dimension)), count, rng)[:count]
+    chosen: list[int] = []
+    for point in wanted:
+        distances = np.square(unit - point).sum(axis=1)
+        nearest = int(distances.argmin())
+        if nearest not in chosen:
+            chosen.append(nearest)
+    while len(chosen) < count:
+        arm = int(rng.integers(len(arms)))
+        if arm not in chosen:
+            chosen.append(arm)
+    return np.array(chosen)
+
+
+def parameters(domain: Box | Space) -> list[tuple[Parameter, slice]]:
+    """Each parameter with its columns; of a box, each side as a real one."""
+    if isinstance(domain, Space):
+        return domain.columns()
+    return [(Float(0.0, 1.0), slice(i, i + 1)) for i in range(domain.dimension)]
+
+
+def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Generator) -> Array:
+    """`count` points that differ from one of the centres `(m, d)` in a few parameters, by steps of all sizes."""
+    low, span = domain.lower, domain.upper - domain.lower
+    unit = ((centres - low) / span)[np.arange(count) % len(centres)]
+    known = parameters(domain)
+    changed = rng.uniform(size=(count, len(known))) < max(0.2, min(1.0, MEAN_CHANGES / len(known)))
+    changed[np.arange(count), rng.integers(len(known), size=count)] = True
+    steps = _steps(count, rng)
+    for (parameter, columns), change in zip(known, changed.T, strict=True):
+        rows = np.flatnonzero(change)
+        if isinstance(parameter, Choice):
+            unit[rows, columns] = 0.0
+            unit[rows, columns.start + rng.integers(len(parameter.options), size=len(rows))] = 1.0
+        else:
+            moved = unit[rows, columns.start] + steps[rows] * rng.standard_normal(len(rows))
+            unit[rows, columns.start] = np.clip(moved, 0.0, 1.0)
+    return _inside(domain, low + unit * span)
+
+
+def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng: np.random.Generator) -> Array:
+    """Points that differ from the centre `(d,)` in one parameter alone: every option, or `count` steps of all sizes."""
+    parameter, columns = parameters(domain)[which]
+    if isinstance(parameter, Choice):
+        points = np.repeat(centre[None], len(parameter.options), axis=0)
+        points[:, columns] = CHOSEN * np.eye(len(parameter.options))
+        return _inside(domain, points)
+    at, low, side = (
+        columns.start,
+        domain.lower[columns.start],
+        domain.upper[columns.start] - domain.lower[columns.start],
+    )
+    points = np.repeat(centre[None], count, axis=0)
+    points[:, at] = low + side * np.clip(
+        (centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count), 0, 1
+    )
+    if isinstance(parameter, Int):
+        here = parameter.decode(centre[columns])
+        near = [here + step * parameter.step for step in (-2, -1, 1, 2)]
+        values = [value for value in near if parameter.low <= value <= parameter.high]
+        extra = np.repeat(centre[None], len(values), axis=0)
+        extra[:, at] = [parameter.encode(value)[0] for value in values]
+        points = np.concatenate([points, extra])
+    return _inside(domain, points)
+
+
+def _steps(count: int, rng: np.random.Generator) -> Array:
+    """Sizes of steps, log-uniform."""
+    return np.asarray(np.exp(rng.uniform(math.log(SMALLEST), math.log(LARGEST), size=count)))
+
+
+def _inside(domain: Box | Space, points: Array) -> Array:
+    points = np.clip(points, domain.lower, domain.upper)
+    return domain.snap(points) if isinstance(domain, Space) else points
+
+
+def neighbours(domain: Box | Space, point: Array) -> Array:
+    """Points that differ in one whole number (by a step, by an eighth of the range, at the ends) or one choice.
+
+    What begins to count thereby begins at the middle of its range.
+    """
+    rows = []
+    if isinstance(domain, Space):
+        counting = domain.active(point[None])
+        for parameter, columns in domain.columns():
+            if counting is not None and not counting[0, columns.start]:
+                continue
+            for value in _other_values(parameter, point[columns]):
+                row = point.copy()
+                row[columns] = parameter.encode(value)
+                rows.append(row)
+    points = np.array(rows).reshape(len(rows), domain.dimension)
+    return domain.snap(points) if isinstance(domain, Space) and domain.conditions is not None else points
+
+
+def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:
+    if isinstance(parameter, Float):
+        return []
+    if isinstance(parameter, Choice):
+        chosen = parameter.decode(columns)
+        return [option for option in parameter.options if option is not chosen]
+    here = parameter.decode(columns)
+    step = parameter.step
+    far = max((parameter.high - parameter.low) // (8 * step), 2)
+    steps = {here + count * step for count in (-1, 1, -far, far)} | {parameter.low, parameter.high}
+    return [value for value in sorted(steps - {here}) if parameter.low <= value <= parameter.high]

@@ -1,0 +1,338 @@
+"""The posterior on arms: what the two engines share.
+
+Both keep mean and variance of every arm and change them by rank-one updates; they differ in the factor that yields the
+posterior covariance between one arm and all others. With g = cov(., a), s^2 = g_a, one observation y at arm a does
+
+    mu += g (y - mu_a) / (lambda + s^2),    sigma^2 -= g^2 / (lambda + s^2),    log det += log(1 + s^2 / lambda),
+
+and n observations of one arm together do what one does of their average, with lambda / n in the place of lambda.
+Everything is computed from the sums of each arm again at fixed intervals, so that rounding errors do not add up; and so
+that whoever adds many observations at once needs no more than the sums up to the last of these.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, Self, final
+
+import numpy as np
+from scipy.linalg.blas import daxpy
+
+from .._utils.checks import Array, IndexArray, finite_array, integer, number, shown
+from .._utils.errors import InvalidInput
+from ..kernels import ALL, Kernel
+from .factorization import covariance_root
+from .protocol import LEAST_REGULARIZATION, CountingPosterior
+from .spectrum import Spectrum
+
+RECOMPUTE_EVERY = 256  # updates until everything is computed from the sums again (more where the rank is larger)
+
+LITTLE_SLACK = 0.01  # (lambda - s^2) / lambda below which forgetting an observation starts from the factor's beginning
+
+ArmIndices = Sequence[int] | IndexArray
+
+
+class Prior:
+    """What never changes: the kernel over the arms. Shared between copies of a posterior."""
+
+    def __init__(self, kernel: Kernel, points: Array) -> None:
+        self.kernel = kernel
+        self.points = points
+        self.variance = kernel.arm_variances(points)
+        self.size = math.sqrt(float(self.variance.max()))  # the prior standard deviation, of the arm that varies most
+        self._root: Array | None = None
+
+    def columns(self, arms: ArmIndices) -> Array:
+        """Kernel columns `(N, n)` of some arms."""
+        return self.kernel.between_arms(self.points, ALL, np.asarray(arms, dtype=np.intp))
+
+    def root(self) -> Array:
+        """R with R R^T the kernel matrix of all arms: O(N^2) memory, made on first use (joint samples only)."""
+        if self._root is None:
+            self._root = covariance_root(self.columns(range(len(self.points))))
+        return self._root
+
+
+def revise_sums(
+    arms: IndexArray, old: Sequence[float], new: Sequence[float], plays: IndexArray, average: Array, scatter: Array
+) -> Array:
+    """Follow changes of targets in the averages and scatters of the arms; returns by how much each average moved.
+
+    Args:
+        arms: of each change, `(n,)`, of which several may be one.
+        old: its target before, `(n,)`.
+        new: its target after, `(n,)`.
+        plays: observations of every arm, `(N,)`.
+        average: of their targets, `(N,)`, changed in place.
+        scatter: sum of their squared deviations from it, `(N,)`, likewise.
+    """
+    before, after, count = finite_array("old", old), finite_array("new", new), len(plays)
+    if (plays[arms] < 1).any():
+        raise InvalidInput(f"Arm {int(arms[plays[arms] < 1][0])} has no observation to change.")
+    about = average[arms]
+    squares = np.bincount(arms, weights=(after - about) ** 2 - (before - about) ** 2, minlength=count)
+    changes = np.bincount(arms, weights=after - before, minlength=count)
+    moved = np.divide(changes, plays, out=np.zeros(count), where=plays > 0)
+    average += moved
+    scatter += squares - plays * moved**2
+    return moved
+
+
+class Column(NamedTuple):
+    """Posterior covariance of one arm with all arms, before an update."""
+
+    covariance: Array  # g, (N,)
+    variance: float  # s^2 = g_a
+    slack: float  # lambda / n - s^2 where n observations go, computed without cancellation where the engine can
+
+
+class ArmPosterior(CountingPosterior):
+    """A posterior over finitely many arms; points are arm indices."""
+
+    def __init__(self, prior: Prior, regularization: float) -> None:
+        arms = len(prior.points)
+        self.prior = prior
+        self.regularization = number(
+            "regularization",
+            regularization,
+            low=0.0,
+            open_low=True,
+            why="It is the noise variance added to the kernel matrix; for rewards without noise use a small "
+            "one, such as 1e-6 of the prior variance.",
+        )
+        if self.regularization < LEAST_REGULARIZATION * float(prior.variance.max()):
+            raise InvalidInput(
+                f"`regularization` is {regularization:g} where the prior variance is {prior.variance.max():g}: below "
+                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
+                "that, or a smaller `scale` in the kernel."
+            )
+        self.count = 0
+        self.plays = np.zeros(arms, dtype=np.int64)  # observations of each arm
+        self._average = np.zeros(arms)  # of each arm's targets
+        self._scatter = np.zeros(arms)  # sum of squared deviations from that average
+        self._mean = np.zeros(arms)
+        self._variance = prior.variance.copy()
+        self._log_ratio = 0.0
+        self._updates = 0
+        self._spectrum: Spectrum | None = None  # until something changes
+
+    # -- what an engine supplies ---------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def rank(self) -> int:
+        """Size of the factor: a round costs O(N rank + rank^2)."""
+
+    @property
+    @abstractmethod
+    def grows(self) -> bool:
+        """Whether each arm that is played for the first time adds to the rank."""
+
+    @abstractmethod
+    def _enter(self, arm: int) -> None:
+        """An arm is about to be played for the first time, before the factor is made afresh."""
+
+    @abstractmethod
+    def _add(self, arm: int, count: int) -> Column:
+        """Take more observations of `arm` into the factor; the column is from before."""
+
+    @abstractmethod
+    def _remove(self, arm: int, count: int) -> Column:
+        """Take observations of `arm` (which has as many) out of the factor; the column is from before."""
+
+    @abstractmethod
+    def _column(self, arm: int) -> Column:
+        """The posterior covariance of a played arm with all arms."""
+
+    @abstractmethod
+    def _refactor(self) -> float:
+        """The factor afresh from the plays; returns log det(I + K / lambda)."""
+
+    @abstractmethod
+    def _follow(self, steps: Array) -> Array:
+        """Covariance of all arms with the played ones times `steps` `(N,)`, which are 0 elsewhere.
+
+        By as much the mean is about to move, and whatever the engine keeps of it moves here.
+        """
+
+    @abstractmethod
+    def _move_mean(self, step: float) -> None:
+        """Follow `mean += step * g` for the column last returned, in whatever the engine keeps of the mean."""
+
+    @abstractmethod
+    def _recompute(self) -> tuple[Array, Array]:
+        """Mean and variance of every arm, afresh from the factor and the arms' averages."""
+
+    @abstractmethod
+    def _diagonalised(self) -> Spectrum:
+        """What was observed, for other regularizations."""
+
+    # -- history -------------------------------------------------------------------------------------------------
+
+    @final
+    def append(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Add `count` observations of arm `point` with this average and scatter about it. O(N rank + rank^2)."""
+        arm, target = self._arm(point), number("target", target)
+        noise = self.regularization / count
+        column = self._add(arm, count)
+        total = noise + column.variance
+        self._step(column, (target - self._mean.item(arm)) / total, -1.0 / total)
+        self._log_ratio += math.log1p(column.variance / noise)
+        self._sum_up(arm, target, count, scatter)
+        self._updated()
+
+    @final
+    def append_all(self, points: Sequence[int], targets: Sequence[float]) -> None:
+        """Add several: of those before everything is computed from the sums again, the sums are enough."""
+        arms, updates, new, last = [self._arm(point) for point in points], self._updates, set(), 0
+        for i, arm in enumerate(arms, start=1):
+            updates += 1
+            if self.grows and not self.plays[arm]:
+                new.add(arm)
+            if self._is_due(updates, self.rank + len(new)):
+                last, updates = i, 0
+        for arm, target in zip(arms[:last], targets[:last], strict=True):
+            if not self.plays.item(arm):
+                self._enter(arm)
+            self._sum_up(arm, number("target", target), 1, 0.0)
+        if last:
+            self._renew()
+        for arm, target in zip(arms[last:], targets[last:], strict=True):
+            self.append(arm, target)
+
+    @final
+    def _sum_up(self, arm: int, target: float, count: int, scatter: float) -> None:
+        self.count += count
+        # Python's own numbers: arithmetic on those of numpy would cost as much as the posterior's.
+        plays, average = self.plays.item(arm) + count, self._average.item(arm)
+        change = target - average
+        average += change * count / plays
+        self.plays[arm], self._average[arm] = plays, average
+        self._scatter[arm] += change * (target - average) * count + scatter
+
+    @final
+    def revise(self, point: int, old: float, new: float) -> None:
+        """Change the target of one observation of arm `point` from `old` to `new`. O(N rank + rank^2)."""
+        arm, old, new = self._played(point), number("old", old), number("new", new)
+        self._step(self._column(arm), (new - old) / self.regularization, 0.0)
+        before = self._average[arm]
+        self._average[arm] += (new - old) / self.plays[arm]
+        self._scatter[arm] += (new - old) * ((new - self._average[arm]) + (old - before))
+        self._updated()
+
+    @final
+    def revise_all(self, points: ArmIndices, old: Sequence[float], new: Sequence[float]) -> None:
+        """Change the targets of several observations: once for all. O(N rank + rank^2), and O(1) for each."""
+        moved = revise_sums(self._indices(points), old, new, self.plays, self._average, self._scatter)
+        self._mean += self._follow(moved * self.plays / self.regularization)
+        self._updated()
+
+    @final
+    def forget(self, point: int, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
+        """Take `count` observations of arm `point` with this average back out. O(N rank + rank^2)."""
+        arm, target = self._played(point, count), number("target", target)
+        noise = self.regularization / count
+        column = self._remove(arm, count)
+        self.count -= count
+        self.plays[arm] -= count
+        left, change = int(self.plays[arm]), target - self._average[arm]
+        self._average[arm] = 0.0 if left == 0 else self._average[arm] - change * count / left
+        self._scatter[arm] = (
+            0.0 if left <= 1 else self._scatter[arm] - change * (target - self._average[arm]) * count - scatter
+        )
+        if column.slack < LITTLE_SLACK * noise:
+            # The observation was nearly all that was known of its arm: what is left cannot be had by subtraction.
+            self._renew()
+            return
+        self._step(column, -(target - float(self._mean[arm])) / column.slack, 1.0 / column.slack)
+        self._log_ratio -= math.log(noise / column.slack)
+        self._updated()
+
+    def _step(self, column: Column, mean_step: float, variance_step: float) -> None:
+        g = column.covariance
+        self._move_mean(mean_step)
+        daxpy(g, self._mean, a=mean_step)  # mean += mean_step * g, in place
+        if variance_step:
+            np.multiply(g, g, out=g)
+            daxpy(g, self._variance, a=variance_step)
+
+    def _updated(self) -> None:
+        self._spectrum = None
+        self._updates += 1
+        if self._is_due(self._updates, self.rank):
+            self._renew()
+
+    @staticmethod
+    def _is_due(updates: int, rank: int) -> bool:
+        return updates >= RECOMPUTE_EVERY and updates >= 2 * rank
+
+    def _renew(self) -> None:
+        """Everything from the sums."""
+        self._updates, self._spectrum = 0, None
+        self._log_ratio = self._refactor()
+        self._mean, self._variance = self._recompute()
+
+    @final
+    def _indices(self, points: ArmIndices) -> IndexArray:
+        arms = np.asarray(points)
+        if arms.size and (arms.dtype.kind not in "iu" or arms.min() < 0 or arms.max() >= len(self.plays)):
+            raise InvalidInput(
+                f"A posterior on arms takes arm indices, here 0 .. {len(self.plays) - 1}, not {shown(points)}."
+            )
+        return arms.astype(np.intp)
+
+    def _arm(self, point: int) -> int:
+        if type(point) is int and 0 <= point < len(self.plays):
+            return point
+        arm = integer("point", point, low=0, why="A posterior on arms takes arm indices.")
+        if arm >= len(self.plays):
+            raise InvalidInput(f"There is no arm {arm}: the domain has arms 0 .. {len(self.plays) - 1}.")
+        return arm
+
+    def _played(self, point: int, count: int = 1) -> int:
+        arm = self._arm(point)
+        if self.plays[arm] < count:
+            many = "no observation" if count == 1 else f"fewer than {count} observations"
+            raise InvalidInput(f"Arm {arm} has {many} to change or forget.")
+        return arm
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    @final
+    def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation of f at all arms, or at those listed; fresh arrays `(n,)`."""
+        if points is None:
+            mean, variance = self._mean.copy(), self._variance
+        else:
+            arms = self._indices(points)
+            mean, variance = self._mean[arms], self._variance[arms]
+        std = np.maximum(variance, 0.0)  # rounding may leave -1e-17 where nothing is uncertain
+        return mean, np.sqrt(std, out=std)
+
+    @final
+    def spectrum(self) -> Spectrum:
+        """What was observed, diagonalised: O(N r^2) once after each change."""
+        if self._spectrum is None:
+            self._spectrum = self._diagonalised()
+        return self._spectrum
+
+    @final
+    @property
+    def log_determinant_ratio(self) -> float:
+        """Log det(I + K / lambda), a running sum (Srinivas et al. 2010, Lemma 5.3)."""
+        return self._log_ratio
+
+    @final
+    @property
+    def scatter_within_arms(self) -> float:
+        """Sum over arms of squared deviations of the targets from their average."""
+        return float(np.maximum(self._scatter, 0.0).sum())
+
+    @final
+    def _copy_into(self, other: Self) -> Self:
+        other.__dict__.update(self.__dict__)
+        for name in ("plays", "_average", "_scatter", "_mean", "_variance"):
+            setattr(other, name, getattr(self, name).copy())
+        return other

@@ -1,0 +1,290 @@
+"""What is believed of one function: the mean of what was answered, the variance of all that was asked.
+
+Mostly the two are one posterior. Where trials count for the variance before their answers are there (hallucination,
+Desautels, Krause & Burdick 2014), a second posterior holds every question with targets of 0: its variance is the one
+believed, and its draws are draws of f - mu.
+
+| symbol | name | meaning |
+|---|---|---|
+| mu | `answered` | posterior of the trials that have a value |
+| sigma | `asked` | posterior of these and of those that only shrink the variance; the same where there are none |
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, final
+
+import numpy as np
+
+from .._utils.checks import Array
+from .arms import ArmIndices, ArmPosterior
+from .at_points import AtPoints, Gradients
+from .binomial_counts import RatePosterior
+from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
+from .protocol import CountingPosterior, Posterior, RevisablePosterior
+from .retraced import Chain, Retraced
+
+P = TypeVar("P", bound=Posterior)
+
+
+def _of_questions(posterior: P, answered: P) -> P:
+    if isinstance(posterior, Averaged) and isinstance(answered, Averaged):
+        return cast(P, posterior.following(answered))
+    return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced | RatePosterior) else posterior.copy()
+
+
+class Several(NamedTuple):
+    """A cell that was played several times in a run: what a trial there counts as is the average.
+
+    Attributes:
+        cell: an arm of a table, or a row.
+        times: how many.
+        scatter: sum of squared deviations from the average, in the belief's units.
+    """
+
+    cell: Any
+    times: int
+    scatter: float
+
+
+class Belief(ABC, Generic[P]):
+    """A posterior that trials may enter with a value, or with None: then they shrink the variance alone.
+
+    Args:
+        posterior: without observations.
+        apart: whether any trial may enter without a value.
+    """
+
+    def __init__(self, posterior: P, *, apart: bool = False) -> None:
+        self.answered = posterior
+        self.asked = _of_questions(posterior, posterior) if apart else posterior
+        self.apart = apart
+
+    @final
+    def put(self, cell: Any, value: float | None) -> None:
+        """Take in a trial at a cell (an arm of a table, a row, or several plays of one)."""
+        if type(cell) is Several:
+            if self.apart:
+                cast(CountingPosterior, self.asked).append(cell.cell, 0.0, count=cell.times)
+            if value is not None:
+                self._append(cell, value)
+            return
+        if self.apart:
+            self.asked.append(cell, 0.0)
+        if value is not None:
+            self.answered.append(cell, value)
+
+    @final
+    def revise(self, cell: Any, old: float | None, new: float | None) -> None:
+        """Change what a trial counts as that was taken in with `old`."""
+        if old == new:
+            return
+        if type(cell) is Several:
+            if old is not None:
+                self._forget(cell, old)
+            if new is not None:
+                self._append(cell, new)
+            return
+        if old is None and new is not None:
+            self.answered.append(cell, new)
+            return
+        # A policy that would come here without such a posterior is refused when it is made.
+        known = cast(RevisablePosterior, self.answered)
+        if new is None:
+            known.forget(cell, cast(float, old))
+        else:
+            known.revise(cell, cast(float, old), new)
+
+    @final
+    def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
+        """Change what several trials count as; those that have a value before and after move the mean once."""
+        together = []
+        for cell, before, after in zip(cells, old, new, strict=True):
+            if before is None or after is None or type(cell) is Several:
+                self.revise(cell, before, after)
+            elif before != after:
+                together.append((cell, before, after))
+        if together:
+            cast(RevisablePosterior, self.answered).revise_all(*zip(*together, strict=True))
+
+    @final
+    def drop(self, cell: Any, value: float | None) -> None:
+        """Take a trial back out that was taken in with this value."""
+        if type(cell) is Several:
+            if self.apart:
+                cast(CountingPosterior, self.asked).forget(cell.cell, 0.0, count=cell.times)
+            if value is not None:
+                self._forget(cell, value)
+            return
+        if self.apart:
+            cast(RevisablePosterior, self.asked).forget(cell, 0.0)
+        if value is not None:
+            cast(RevisablePosterior, self.answered).forget(cell, value)
+
+    @final
+    def _append(self, run: Several, value: float) -> None:
+        known = cast(CountingPosterior, self.answered)
+        known.append(run.cell, value, count=run.times, scatter=run.scatter)
+
+    @final
+    def _forget(self, run: Several, value: float) -> None:
+        known = cast(CountingPosterior, self.answered)
+        known.forget(run.cell, value, count=run.times, scatter=run.scatter)
+
+    @final
+    @property
+    def spread(self) -> P:
+        """The posterior that the variance is taken from."""
+        # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
+        if self.asked.count == self.answered.count:
+            return self.answered
+        if isinstance(self.asked, Retraced) and isinstance(self.answered, Retraced):
+            return cast(P, self.asked.beside(self.answered))
+        if isinstance(self.asked, RatePosterior) and isinstance(self.answered, RatePosterior):
+            return cast(P, self.asked.beside(self.answered))
+        return self.asked
+
+    @final
+    def copy(self) -> Self:
+        """An independent belief in the same state."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        other.answered = self.answered.copy()
+        other.asked = self._asked_beside(other.answered) if self.apart else other.answered
+        return other
+
+    def _asked_beside(self, answered: P) -> P:
+        known = self.asked
+        return _of_questions(known, answered) if isinstance(known, Averaged) else known.copy()
+
+    def advance(self, round_: int) -> None:
+        """What is asked from now on is asked in this round."""
+
+    @abstractmethod
+    def predict(self, cells: Any = None) -> tuple[Array, Array]:
+        """Mean and standard deviation of f, each `(n,)`, fresh arrays."""
+
+    @abstractmethod
+    def mean(self, cells: Any) -> Array:
+        """The mean alone, `(n,)`."""
+
+    @abstractmethod
+    def pull(self, cells: Any, others: Sequence[Any]) -> Array:
+        """How far the mean at cells would move for each unit that the target at one of the others moves, `(n, k)`.
+
+        d mu(x) / d y_s = cov(x, x_s) / lambda, with the covariance of the answered trials.
+        """
+
+
+@final
+class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | AveragedArms]):
+    """Over finitely many cells, given by index."""
+
+    def put_all(self, cells: Sequence[int | Several], values: Sequence[float | None]) -> None:
+        """Take in several trials: as one by one, to the bit, and quicker where they are many."""
+        if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
+            self.answered.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
+            return
+        for cell, value in zip(cells, values, strict=True):
+            self.put(cell, value)
+
+    def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at these cells, or at all."""
+        mean, std = self.answered.predict(cells)
+        if self.apart and (spread := self.spread) is not self.answered:
+            std = spread.predict(cells)[1]
+        return mean, std
+
+    def mean(self, cells: ArmIndices) -> Array:
+        """The mean alone, `(n,)`."""
+        return self.answered.predict(cells)[0]
+
+    def pull(self, cells: ArmIndices | None, others: Sequence[Any]) -> Array:
+        """At these cells, or at all, `(n, k)`."""
+        known = self.answered
+        at = np.arange(len(known.prior.points)) if cells is None else cells
+        return known.cross_covariance(at, np.asarray(others, dtype=np.intp)) / known.regularization
+
+    def draw(self, rng: np.random.Generator, cells: ArmIndices | None, *, width: float) -> Array:
+        """A draw from GP(mu, width^2 cov), jointly at these cells or at all, `(n,)`."""
+        mean, _ = self.answered.predict(cells)
+        spread = self.spread
+        deviation = spread.sample(rng, cells)[0]
+        if spread is self.answered:  # otherwise its own mean is 0
+            deviation -= mean
+        return np.asarray(mean + width * deviation)
+
+    def advance(self, round_: int) -> None:
+        """What is asked from now on is asked in this round, where f drifts."""
+        for posterior in (self.answered, self.asked) if self.apart else (self.answered,):
+            if isinstance(posterior, Retraced):
+                posterior.advance(round_)
+
+
+@final
+class PointBelief(Belief[AtPoints | AveragedPoints]):
+    """Over rows of coordinates."""
+
+    def put_all(self, rows: Array, values: Sequence[float | None]) -> None:
+        """Take in several trials at once, `(n, d)`, which costs less than one by one."""
+        if self.apart:
+            self.asked.extend(rows, np.zeros(len(rows)))
+        self.fill_all(rows, values)
+
+    def fill_all(self, rows: Array, values: Sequence[float | None]) -> None:
+        """Give values, where there are any, to trials whose questions are known."""
+        valued = [i for i, value in enumerate(values) if value is not None]
+        if valued:
+            self.answered.extend(rows[valued], [cast(float, values[i]) for i in valued])
+
+    def predict(self, cells: Any = None) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at rows `(n, d)`."""
+        spread = self.spread
+        if spread is self.answered:
+            return spread.predict(cells)
+        return self.answered.mean(cells), spread.predict(cells)[1]
+
+    def mean(self, cells: Array) -> Array:
+        """The mean alone, `(n,)`."""
+        return self.answered.mean(cells)
+
+    def pull(self, cells: Array, others: Sequence[Any]) -> Array:
+        """At rows `(n, d)`, of k others."""
+        return self.answered.cross_covariance(cells, np.array(others)) / self.answered.regularization
+
+    def gradients(self, rows: Array) -> Gradients:
+        """Mean and standard deviation at rows `(n, d)`, with their gradients."""
+        spread = self.spread
+        at = spread.gradients(rows)
+        if spread is self.answered:
+            return at
+        mean, slope = self.answered.mean_gradient(rows)
+        return at._replace(mean=mean, mean_gradient=slope)
+
+    def path(self, rng: np.random.Generator, *, width: float) -> Drawn:
+        """A function drawn from GP(mu, width^2 cov)."""
+        spread = self.spread
+        return Drawn(path_of(spread, rng, width), None if spread is self.answered else self.answered)
+
+
+@final
+class Drawn:
+    """A path, to which the mean is still to be added where it is a draw of f - mu."""
+
+    def __init__(self, path: AnyPath, mean: AtPoints | AveragedPoints | None) -> None:
+        self._path, self._mean = path, mean
+
+    def __call__(self, rows: Array) -> Array:
+        """Values at rows `(n, d)`."""
+        drawn = self._path(rows)
+        return drawn if self._mean is None else drawn + self._mean.mean(rows)
+
+    def slopes(self, rows: Array) -> tuple[Array, Array]:
+        """Values `(n,)` and gradients `(n, d)`."""
+        drawn, gradients = self._path.slopes(rows)
+        if self._mean is not None:
+            means, mean_gradients = self._mean.mean_gradient(rows)
+            drawn, gradients = drawn + means, gradients + mean_gradients
+        return drawn, gradients

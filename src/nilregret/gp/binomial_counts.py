@@ -1,0 +1,382 @@
+"""The posterior of rates on arms: of clicks, counts and other rewards whose noise is not the same everywhere.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| f | | m + g + h: what all arms share, what neighbours share, and what is an arm's own | (N,) |
+| Phi | `_features` | row x is phi(x), scaled: g = Phi w, w ~ N(0, I) | (N, r) |
+| tau | `_apart` | prior variance of h | (N,) |
+| v | `_noise` | variance of one reward of each arm | (N,) |
+| n, ybar | `plays`, `_average` | rewards of each arm, and their average | (N,) |
+| d | | tau + v / n, the variance of ybar given g | (N,) |
+| C | `_covariance` | (I + Phi^T D^{-1} Phi)^{-1}, over the arms played | (r, r) |
+| b | `_data` | Phi^T D^{-1} (ybar - m) | (r,) |
+
+Given w, the average of an arm is N(m + g, d), so that with c = tau / d (0 where nothing was played)
+
+    w ~ N(C b, C),    f = m + (1 - c) g + c (ybar - m) + h',    h' ~ N(0, c v / n)    (N(0, tau) where nothing was),
+
+which is exact, costs O(N r) a reward, and does not grow with the number of rewards: their sums are all that counts.
+
+What the model takes for known is learned from the same sums, on a schedule: m by generalised least squares, v from the
+posterior mean (mu (1 - mu) of clicks, mu of counts), and the scales of g and h by their marginal likelihood over a grid
+with weak priors. So one posterior serves arms that resemble their neighbours and arms that are each of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Protocol, cast, final
+
+import numpy as np
+from scipy.linalg.blas import daxpy
+from scipy.linalg.lapack import dpotrf
+
+from .._utils.checks import Array, IndexArray, number
+from ..kernels import Kernel
+from .arms import ArmIndices, Prior, revise_sums
+from .factorization import pivoted_cholesky
+from .protocol import RevisablePosterior
+
+MOST_FEATURES = 128
+LEFT_OUT = 1e-4  # share of the prior variance that features may leave out: it counts as an arm's own
+FIRST, GROWTH = 10, 0.15  # rewards until the first fit; from one fit to the next, as a share of the rewards so far
+REFRESH = 256  # rewards between two computations of everything from the sums
+SMOOTH = np.array([0.05, 0.1, 0.2, 0.4, 0.8, 1.6])  # standard deviations of g, as shares of `Rates.unit`
+OWN = np.array([0.02, 0.05, 0.1, 0.2, 0.4, 0.8])  # of h
+LIKELY_SMOOTH, LIKELY_OWN, SURE = 0.4, 0.05, 1.0  # medians of their log-normal priors, and the deviation of these
+
+
+class Rates(Protocol):
+    """What is known of a kind of rewards."""
+
+    @property
+    def start(self) -> tuple[float, float, float]:
+        """Mean, standard deviation of f, and variance of a reward, before anything is known."""
+
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:
+        """Of one reward of each arm, `(N,)`; zeros where that cannot be said yet.
+
+        Args:
+            mean: what is believed of each arm, reward units, `(N,)`.
+            plays: rewards of each arm, `(N,)`.
+            scatter: sum of their squared deviations from their average, `(N,)`.
+        """
+
+    def unit(self, mean: float, variance: float) -> float:
+        """The size that differences between arms are measured in, reward units."""
+
+
+class Known(NamedTuple):
+    """What is known of rewards, and what was taken from each to make it a target, reward units."""
+
+    rates: Rates
+    center: float
+
+
+class _Scales(NamedTuple):
+    mean: float  # m
+    smooth: float  # standard deviation of g
+    own: float  # of h
+
+
+@final
+class RatePosterior(RevisablePosterior):
+    """Exact posterior on arms under variances and scales that are learned; O(N r + r^2) a reward.
+
+    Args:
+        kernel: of g, but for its scale.
+        points: of the arms, `(N, d)`.
+        known: what is known of the rewards.
+        regularization: the variance that a theorem would take; nothing here depends on it.
+    """
+
+    def __init__(self, kernel: Kernel, points: Array, known: Known, *, regularization: float) -> None:
+        self.prior, self.regularization = Prior(kernel, points), regularization
+        self._rates, self._center = known
+        size = max(self.prior.size, math.sqrt(np.finfo(float).tiny))
+        rank = min(len(points), MOST_FEATURES)
+        found = pivoted_cholesky(kernel, points, tol=LEFT_OUT * size**2, max_rank=rank).features
+        self._shape = np.asfortranarray(found / size)
+        self._rest = np.maximum(self.prior.variance / size**2 - np.einsum("nr,nr->n", self._shape, self._shape), 0.0)
+        arms = len(points)
+        self.count, self._changes, self._due, self._since = 0, 0, FIRST, 0
+        self.plays = np.zeros(arms, dtype=np.int64)
+        self._average, self._scatter = np.zeros(arms), np.zeros(arms)
+        self._learns = True
+        mean, scale, variance = self._rates.start
+        self._noise = np.full(arms, variance)
+        self._scales = _Scales(mean - self._center, scale, scale * float(LIKELY_OWN / LIKELY_SMOOTH))
+        self._build()
+
+    # -- what is known -------------------------------------------------------------------------------------------
+
+    def append(self, point: Any, target: float) -> None:
+        """Add a reward of an arm."""
+        self._changed(self._sum_up(point, target))
+
+    def _sum_up(self, point: Any, target: float) -> int:
+        arm, target = int(point), number("target", target)
+        plays, average = self.plays.item(arm) + 1, self._average.item(arm)
+        change = target - average
+        average += change / plays
+        self._put(arm, plays, average, self._scatter.item(arm) + change * (target - average))
+        self.count += 1
+        return arm
+
+    def append_all(self, points: Sequence[Any], targets: Sequence[float]) -> None:
+        """Add several: of those before everything is computed from the sums again, the sums are enough."""
+        first, last = 0, len(points)
+        while first < last:
+            until_fit, until_build = self._due - self._changes, REFRESH - self._since
+            end = first + until_build
+            if until_build < until_fit and end <= last:
+                for point, target in zip(points[first:end], targets[first:end], strict=True):
+                    self._sum_up(point, target)
+                self._changes += until_build
+                self._build()
+            else:
+                end = min(first + max(until_fit, 1), last)
+                for point, target in zip(points[first:end], targets[first:end], strict=True):
+                    self.append(point, target)
+            first = end
+
+    def forget(self, point: Any, target: float) -> None:
+        """Take a reward of an arm back out."""
+        arm, target = int(point), number("target", target)
+        plays, average = self.plays.item(arm) - 1, self._average.item(arm)
+        change = target - average
+        left = average - change / plays if plays else 0.0
+        self._put(arm, plays, left, self._scatter.item(arm) - change * (target - left) if plays > 1 else 0.0)
+        self.count -= 1
+        self._changed(arm)
+
+    def revise(self, point: Any, old: float, new: float) -> None:
+        """Change a reward of an arm."""
+        self.revise_all([point], [old], [new])
+
+    def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
+        """Change several rewards, at once. That is no other reward, and makes no fit due."""
+        arms = np.asarray(points, dtype=np.intp)
+        moved = revise_sums(arms, old, new, self.plays, self._average, self._scatter)
+        np.maximum(self._scatter, 0.0, out=self._scatter)
+        self._since += 1
+        if self._since >= REFRESH:
+            self._build()
+            return
+        pulled = moved * self._weight  # n, and with it the variances, are as before
+        self._pull += pulled
+        self._offset += moved * self._taken
+        self._data += pulled @ self._features
+        self._mean = self._features.dot(self._covariance.dot(self._data))
+
+    def _put(self, arm: int, plays: int, average: float, scatter: float) -> None:
+        self.plays[arm], self._average[arm], self._scatter[arm] = plays, average, max(scatter, 0.0)
+
+    def _changed(self, arm: int) -> None:
+        self._changes += 1
+        self._since += 1
+        if self._changes >= self._due:
+            self._due = self._changes + max(1, int(GROWTH * self.count))
+            self._fit()
+        elif self._since >= REFRESH:
+            self._build()
+        else:
+            self._follow(arm)
+
+    def _follow(self, arm: int) -> None:
+        """C and b after the sums of one arm have changed: Sherman & Morrison."""
+        phi, before, moved = self._features[arm], self._weight.item(arm), self._pull.item(arm)
+        self._weigh(arm)
+        gained = self._weight.item(arm) - before
+        self._data += (self._pull.item(arm) - moved) * phi
+        direction = self._covariance.dot(phi)
+        scale = gained / (1.0 + gained * float(phi.dot(direction)))
+        self._covariance -= (scale * direction)[:, None] * direction
+        reach = self._features.dot(direction)
+        self._mean = self._features.dot(self._covariance.dot(self._data))
+        np.multiply(reach, reach, out=reach)
+        daxpy(reach, self._spread, a=-scale)  # spread -= scale * reach^2, in place
+
+    def _weigh(self, arm: int) -> None:
+        """What the sums of one arm say: see `_build`."""
+        plays, apart = self.plays.item(arm), self._apart.item(arm)
+        if not plays:
+            self._weight[arm] = self._pull[arm] = self._taken[arm] = 0.0
+            self._offset[arm], self._left[arm] = self._scales.mean, apart
+            return
+        error = self._noise.item(arm) / plays
+        total, beyond = apart + error, self._average.item(arm) - self._scales.mean
+        self._weight[arm], self._pull[arm] = 1.0 / total, beyond / total
+        taken = apart / total
+        self._taken[arm], self._left[arm] = taken, taken * error
+        self._offset[arm] = self._scales.mean + taken * beyond
+
+    def _build(self) -> None:
+        """Everything from the sums."""
+        self._since = 0
+        mean, smooth, own = self._scales
+        self._features = smooth * self._shape
+        self._apart = own**2 + smooth**2 * self._rest
+        played = self.plays > 0
+        error = np.divide(self._noise, self.plays, out=np.full(len(played), np.inf), where=played)
+        beyond = np.where(played, self._average - mean, 0.0)
+        self._weight = 1.0 / (self._apart + error)  # 1 / d; 0 where nothing was played
+        self._pull = beyond * self._weight
+        self._taken = self._apart * self._weight  # c
+        self._left = np.where(played, self._taken * np.where(played, error, 0.0), self._apart)
+        self._offset = mean + self._taken * beyond
+        self._covariance = np.linalg.inv(self._precision())
+        self._data = self._features.T @ self._pull
+        self._mean = self._features @ (self._covariance @ self._data)
+        self._spread: Array = np.einsum("nr,nr->n", self._features @ self._covariance, self._features)
+
+    def _precision(self) -> Array:
+        rank = self._features.shape[1]
+        return np.asarray(np.eye(rank) + (self._features.T * self._weight) @ self._features)
+
+    # -- what is learned -----------------------------------------------------------------------------------------
+
+    def _fit(self) -> None:
+        """Variances from the mean, then m and the scales of g and h, then everything."""
+        if self._learns and self.count > 0:
+            believed = self.predict()[0] + self._center
+            noise = self._rates.variances(believed, self.plays, self._scatter)
+            if (noise > 0.0).all():
+                self._noise = noise
+                self._scales = self._likeliest()
+        self._build()
+
+    def _likeliest(self) -> _Scales:
+        played = np.flatnonzero(self.plays)
+        plays, averages = self.plays[played], self._average[played]
+        error = self._noise[played] / plays
+        pooled = float(plays @ averages / plays.sum())
+        unit = self._rates.unit(pooled + self._center, float(plays @ self._noise[played] / plays.sum()))
+        best, found = -math.inf, self._scales
+        shape, rest = self._shape[played], self._rest[played]
+        for smooth in SMOOTH:
+            apart = (unit * OWN[:, None]) ** 2 + (unit * smooth) ** 2 * rest
+            fits, means = _likelihoods(averages, apart + error, unit * smooth * shape)
+            fits -= 0.5 * (math.log(smooth / LIKELY_SMOOTH) ** 2 + np.log(OWN / LIKELY_OWN) ** 2) / SURE**2
+            j = int(fits.argmax())
+            if fits[j] > best:
+                mean = min(max(float(means[j]), float(averages.min())), float(averages.max()))
+                best, found = float(fits[j]), _Scales(mean, unit * float(smooth), unit * float(OWN[j]))
+        return found
+
+    def of_questions(self) -> RatePosterior:
+        """A copy that learns nothing from its targets."""
+        other = self.copy()
+        other._learns = False
+        return other
+
+    def beside(self, answered: RatePosterior) -> RatePosterior:
+        """With these plays, what another one has learned, and a mean of 0: draws of f less the mean of the other."""
+        other = answered.copy()
+        other.plays, other.count = self.plays, self.count
+        other._average = np.zeros(len(self.plays))
+        other._scales = answered._scales._replace(mean=0.0)
+        other._build()
+        return other
+
+    @property
+    def scales(self) -> tuple[float, float, float]:
+        """M in reward units, and the standard deviations of g and h that are in use."""
+        return self._scales.mean + self._center, self._scales.smooth, self._scales.own
+
+    @property
+    def rates(self) -> Rates:
+        """What is known of the rewards."""
+        return self._rates
+
+    @property
+    def center(self) -> float:
+        """What was taken from each reward, reward units."""
+        return self._center
+
+    @property
+    def averages(self) -> Array:
+        """Of the rewards of each arm, reward units, `(N,)`."""
+        return self._average + self._center
+
+    @property
+    def reward_means(self) -> Array:
+        """What is believed of each arm, reward units, `(N,)`."""
+        return np.asarray(self._offset + (1.0 - self._taken) * self._mean + self._center)
+
+    @property
+    def noise_variances(self) -> Array:
+        """Of one reward of each arm, as believed, `(N,)`."""
+        return self._noise.copy()
+
+    # -- answers -------------------------------------------------------------------------------------------------
+
+    def predict(self, points: ArmIndices | None = None) -> tuple[Array, Array]:
+        """Mean and standard deviation of f at all arms, or at those listed; fresh arrays."""
+        keep = 1.0 - self._taken
+        mean = self._offset + keep * self._mean
+        std = np.sqrt(np.maximum(keep * keep * self._spread + self._left, 0.0))
+        if points is None:
+            return mean, std
+        arms = np.asarray(points, dtype=np.intp)
+        return mean[arms], std[arms]
+
+    def covariance(self, points: ArmIndices) -> Array:
+        """Joint posterior covariance, `(n, n)`."""
+        arms = cast("IndexArray", np.asarray(points, dtype=np.intp))
+        rows = (1.0 - self._taken[arms])[:, None] * self._features[arms]
+        return np.asarray(rows @ self._covariance @ rows.T + (arms[:, None] == arms) * self._left[arms])
+
+    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+        """Joint samples, `(size, n)`."""
+        rank = len(self._data)
+        root = dpotrf(self._covariance, lower=1, clean=1)[0]
+        normal = rng.standard_normal((size, rank + len(self.plays)))
+        weights = self._covariance.dot(self._data) + normal[:, :rank].dot(root.T)
+        own = normal[:, rank:] * np.sqrt(self._left)
+        drawn = self._offset + (1.0 - self._taken) * weights.dot(self._features.T) + own
+        return np.asarray(drawn if points is None else drawn[:, np.asarray(points, dtype=np.intp)])
+
+    @property
+    def quadratic_form(self) -> float:
+        """(ybar - m)^T cov(ybar)^{-1} (ybar - m), over the arms played."""
+        beyond = self._average - self._scales.mean
+        return max(float(beyond @ self._pull - self._data @ self._covariance @ self._data), 0.0)
+
+    @property
+    def mean_norm(self) -> float:
+        """||mu - m||, in the norm of the prior covariance of g + h."""
+        weights = self._covariance @ self._data
+        own = self._taken * (self._average - self._scales.mean - self._mean)
+        return math.sqrt(float(weights @ weights) + float((own**2 / np.maximum(self._apart, 1e-300)).sum()))
+
+    @property
+    def log_determinant_ratio(self) -> float:
+        """Log det(I + K / v), over all rewards."""
+        own = np.log1p(self._apart * self.plays / self._noise).sum()
+        return float(own + np.linalg.slogdet(self._precision())[1])
+
+    def copy(self) -> RatePosterior:
+        """An independent posterior in the same state."""
+        other = RatePosterior.__new__(RatePosterior)
+        other.__dict__.update(self.__dict__)
+        for name in (
+            "plays", "_average", "_scatter", "_weight", "_pull", "_taken", "_left", "_offset", "_covariance", "_data",
+            "_mean", "_spread",
+        ):  # fmt: skip
+            setattr(other, name, getattr(self, name).copy())
+        return other
+
+
+def _likelihoods(averages: Array, totals: Array, features: Array) -> tuple[Array, Array]:
+    """Log marginal likelihoods of averages with variances `totals` `(J, n)` given g, and m: it is integrated out."""
+    scaled = features.T / totals[:, None, :]
+    root = np.linalg.cholesky(scaled @ features + np.eye(features.shape[1]))
+    both = np.stack([averages, np.ones(len(averages))], axis=1)
+    half = np.linalg.solve(root, scaled @ both)
+    gram = both.T @ (both / totals[:, :, None]) - half.transpose(0, 2, 1) @ half
+    means = gram[:, 0, 1] / gram[:, 1, 1]
+    misfit = gram[:, 0, 0] - means * gram[:, 0, 1]
+    spread = np.log(totals).sum(axis=1) + 2.0 * np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    return -0.5 * (misfit + spread + np.log(gram[:, 1, 1])), means

@@ -1,0 +1,101 @@
+"""Mean and variance of a fixed set of candidates, kept up to date as observations arrive: O(n) a candidate a tell.
+
+A maximiser would otherwise pay O(n^2) for the variance of every candidate at every decision, which is most of what
+a decision costs.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from .._utils.checks import Array
+from . import triangle
+from .points import PointPosterior
+from .triangle import Rotations
+
+ROWS = 256  # of V that are allocated at a time
+
+
+class Standing:
+    """Posterior mean and std at fixed points X: V = L^{-1} k(U, X) grows by one row for each new point.
+
+    Args:
+        posterior: followed from now on.
+        points: X, `(m, d)`.
+    """
+
+    def __init__(self, posterior: PointPosterior, points: Array) -> None:
+        self._posterior = posterior
+        self.points = points
+        self._prior = posterior.kernel.diagonal(points)
+        self._restart()
+
+    def _restart(self) -> None:
+        self._rows: list[Array] = []
+        self._known = 0
+        self._variance = self._prior.copy()
+        self._mean = np.zeros(len(self.points))
+        self._removals, self._blocks = self._posterior.removals, self._posterior.blocks
+        self._posterior.rotations.clear()  # they are kept for this class alone
+        self._target_changes = self._posterior.target_changes
+
+    def predict(self) -> tuple[Array, Array]:
+        """Posterior mean and standard deviation at the points, each `(m,)`, fresh arrays."""
+        if self._removals != self._posterior.removals:
+            self._restart()
+        if self._blocks != self._posterior.blocks:
+            self._rewind(self._blocks * triangle.BLOCK)
+            self._blocks = self._posterior.blocks
+        for rotations in self._posterior.rotations:
+            self._turn(rotations)
+        self._posterior.rotations.clear()
+        for low in range(self._known, self._posterior.rank, ROWS):
+            self._follow(low, min(low + ROWS, self._posterior.rank))
+        if self._target_changes != self._posterior.target_changes:
+            self._target_changes = self._posterior.target_changes
+            half = self._posterior.half
+            self._mean = np.zeros(len(self.points))
+            for number, rows in enumerate(self._rows):
+                part = half[number * ROWS : (number + 1) * ROWS]
+                self._mean += part @ rows[: len(part)]
+        return self._mean.copy(), np.sqrt(np.maximum(self._variance, 0.0))
+
+    def _rewind(self, known: int) -> None:
+        """Only so many rows of the factor are still as they were."""
+        self._known = min(self._known, known)
+        del self._rows[-(-self._known // ROWS) :]
+        self._variance = self._prior.copy()
+        for number, rows in enumerate(self._rows):
+            part = rows[: self._known - number * ROWS]
+            self._variance -= np.einsum("ij,ij->j", part, part)
+        self._target_changes = -1
+
+    def _turn(self, rotations: Rotations) -> None:
+        """Follow a change of the factor's rows: the known ones among them turn with it."""
+        extra = np.zeros(len(self.points))
+        for number, block in enumerate(self._rows):
+            low, high = max(number * ROWS, rotations.start), min((number + 1) * ROWS, self._known)
+            if low < high:
+                rows = block[low - number * ROWS : high - number * ROWS]
+                self._variance += np.einsum("ij,ij->j", rows, rows)
+                rotations.turn(rows, extra, low)
+                self._variance -= np.einsum("ij,ij->j", rows, rows)
+
+    def _follow(self, low: int, high: int) -> None:
+        """Rows `low` .. `high` of V, at most one block of them."""
+        posterior = self._posterior
+        cross = posterior.kernel(posterior.points[low:high], self.points)
+        factor = posterior.factor_rows(low, high)
+        for number, rows in enumerate(self._rows):
+            start, end = number * ROWS, min((number + 1) * ROWS, low)
+            cross -= factor[:, start:end] @ rows[: end - start]
+        new = solve_triangular(factor[:, low:high], cross, lower=True, check_finite=False)
+        for offset, row in enumerate(new):
+            block, inside = divmod(low + offset, ROWS)
+            if inside == 0 and block == len(self._rows):
+                self._rows.append(np.zeros((ROWS, len(self.points))))
+            self._rows[block][inside] = row
+        self._variance -= np.einsum("ij,ij->j", new, new)
+        self._mean += posterior.half[low:high] @ new
+        self._known = high

@@ -1,0 +1,242 @@
+"""Posterior on arms through the distinct arms played (function space).
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| U | `_arms` | distinct arms played, in order of first play | u |
+| n, ybar | `plays`, `_average` | times each was played, average of its targets | (N,) |
+| G | `_kernel_columns` | K(all arms, U), column-major with room to grow | (N, u) |
+| M | | K(U, U) + lambda diag(1 / n): repeats merged exactly | (u, u) |
+| F | `_root` | F^T F = M^{-1} | (u, u) |
+
+mu = G M^{-1} ybar and cov = K - G M^{-1} G^T. F, not M^{-1}, is what is updated: its entries stay below
+sqrt(n / lambda), so rounding costs 1e-16 sqrt(n / lambda) where an explicit inverse would lose 1e-16 n / lambda at
+every step. For an arm a = U_i already played, cov(., a) = (lambda / n_i) G M^{-1} e_i, with nothing to cancel.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dtrtri
+
+from .._utils.checks import Array
+from .arms import ArmIndices, ArmPosterior, Column, Prior
+from .factorization import covariance_root
+from .spectrum import Spectrum, spectrum_of_points
+
+ROUNDED_AWAY = 1.001  # (lambda / n_i) (M^{-1})_ii is at most 1: a factor that says more than this is made afresh
+FEW = 0.25  # share of the arms up to which a joint sample is made from their own covariance
+FIRST_ROOM = 32  # distinct arms for which room is made at first; doubled when it is used up
+
+
+class _Some(NamedTuple):
+    """Rows `(N, ...)` of all arms, from which those of some are taken; the arms come last."""
+
+    rows: Array
+
+    def of(self, arms: Any) -> Array:
+        """Of some arms, or with None of all."""
+        return (self.rows if arms is None else self.rows[arms]).T
+
+
+@final
+class PlayedPosterior(ArmPosterior):
+    """Exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played; needs nothing else."""
+
+    def __init__(self, prior: Prior, regularization: float) -> None:
+        super().__init__(prior, regularization)
+        self._arms: list[int] = []
+        self._position: dict[int, int] = {}
+        self._columns_room = np.zeros((len(prior.points), 0), order="F")
+        self._root_room = np.zeros((0, 0))
+
+    @property
+    def rank(self) -> int:
+        """Number of distinct arms played u."""
+        return len(self._arms)
+
+    grows = True
+
+    def _enter(self, arm: int) -> None:
+        self._enter_with(arm, self.prior.columns([arm])[:, 0])
+
+    def _enter_with(self, arm: int, k: Array) -> None:
+        """Likewise, of these prior covariances with all arms."""
+        self._make_room()
+        u = self.rank
+        self._columns_room[:, u] = k
+        self._root_room[u, : u + 1] = self._root_room[:u, u] = 0.0
+        self._position[arm] = u
+        self._arms.append(arm)
+
+    @property
+    def _kernel_columns(self) -> Array:
+        return self._columns_room[:, : self.rank]
+
+    @property
+    def _root(self) -> Array:
+        return self._root_room[: self.rank, : self.rank]
+
+    def _column(self, arm: int) -> Column:
+        return self._played_column(arm)[0]
+
+    def _played_column(self, arm: int, count: int = 1) -> tuple[Column, Array, Array]:
+        """The column, p = F e_i and q = M^{-1} e_i of an arm played before; the slack is of so many plays."""
+        noise = self.regularization / int(self.plays[arm])
+        p = self._root[:, self._position[arm]].copy()
+        if noise * float(p @ p) > ROUNDED_AWAY:
+            self._refactor()
+            p = self._root[:, self._position[arm]].copy()
+        q = p @ self._root
+        # s^2 = (lambda / n)(1 - (lambda / n) q_ii), and for n = 1 lambda - s^2 = lambda^2 q_ii exactly.
+        taken = min(noise * float(p @ p), 1.0)
+        variance = noise * (1.0 - taken)
+        slack = self.regularization / count - noise + noise * taken
+        return Column(noise * (self._kernel_columns @ q), variance, slack), p, q
+
+    def _add(self, arm: int, count: int) -> Column:
+        if arm not in self._position:
+            return self._add_new(arm, count)
+        column, p, q = self._played_column(arm)
+        plays = int(self.plays[arm])
+        self._rescale(arm, p, q, delta=self.regularization * count / (plays * (plays + count)))
+        return column
+
+    def _add_new(self, arm: int, count: int) -> Column:
+        k = self.prior.columns([arm])[:, 0]
+        half = self._root @ k[self._arms]
+        weights = half @ self._root  # M^{-1} k(U, a)
+        g = k - self._kernel_columns @ weights if self._arms else k.copy()
+        variance = max(float(g[arm]), 0.0)
+        edge = math.sqrt(self.regularization / count + variance)  # of the Schur complement: never below sqrt(lambda/n)
+        u = self.rank
+        self._enter_with(arm, k)
+        self._root_room[u, :u] = -weights / edge
+        self._root_room[u, u] = 1.0 / edge
+        return Column(g, variance, self.regularization - variance)
+
+    def _remove(self, arm: int, count: int) -> Column:
+        column, p, q = self._played_column(arm, count)
+        plays = int(self.plays[arm])
+        if plays == count:
+            self._drop(arm, p)
+            return column
+        self._rescale(arm, p, q, delta=-self.regularization * count / (plays * (plays - count)))
+        return column
+
+    def _rescale(self, arm: int, p: Array, q: Array, *, delta: float) -> None:
+        """Follow M_ii -= delta: M^{-1} gains delta q q^T / (1 - delta q_ii), so F becomes (I + tau p p^T) F."""
+        q_ii = min(float(p @ p), int(self.plays[arm]) / self.regularization)  # a bound that rounding must not cross
+        gain = delta / (1.0 - delta * q_ii)
+        # (1 + tau q_ii)^2 = 1 + gain q_ii, without cancellation where gain is small.
+        tau = gain / (1.0 + math.sqrt(1.0 + gain * q_ii))
+        self._root[...] += np.outer(p, tau * q)
+
+    def _drop(self, arm: int, p: Array) -> None:
+        """Remove row and column i of M: a reflection takes F e_i to the last axis, which then goes with column i."""
+        i, u = self._position.pop(arm), self.rank
+        reflector = p.copy()
+        reflector[-1] += math.copysign(float(np.linalg.norm(p)), p[-1])
+        reflected = self._root - np.outer(reflector, (2.0 / float(reflector @ reflector)) * (reflector @ self._root))
+        self._root_room[: u - 1, : u - 1] = np.delete(reflected[:-1], i, axis=1)
+        self._columns_room[:, i : u - 1] = self._columns_room[:, i + 1 : u].copy()
+        del self._arms[i]
+        for later in self._arms[i:]:
+            self._position[later] -= 1
+
+    def _make_room(self) -> None:
+        u, room = self.rank, self._root_room.shape[0]
+        if u < room:
+            return
+        room = min(max(FIRST_ROOM, 2 * room), len(self.plays))
+        columns, root = np.zeros((len(self.plays), room), order="F"), np.zeros((room, room))
+        columns[:, :u], root[:u, :u] = self._kernel_columns, self._root
+        self._columns_room, self._root_room = columns, root
+
+    def _follow(self, steps: Array) -> Array:
+        """Cov(., U) = G M^{-1} diag(lambda / n)."""
+        weights = self.regularization / self.plays[self._arms] * steps[self._arms]
+        return np.asarray(self._kernel_columns @ ((self._root @ weights) @ self._root))
+
+    def _move_mean(self, step: float) -> None:
+        """Nothing: the mean is G M^{-1} ybar, kept nowhere else."""
+
+    def _recompute(self) -> tuple[Array, Array]:
+        mean = self._kernel_columns @ ((self._root @ self._average[self._arms]) @ self._root)
+        half = self._root @ self._kernel_columns.T
+        return mean, self.prior.variance - np.einsum("ij,ij->j", half, half)
+
+    def _refactor(self) -> float:
+        if not self._arms:
+            return 0.0
+        plays = self.plays[self._arms]
+        noise = self.regularization / plays
+        M = self._kernel_columns[self._arms] + np.diag(noise)
+        factor, not_definite = dpotrf(M, lower=1, clean=1)
+        if not not_definite:
+            self._root[...] = dtrtri(factor, lower=1)[0]
+            log_det = 2.0 * float(np.log(factor.diagonal()).sum())
+        else:
+            # Rounding has made M indefinite (tiny noise, smooth kernel): its eigenvalues are known to be at least this.
+            values, vectors = np.linalg.eigh(M)
+            values = np.maximum(values, noise.min())
+            self._root[...] = (vectors / np.sqrt(values)).T
+            log_det = float(np.log(values).sum())
+        return log_det + float(np.log(plays / self.regularization).sum())
+
+    def _diagonalised(self) -> Spectrum:
+        columns, arms = self._kernel_columns.copy(), self._arms.copy()
+        return spectrum_of_points(
+            columns[arms], self.plays[arms], self._average[arms], self.scatter_within_arms,
+            covariance=_Some(columns).of, variance=_Some(self.prior.variance).of,
+        )  # fmt: skip
+
+    @property
+    def quadratic_form(self) -> float:
+        """y^T (K + lambda I)^{-1} y = scatter within arms / lambda + |F ybar|^2: a sum of squares."""
+        half = self._root @ self._average[self._arms]
+        return self.scatter_within_arms / self.regularization + float(half @ half)
+
+    @property
+    def mean_norm(self) -> float:
+        """||mu||_k = sqrt(alpha^T mu(U)), alpha = M^{-1} ybar."""
+        alpha = (self._root @ self._average[self._arms]) @ self._root
+        return math.sqrt(max(float(alpha @ self._mean[self._arms]), 0.0))
+
+    def covariance(self, points: ArmIndices) -> Array:
+        """Joint posterior covariance of f at `n` arms, `(n, n)`."""
+        arms = self._indices(points)
+        half = self._root @ self._kernel_columns[arms].T
+        return self.prior.kernel.between_arms(self.prior.points, arms, arms) - half.T @ half
+
+    def cross_covariance(self, points: ArmIndices, others: ArmIndices) -> Array:
+        """Posterior covariance of f between arms, `(n, k)`: O(n u k), u the number of arms played."""
+        arms, apart = self._indices(points), self._indices(others)
+        half = self._root.T @ (self._root @ self._kernel_columns[apart].T)
+        return self.prior.kernel.between_arms(self.prior.points, arms, apart) - self._kernel_columns[arms] @ half
+
+    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+        """Joint samples of f, `(size, n)`: prior samples corrected by Matheron's rule, exact.
+
+        The first call factors the kernel matrix of all N arms (O(N^3) time, O(N^2) memory); later ones are O(N^2).
+        Where few arms are listed, as those of one context, their own covariance is factored instead: O(n^2 u + n^3).
+        """
+        if points is not None and len(points) <= FEW * len(self.plays):
+            root = covariance_root(self.covariance(points))
+            return self.predict(points)[0] + rng.standard_normal((size, root.shape[1])) @ root.T
+        root = self.prior.root()
+        prior = rng.standard_normal((size, root.shape[1])) @ root.T
+        noise = rng.standard_normal((size, self.rank)) * np.sqrt(self.regularization / self.plays[self._arms])
+        gap = self._average[self._arms] - prior[:, self._arms] - noise
+        samples = prior + (gap @ self._root.T @ self._root) @ self._kernel_columns.T
+        return samples if points is None else samples[:, self._indices(points)]
+
+    def copy(self) -> PlayedPosterior:
+        """An independent posterior in the same state; the prior is shared."""
+        other = self._copy_into(PlayedPosterior.__new__(PlayedPosterior))
+        other._arms, other._position = self._arms.copy(), self._position.copy()
+        other._columns_room = self._columns_room.copy(order="F")
+        other._root_room = self._root_room.copy()
+        return other

@@ -1,0 +1,168 @@
+"""How likely a kernel and a noise make the rewards, and which way to change them.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| theta | | `kernel.log_parameters`, then log noise variance | (p + 1,) |
+| K | | kernel matrix of the u distinct points | (u, u) |
+| s | `noise_variance` | variance of the reward noise | reward units^2 |
+| m_i | `counts` | how often distinct point i was observed | (u,) |
+| ybar_i | `means` | average of its rewards | (u,) |
+| S_i | `scatters` | sum of the squared differences from this average; S is their sum | (u,) |
+| C | | K + diag(s / m_i), the covariance of the averages | (u, u) |
+| alpha | | C^{-1} ybar | (u,) |
+
+Repeats are merged, exactly. m rewards of one value f of the function have the density
+prod_j N(y_j; f, s) = N(ybar; f, s / m) * (2 pi s)^{-(m-1)/2} m^{-1/2} exp(-S_i / (2 s)), so for n rewards in all
+
+    log p(y) = log N(ybar; 0, C) - (n - u)/2 log(2 pi s) - 1/2 sum_i log m_i - S / (2 s).
+
+The gradient is 1/2 sum_ij (alpha alpha^T - C^{-1})_ij dC_ij / dtheta (Rasmussen & Williams 2006, eq. 5.9) plus the
+derivatives of the last terms. Both cost O(u^3 + u^2 d), whatever the number of repeats.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, many, number, points_array
+from .._utils.errors import InvalidInput
+from ..kernels import Kernel, check_kernel
+
+LOG_2PI = math.log(2.0 * math.pi)
+
+
+class Likelihood(NamedTuple):
+    """A log marginal likelihood and its gradient."""
+
+    value: float  # nats
+    gradient: Array  # (p + 1,), with respect to `kernel.log_parameters` and log noise variance
+
+
+class Data(NamedTuple):
+    """Rewards at distinct points, in the symbols of the head of this module."""
+
+    points: Array  # (u, d)
+    means: Array
+    counts: Array
+    scatters: Array
+
+    def part(self, chosen: IndexArray) -> Data:
+        """The rewards at some of the points."""
+        return Data(self.points[chosen], self.means[chosen], self.counts[chosen], self.scatters[chosen])
+
+
+def log_marginal_likelihood(kernel: Kernel, X: npt.ArrayLike, y: npt.ArrayLike, noise_variance: float) -> Likelihood:
+    """The log density of rewards y at points X under a Gaussian process of mean 0, and its gradient.
+
+    Args:
+        kernel: prior covariance of the reward function.
+        X: `(n, d)`; repeated rows are welcome and cost nothing.
+        y: `(n,)`.
+        noise_variance: s, reward units^2.
+
+    Raises:
+        InvalidInput: values that are not finite, shapes that do not fit, a noise variance that is not positive, or so
+            small beside the prior variance that the covariance of the rewards is singular to rounding.
+    """
+    check_kernel("kernel", kernel)
+    data = merged(*checked(X, y))
+    s = number("noise_variance", noise_variance, low=0.0, open_low=True, why="It is the variance of the reward noise.")
+    result = evaluate(kernel, data, s, ridges=(0.0,))
+    if result is None:
+        raise InvalidInput(
+            f"The covariance of the rewards is singular to rounding at noise variance {s:g}. Usually points nearly "
+            "coincide and the noise is tiny beside the prior variance: raise the noise, or leave out such points."
+        )
+    return result.likelihood
+
+
+def checked(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+    """Points and their rewards as arrays that fit each other, or an error."""
+    points, rewards = points_array("X", X), finite_array("y", y)
+    if rewards.shape != (len(points),):
+        raise InvalidInput(
+            f"`y` has shape {rewards.shape} and X {many(len(points), 'row')}: it must be ({len(points)},), "
+            "one reward for each row of X."
+        )
+    if np.abs(rewards).max(initial=0.0) > LARGEST_REWARD:
+        raise InvalidInput(f"A reward is beyond {LARGEST_REWARD:g}, where its square may overflow: change the unit.")
+    return points, rewards
+
+
+def merged(points: Array, y: Array) -> Data:
+    """The same rewards by distinct points."""
+    distinct, which = np.unique(points, axis=0, return_inverse=True)
+    which = which.ravel()
+
+    def totals(values: Array) -> Array:
+        return np.bincount(which, weights=values, minlength=len(distinct)).astype(np.float64)
+
+    counts = totals(np.ones(len(y)))
+    means = totals(y) / counts
+    return Data(distinct, means, counts, totals((y - means[which]) ** 2))
+
+
+class Evaluated(NamedTuple):
+    """A likelihood and how it came about."""
+
+    likelihood: Likelihood
+    mean: float  # mu, reward units
+    ridge: float  # relative to the mean prior variance
+
+
+def evaluate(
+    kernel: Kernel, data: Data, s: float, *, ridges: tuple[float, ...], fit_mean: bool = False
+) -> Evaluated | None:
+    """The likelihood under C plus the first of these ridges (relative to the prior variance) that factorizes.
+
+    With `fit_mean` at the constant mean that makes it highest, otherwise at mean 0.
+
+    None where no ridge is enough.
+    """
+    from scipy.linalg.blas import dsyr
+    from scipy.linalg.lapack import dpotri, dpotrs
+
+    u, repeats, scatter = len(data.means), float(np.sum(data.counts - 1.0)), float(data.scatters.sum())
+    if u == 0:
+        return Evaluated(Likelihood(0.0, np.zeros(len(kernel.log_parameters) + 1)), 0.0, 0.0)
+    K, pullback = kernel.matrix_and_pullback(data.points)
+    noise = s / data.counts
+    factor, ridge = _factor(K, noise, ridges)
+    if factor is None:
+        return None
+    mean, centred = 0.0, data.means
+    if fit_mean:
+        ones, _ = dpotrs(factor, np.ones(u), lower=1)
+        mean = float(ones @ data.means) / float(ones.sum())
+        centred = data.means - mean
+    alpha, _ = dpotrs(factor, centred, lower=1)
+    averages = float(centred @ alpha) + 2.0 * float(np.log(factor.diagonal()).sum()) + u * LOG_2PI
+    within = repeats * (LOG_2PI + math.log(s)) + float(np.log(data.counts).sum()) + scatter / s
+    inverse, _ = dpotri(factor, lower=1, overwrite_c=1)
+    # (C^{-1} - alpha alpha^T) below the diagonal and 0 above it. Every pair counts once, the diagonal by a half: that
+    # is the 1/2 of eq. 5.9.
+    below = dsyr(-1.0, alpha, lower=1, a=inverse, overwrite_a=1)
+    halved = np.einsum("ii->i", below)  # a view
+    halved *= 0.5
+    by_noise = 0.5 * (scatter / s - repeats) - float(halved @ noise)
+    likelihood = Likelihood(-0.5 * (averages + within), np.append(-pullback(below.T), by_noise))
+    return Evaluated(likelihood, mean, ridge)
+
+
+def _factor(K: Array, noise: Array, ridges: tuple[float, ...]) -> tuple[Array | None, float]:
+    """The lower Cholesky factor of K + diag(noise) + ridge, zero above the diagonal, and the ridge."""
+    from scipy.linalg.lapack import dpotrf
+
+    variance = float(K.diagonal().mean())
+    for ridge in ridges:
+        C = K.copy()
+        np.einsum("ii->i", C)[:] += noise + ridge * variance
+        # LAPACK is column-major: the transpose is what it can work on in place, and C is symmetric.
+        factor, failed = dpotrf(C.T, lower=1, overwrite_a=1)
+        if not failed:
+            return factor, ridge
+    return None, math.inf

@@ -1,0 +1,186 @@
+"""Posterior on arms through features of low rank (weight space).
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| Phi | `_features` | row x is phi(x), k = phi^T phi to the tolerance of `factorization` | (N, r) |
+| W | `_root` | W W^T is the posterior covariance of the weights | (r, r) |
+| w | `_weights` | posterior mean of the weights | (r,) |
+
+W is updated by Potter's square-root form of Bayes' rule. With z = W^T phi(a), s^2 = |z|^2:
+
+    W <- W (I - z z^T / (lambda + s^2 + sqrt(lambda (lambda + s^2)))),
+
+after which z is a z, W z is a^2 W z and cov(., a) is a^2 cov(., a), where a^2 = lambda / (lambda + s^2).
+Keeping a root makes every variance a sum of squares (never negative) and halves the digits that rounding can take:
+errors of size 1e-16 in W leave s right to 1e-16, where errors in W W^T would leave only s^2 right to 1e-16.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple, final
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import daxpy, dger
+
+from .._utils.checks import Array
+from .arms import LITTLE_SLACK, ArmIndices, ArmPosterior, Column, Prior
+from .factorization import PivotedCholesky
+from .spectrum import Spectrum, spectrum_of_features
+
+
+class _Next(NamedTuple):
+    """The column of an arm after its last play, worked out from the one before."""
+
+    arm: int
+    column: Column
+    z: Array  # W^T phi, (r,)
+    direction: Array  # W z, (r,)
+
+
+@final
+class FeaturePosterior(ArmPosterior):
+    """Exact posterior on arms at O(N r + r^2) a round, independent of the number of rounds and of arms played."""
+
+    def __init__(self, prior: Prior, factor: PivotedCholesky, regularization: float) -> None:
+        super().__init__(prior, regularization)
+        self._features = np.asfortranarray(factor.features)  # column-major: a round's product with all arms is faster
+        self._left_out = np.maximum(prior.variance - np.einsum("ij,ij->i", factor.features, factor.features), 0.0)
+        self._root = np.eye(self.rank, order="F")
+        self._weights = np.zeros(self.rank)
+        self._direction = np.zeros(self.rank)  # W z of the last column: what its mean step moves the weights along
+        self._next: _Next | None = None  # if the arm played last is played again
+
+    @property
+    def rank(self) -> int:
+        """Number of features r."""
+        return int(self._features.shape[1])
+
+    grows = False
+
+    def _enter(self, arm: int) -> None:
+        """All arms have their features."""
+
+    def _column(self, arm: int) -> Column:
+        return self._column_and_z(arm)[0]
+
+    def _column_and_z(self, arm: int) -> tuple[Column, Array]:
+        # `dot`, not `@`: on vectors of a few numbers the operator costs twice the arithmetic.
+        z = self._features[arm].dot(self._root)
+        self._direction = self._root.dot(z)
+        variance = float(z.dot(z))
+        return Column(self._features.dot(self._direction), variance, self.regularization - variance), z
+
+    def _add(self, arm: int, count: int) -> Column:
+        known = self._next
+        if known is not None and known.arm == arm:
+            column, z, self._direction = known.column, known.z, known.direction
+        else:
+            column, z = self._column_and_z(arm)
+        noise = self.regularization / count
+        total = noise + column.variance
+        self._add_outer(-1.0 / (total + math.sqrt(noise * total)), z)
+        # Mostly the same arm comes next: that spares the product with all arms, half the time of a round's posterior.
+        share = noise / total  # a^2
+        z = z * math.sqrt(share)
+        variance = float(z.dot(z))
+        after = Column(column.covariance * share, variance, self.regularization - variance)
+        self._next = _Next(arm, after, z, self._direction * share)
+        return column
+
+    def _remove(self, arm: int, count: int) -> Column:
+        self._next = None
+        column, z = self._column_and_z(arm)
+        noise = self.regularization / count
+        column = column._replace(slack=noise - column.variance)
+        if column.slack < LITTLE_SLACK * noise:
+            return column  # the factor is about to be made afresh
+        # The inverse of `_add`: the same expression with lambda - s^2 for lambda + s^2 and the other sign.
+        self._add_outer(1.0 / (column.slack + math.sqrt(noise * column.slack)), z)
+        return column
+
+    def _add_outer(self, factor: float, z: Array) -> None:
+        # In place: the root is column-major, so BLAS writes into it.
+        if len(z):
+            dger(factor, self._direction, z, a=self._root, overwrite_a=1)
+
+    def _follow(self, steps: Array) -> Array:
+        """Cov = Phi W W^T Phi^T."""
+        direction = self._root @ (self._root.T @ (steps @ self._features))
+        self._weights = self._weights + direction
+        return np.asarray(self._features @ direction)
+
+    def _move_mean(self, step: float) -> None:
+        if len(self._direction):
+            daxpy(self._direction, self._weights, a=step)
+
+    def _refactor(self) -> float:
+        self._next = None
+        played = np.flatnonzero(self.plays)
+        rows = self._features[played] * np.sqrt(self.plays[played] / self.regularization)[:, None]
+        # R^T R = I + Phi^T N Phi / lambda by QR of the stacked rows, largest first: forming the sum would round the
+        # identity away where lambda is small.
+        rows = rows[np.argsort(-np.einsum("ij,ij->i", rows, rows))]
+        upper = np.asarray(np.linalg.qr(np.concatenate([rows, np.eye(self.rank)]), mode="r"))
+        self._root = np.asfortranarray(solve_triangular(upper, np.eye(self.rank)))
+        self._weights = np.zeros(self.rank)
+        self._refine_weights()  # from 0 a step is a solve; `_recompute` makes another
+        return 2.0 * float(np.log(np.abs(upper.diagonal())).sum())
+
+    def _refine_weights(self) -> None:
+        """One step of iterative refinement: the weights w solve Phi^T N (ybar - Phi w) / lambda = w."""
+        played = np.flatnonzero(self.plays)
+        phi = self._features[played]
+        misfit = self.plays[played] * (self._average[played] - phi @ self._weights)
+        gradient = phi.T @ misfit / self.regularization - self._weights
+        self._weights = self._weights + self._root @ (self._root.T @ gradient)
+
+    def _recompute(self) -> tuple[Array, Array]:
+        self._next = None  # what was followed along is made afresh, too
+        self._refine_weights()
+        half = self._features @ self._root
+        return self._features @ self._weights, self._left_out + np.einsum("ij,ij->i", half, half)
+
+    def _diagonalised(self) -> Spectrum:
+        return spectrum_of_features(self._features, self._left_out, self.plays, self._average, self.scatter_within_arms)
+
+    @property
+    def quadratic_form(self) -> float:
+        """y^T (K + lambda I)^{-1} y = |y - mu|^2 / lambda + |w|^2: a sum of squares, so nothing cancels."""
+        misfit = self.scatter_within_arms + float(self.plays @ (self._average - self._mean) ** 2)
+        return misfit / self.regularization + float(self._weights @ self._weights)
+
+    @property
+    def mean_norm(self) -> float:
+        """||mu||_k = |w|."""
+        return float(np.linalg.norm(self._weights))
+
+    def covariance(self, points: ArmIndices) -> Array:
+        """Joint posterior covariance of f at `n` arms, `(n, n)`."""
+        half = self._features[self._indices(points)] @ self._root
+        return np.asarray(half @ half.T)
+
+    def cross_covariance(self, points: ArmIndices, others: ArmIndices) -> Array:
+        """Posterior covariance of f between arms, `(n, k)`: O(n r k)."""
+        half = self._root @ (self._features[self._indices(others)] @ self._root).T
+        return np.asarray(self._features[self._indices(points)] @ half)
+
+    def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
+        """Joint samples of f at all arms (or those listed), `(size, n)`: mu + Phi W xi, O(N r) each."""
+        features, mean = self._features, self._mean
+        if points is not None:
+            arms = self._indices(points)
+            features, mean = features[arms], mean[arms]
+        normal = rng.standard_normal((size, self.rank))
+        return mean + (normal @ self._root.T) @ features.T
+
+    def copy(self) -> FeaturePosterior:
+        """An independent posterior in the same state; the features are shared."""
+        other = self._copy_into(FeaturePosterior.__new__(FeaturePosterior))
+        for name in ("_root", "_weights", "_direction"):
+            setattr(other, name, getattr(self, name).copy(order="K"))
+        if (known := self._next) is not None:  # whose covariance an update takes over
+            covariance = known.column.covariance.copy()
+            other._next = known._replace(column=known.column._replace(covariance=covariance))
+        return other

@@ -1,0 +1,300 @@
+"""Functions drawn from the prior, from which `paths` makes those of the posterior.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| g | | a function drawn from GP(0, k) | |
+| m | `waves` | waves in a sum of them | |
+| Z | `_pivots` | points whose joint sample determines g elsewhere | (r, d) |
+| L | `_root` | Cholesky factor of k(Z, Z) | (r, r) |
+| xi | `_normals` | standard normal | (r,) |
+
+Kernels whose spectrum can be drawn from (`Spectral.frequencies`) and their products have sums of m random waves (Rahimi
+and Recht 2007),
+
+    g(x) = sqrt(scale / m) sum_j a_j cos(omega_j x) + b_j sin(omega_j x),    a_j, b_j ~ N(0, 1),
+
+with frequencies laid out by a scrambled Sobol sequence: in few dimensions the covariance of g is then right to a few
+thousandths already at m = 1,024. Linear kernels have a random slope, sums of kernels independent paths.
+
+All others are sampled jointly at the points that are asked for: g(x) = k(x, Z) L^{-T} xi, the projection on pivots Z
+that are chosen greedily among these points until the variance left out is at most `LEFT_OUT` of the prior variance
+(pivoted Cholesky). The covariance is that of the kernel to `LEFT_OUT`, in any dimension, until `MOST` pivots are used
+up; from there on g lacks the variance that they leave out, which in rough kernels may be noticed. A pivot that comes
+later changes g where it was evaluated before by about sqrt(LEFT_OUT) standard deviations.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import singledispatch
+from typing import NamedTuple, Self, final
+
+import numpy as np
+
+from .._utils.checks import Array, shown
+from .._utils.errors import InvalidInput
+from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
+
+LEFT_OUT = 1e-9  # share of the largest prior variance that joint samples may lack
+MOST = 512  # pivots: 2 MB, and about as much work for a point as a thousand waves
+
+Columns = tuple[int, ...]
+
+
+class PriorPath(ABC):
+    """A function drawn from GP(0, k)."""
+
+    @abstractmethod
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+
+    @abstractmethod
+    def gradients(self, points: Array) -> Array:
+        """Gradients at `(m, d)` points, `(m, d)`."""
+
+    @abstractmethod
+    def widened(self, factor: float) -> Self:
+        """The function times a number."""
+
+    def settle(self, points: Array) -> None:  # noqa: B027 - most are settled from the beginning
+        """From now on the same function whatever it is asked, right at these points `(m, d)`."""
+
+
+@final
+class Slopes(PriorPath):
+    """A linear function through the origin."""
+
+    def __init__(self, slopes: Array) -> None:
+        self._slopes = slopes
+
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        return np.asarray(others + points @ self._slopes)
+
+    def gradients(self, points: Array) -> Array:
+        """The slopes, at every point."""
+        return np.broadcast_to(self._slopes, points.shape)
+
+    def widened(self, factor: float) -> Slopes:
+        """The function times a number."""
+        return Slopes(factor * self._slopes)
+
+
+@final
+class Waves(PriorPath):
+    """A sum of waves: frequencies `(m, d)`, amplitudes `(m,)` of cosines and sines."""
+
+    def __init__(self, frequencies: Array, cosines: Array, sines: Array) -> None:
+        self._frequencies, self._cosines, self._sines = frequencies, cosines, sines
+
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        phases = points @ self._frequencies.T
+        return np.asarray(others + np.cos(phases) @ self._cosines + np.sin(phases) @ self._sines)
+
+    def gradients(self, points: Array) -> Array:
+        """Gradients at `(m, d)` points, `(m, d)`."""
+        phase = points @ self._frequencies.T
+        return np.asarray((self._sines * np.cos(phase) - self._cosines * np.sin(phase)) @ self._frequencies)
+
+    def widened(self, factor: float) -> Waves:
+        """The function times a number."""
+        return Waves(self._frequencies, factor * self._cosines, factor * self._sines)
+
+
+@final
+class Joint(PriorPath):
+    """Sampled jointly at the points that are asked for; a function of the questions so far, in their order."""
+
+    def __init__(self, kernel: Kernel, dimension: int, rng: np.random.Generator, *, factor: float = 1.0) -> None:
+        self._kernel, self._factor = kernel, factor
+        # Its own, so that questions draw nothing from the caller's.
+        self._normals = np.random.default_rng(rng.integers(2**63, size=4)).standard_normal(MOST)
+        self._pivots = np.zeros((0, dimension))
+        self._root = np.zeros((0, 0), order="F")
+        self._largest = 0.0  # prior variance seen so far
+        self._weights = np.zeros(0)
+        self._most = MOST
+
+    def plus(self, others: Array, points: Array) -> Array:
+        """Values at `(m, d)` points, added to those of other paths, `(m,)`."""
+        self._grow(points)
+        if not len(self._pivots):
+            return others
+        return np.asarray(others + self._factor * (self._kernel(points, self._pivots) @ self._weights))
+
+    def gradients(self, points: Array) -> Array:
+        """Gradients at `(m, d)` points, `(m, d)`."""
+        self._grow(points)
+        if not len(self._pivots):
+            return np.zeros(points.shape)
+        weights = np.broadcast_to(self._factor * self._weights, (len(points), len(self._weights)))
+        return self._kernel.input_gradient(points, self._pivots, weights)
+
+    def widened(self, factor: float) -> Joint:
+        """The function times a number; from here on each has its own pivots."""
+        other = Joint.__new__(Joint)
+        other.__dict__.update(self.__dict__)
+        other._factor = factor * self._factor
+        return other
+
+    def settle(self, points: Array) -> None:
+        """Pivots are chosen among these points, and among no others afterwards."""
+        self._grow(points)
+        self._most = len(self._pivots)
+
+    def _grow(self, points: Array) -> None:
+        """Add the pivots that are missing among the points: pivoted Cholesky, going on from those that there are."""
+        from scipy.linalg import solve_triangular
+
+        known = len(self._pivots)
+        if known == self._most:
+            return
+        variances = self._kernel.diagonal(points)
+        features: Array = np.zeros((known, len(points)))
+        if known:
+            features = solve_triangular(self._root, self._kernel(self._pivots, points), lower=True, check_finite=False)
+        left = variances - np.einsum("ij,ij->j", features, features)
+        self._largest = max(self._largest, float(variances.max(initial=0.0)))
+        chosen: list[int] = []
+        room = np.zeros((min(self._most - known, len(points)), len(points)))
+        while len(chosen) < len(room) and left.max() > LEFT_OUT * self._largest:
+            pivot, count = int(left.argmax()), len(chosen)
+            new = self._kernel(points[pivot][None], points)[0]
+            new = new - features[:, pivot] @ features - room[:count, pivot] @ room[:count]
+            room[count] = new / math.sqrt(left[pivot])
+            left -= room[count] ** 2
+            left[pivot] = 0.0
+            chosen.append(pivot)
+        if chosen:
+            self._extend(points[chosen], np.concatenate([features, room[: len(chosen)]])[:, chosen])
+
+    def _extend(self, pivots: Array, columns: Array) -> None:
+        from scipy.linalg import solve_triangular
+
+        known, count = len(self._pivots), len(self._pivots) + len(pivots)
+        root = np.zeros((count, count))
+        root[:known, :known] = self._root
+        root[known:] = np.tril(columns.T, known)
+        self._root, self._pivots = root, np.concatenate([self._pivots, pivots])
+        self._weights = solve_triangular(root, self._normals[:count], lower=True, trans="T", check_finite=False)
+
+
+class Factor(NamedTuple):
+    """A factor of a product of kernels, and the columns that it sees."""
+
+    kernel: Spectral
+    columns: Columns
+
+
+@singledispatch
+def summands(kernel: Kernel, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    """The terms of a sum, and the columns that each sees."""
+    return [(kernel, columns)]
+
+
+@summands.register(Sum)
+def _sum(kernel: Sum, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    return [*summands(kernel.left, columns), *summands(kernel.right, columns)]
+
+
+@summands.register(Active)
+def _active_sum(kernel: Active, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    return list(summands(kernel.kernel, tuple(columns[i] for i in kernel.dimensions)))
+
+
+@summands.register(Mixture)
+def _mixture(kernel: Mixture, columns: Columns) -> list[tuple[Kernel, Columns]]:
+    return list(summands(kernel.expanded, columns))
+
+
+@singledispatch
+def factors(kernel: Kernel, columns: Columns) -> list[Factor] | None:  # noqa: ARG001 - has no spectrum
+    """The factors of a product of kernels whose spectra can all be drawn from, else None."""
+    return None
+
+
+@factors.register(Spectral)
+def _spectral(kernel: Spectral, columns: Columns) -> list[Factor] | None:
+    known = kernel.frequencies(np.full((1, len(columns) + 1), 0.5)) is not None
+    return [Factor(kernel, columns)] if known else None
+
+
+@factors.register(Product)
+def _product(kernel: Product, columns: Columns) -> list[Factor] | None:
+    left, right = factors(kernel.left, columns), factors(kernel.right, columns)
+    return None if left is None or right is None else left + right
+
+
+@factors.register(Active)
+def _active(kernel: Active, columns: Columns) -> list[Factor] | None:
+    found: list[Factor] | None = factors(kernel.kernel, tuple(columns[i] for i in kernel.dimensions))
+    return found
+
+
+@factors.register(Tied)
+def _tied(kernel: Tied, columns: Columns) -> list[Factor] | None:
+    found: list[Factor] | None = factors(kernel.expanded, columns)
+    return found
+
+
+@singledispatch
+def prior_path(
+    kernel: Kernel,
+    columns: Columns,  # noqa: ARG001 - kernels without coordinates have no path
+    dimension: int,  # noqa: ARG001
+    waves: int,  # noqa: ARG001
+    rng: np.random.Generator,  # noqa: ARG001
+) -> PriorPath:
+    """A function drawn from GP(0, k), for a kernel that sees these columns of points of so many.
+
+    A kernel of your own may have a better one: `prior_path.register(MyKernel)`.
+    """
+    raise InvalidInput(
+        f"Paths are drawn for kernels of the points' coordinates, not for {shown(kernel)}. On arms, joint samples need "
+        "no path."
+    )
+
+
+@prior_path.register(PointKernel)
+@prior_path.register(Product)
+def _by_spectrum_or_jointly(
+    kernel: Kernel, columns: Columns, dimension: int, waves: int, rng: np.random.Generator
+) -> PriorPath:
+    spectral = factors(kernel, columns)
+    if spectral is None:
+        return Joint(kernel if columns == tuple(range(dimension)) else kernel.on(*columns), dimension, rng)
+    frequencies = _frequencies(spectral, dimension, waves, rng)
+    scale = math.prod(factor.kernel.scale for factor in spectral)
+    return Waves(frequencies, *(np.sqrt(scale / waves) * rng.standard_normal((2, waves))))
+
+
+@prior_path.register(Linear)
+def _linear(
+    kernel: Linear,
+    columns: Columns,
+    dimension: int,
+    waves: int,  # noqa: ARG001 - has none
+    rng: np.random.Generator,
+) -> PriorPath:
+    slopes = np.zeros(dimension)
+    slopes[list(columns)] = np.sqrt(kernel.scale) * rng.standard_normal(len(columns))
+    return Slopes(slopes)
+
+
+def _frequencies(spectral: list[Factor], d: int, count: int, rng: np.random.Generator) -> Array:
+    """Frequencies `(count, d)` of a product: sums of its factors' frequencies."""
+    from scipy.stats import qmc
+
+    # One sequence for all factors: two sequences, however scrambled, share their first digits, and the frequencies of
+    # two factors would come with each other's signs.
+    wanted = [len(factor.columns) + 1 for factor in spectral]
+    unit = qmc.Sobol(sum(wanted), scramble=True, rng=rng).random_base2((count - 1).bit_length())[:count]
+    unit = np.clip(unit, 1e-12, 1.0 - 1e-12)
+    frequencies = np.zeros((count, d))
+    for factor, part in zip(spectral, np.split(unit, np.cumsum(wanted)[:-1], axis=1), strict=True):
+        drawn = factor.kernel.frequencies(part)
+        if drawn is not None:  # `factors` has asked
+            frequencies[:, list(factor.columns)] += drawn
+    return frequencies

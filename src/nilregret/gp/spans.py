@@ -1,0 +1,123 @@
+"""Finitely many functions that f is taken to be made of: those of a kernel of finite rank, or of inducing points.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| z(x) | `features` | coordinates of k(x, .) in an orthonormal basis of the span | (n, r) |
+| S | `InducedSpan.points` | inducing points | (r, d) |
+| L | | K(S, S) = L L^T | (r, r) |
+| k - z^T z | `left_out` | prior variance outside the span | (n,) |
+
+Of inducing points z(x) = L^{-1} k(S, x), the projection on the span of k(s, .), s in S (Nystrom).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import final
+
+import numpy as np
+from scipy.linalg.blas import dtrsm
+from scipy.linalg.lapack import dpstrf
+
+from .._utils.checks import Array
+from ..kernels import Kernel
+from .factorization import ROUNDING
+
+
+class Span(ABC):
+    """A finite-dimensional space of functions."""
+
+    size: int  # r
+    whole: bool  # whether all of f is in it
+
+    @abstractmethod
+    def features(self, points: Array) -> Array:
+        """The z of every row, `(n, r)`."""
+
+    @abstractmethod
+    def left_out(self, points: Array, features: Array) -> Array:
+        """Prior variance outside of the span, `(n,)`."""
+
+    @abstractmethod
+    def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:
+        """Prior covariance outside of the span, `(n, m)`."""
+
+    @abstractmethod
+    def gradient(self, points: Array, weights: Array) -> Array:
+        """Row i is d (weights[i]^T z(x_i)) / d x_i, `(n, d)`."""
+
+
+@final
+class KernelSpan(Span):
+    """The functions that span all samples of a kernel of finite rank."""
+
+    whole = True
+
+    def __init__(self, kernel: Kernel, size: int) -> None:
+        self._kernel, self.size = kernel, size
+
+    def features(self, points: Array) -> Array:
+        """The kernel's own."""
+        found = self._kernel.features(points)
+        return np.zeros((len(points), 0)) if found is None else found
+
+    def left_out(self, points: Array, features: Array) -> Array:  # noqa: ARG002 - nothing is
+        """Nothing."""
+        return np.zeros(len(points))
+
+    def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:  # noqa: ARG002
+        """Nothing."""
+        return np.zeros((len(points), len(others)))
+
+    def gradient(self, points: Array, weights: Array) -> Array:
+        """The kernel's own."""
+        return self._kernel.feature_gradient(points, weights)
+
+
+@final
+class InducedSpan(Span):
+    """The span of k(s, .) over points s.
+
+    Args:
+        kernel: prior covariance.
+        points: S, which may depend on each other: those that add less than `least` are left out, `(r, d)`.
+        least: variance, reward units squared.
+        most: of them; those that add the most are kept.
+    """
+
+    whole = False
+
+    def __init__(self, kernel: Kernel, points: Array, least: float, most: int) -> None:
+        self._kernel = kernel
+        if len(points):
+            floor = max(least, 100.0 * ROUNDING * float(kernel.diagonal(points).max()))
+            factor, pivots, rank, _ = dpstrf(kernel(points, points), lower=1, tol=floor)
+            rank = min(rank, most)
+            self.points = points[np.asarray(pivots[:rank], dtype=np.intp) - 1]
+            self._factor = np.asfortranarray(np.tril(factor[:rank, :rank]))
+        else:
+            self.points, self._factor = points.copy(), np.zeros((0, 0))
+        self.size = len(self.points)
+
+    def features(self, points: Array) -> Array:
+        """L^{-1} k(S, x)."""
+        return self.solve(self._kernel(self.points, points)).T
+
+    def solve(self, right: Array) -> Array:
+        """L^{-1} `right`, `(r, n)` or `(r,)`."""
+        return np.asarray(dtrsm(1.0, self._factor, right, lower=1).reshape(right.shape)) if right.size else right
+
+    def left_out(self, points: Array, features: Array) -> Array:
+        """k(x, x) - |z|^2."""
+        return np.asarray(np.maximum(self._kernel.diagonal(points) - np.einsum("ij,ij->i", features, features), 0.0))
+
+    def rest(self, points: Array, others: Array, features: Array, other_features: Array) -> Array:
+        """k(x, x') - z^T z'."""
+        return self._kernel(points, others) - features @ other_features.T
+
+    def gradient(self, points: Array, weights: Array) -> Array:
+        """Through the kernel: weights^T z(x) = (L^{-T} weights)^T k(S, x)."""
+        if not weights.size:
+            return np.zeros(points.shape)
+        inner: Array = dtrsm(1.0, self._factor, weights.T, lower=1, trans_a=1)
+        return np.asarray(self._kernel.input_gradient(points, self.points, inner.T))

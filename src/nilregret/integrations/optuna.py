@@ -1,0 +1,17 @@
+"""A sampler for Optuna (the extra `optuna`), and its studies as studies of this library."""
+
+from __future__ import annotations
+
+try:
+    import optuna  # noqa: F401 - whether it is there
+except ImportError as _error:
+    from .._utils.errors import MissingExtra
+
+    raise MissingExtra(
+        "`nilregret.integrations.optuna` needs Optuna, which is not installed: pip install 'nilregret[optuna]'."
+    ) from _error
+
+from .optuna_import import import_study
+from .sampler import NoRegretSampler
+
+__all__ = ["NoRegretSampler", "import_study"]

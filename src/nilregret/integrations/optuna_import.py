@@ -1,0 +1,175 @@
+"""Studies of Optuna as studies of this library."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.study import StudyDirection
+from optuna.trial import FrozenTrial, TrialState
+
+from .._utils.checks import many, shown
+from .._utils.errors import InvalidInput, NoRegretWarning
+from ..algorithms.auto import auto
+from ..domains.conditions import Conditional, when
+from ..domains.domain import Space
+from ..domains.parameters import Choice, Float, Int, Parameter, plain_option
+from ..policy.policy import Policy
+from ..study.study import Study
+from .follower import channels, outcome
+from .suggested import hull
+
+if TYPE_CHECKING:
+    from ..storage import Storage
+
+
+def import_study(
+    study: optuna.Study,
+    *,
+    policy: Policy | None = None,
+    space: Space | None = None,
+    seed: int = 0,
+    storage: str | Storage | None = None,
+    name: str | None = None,
+) -> Study:
+    """An Optuna study's trials as a study of this library, which goes on from them.
+
+    Completed trials, and pruned ones with a value (their last intermediate value), are added in the order in which they
+    ended, with their constraint values. Failed, waiting and running ones have no result to add.
+
+    The space holds every value that was ever suggested: of ranges that changed the smallest that contains them all, a
+    float with a step without its step. A parameter that only some trials have gets a condition (`nr.when`) where one
+    other parameter's values say which trials those are.
+
+    Args:
+        study: as `optuna.load_study(study_name=..., storage=...)` gives it; of one objective.
+        policy: how to go on; `nr.auto(space, constraints=...)` unless given. Its domain is the space then.
+        space: of the parameters, if not the one described above; trials that do not fit it are left out with a
+            warning.
+        seed: of the new study.
+        storage: where it is kept, as `nr.Study` takes it; None for memory.
+        name: of the new study; the name it has in Optuna unless given.
+
+    Raises:
+        InvalidInput: if there are several objectives, no trial with a value, no condition that explains which trials
+            have a parameter, or a study of that name with trials already.
+    """
+    if not isinstance(study, optuna.Study):
+        raise InvalidInput(
+            f"`study` is {shown(study)}: it must be a study of Optuna, as optuna.load_study(study_name=..., "
+            "storage=...) gives it."
+        )
+    if len(study.directions) > 1:
+        raise InvalidInput(f"This study has {len(study.directions)} objectives, and a study here has one.")
+    trials = [
+        trial
+        for trial in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.PRUNED))
+        if isinstance(outcome(trial), float) and trial.params
+    ]
+    trials.sort(key=lambda trial: (trial.datetime_complete.timestamp() if trial.datetime_complete else 0, trial.number))
+    if not trials:
+        raise InvalidInput(f"Study {study.study_name!r} has no trial with a finite value and parameters to take over.")
+    limits = tuple(sorted({name for trial in trials for name in trial.constraints}))
+    if policy is None:
+        policy = auto(space or space_of(trials), constraints=len(limits))
+    if not isinstance(policy, Policy) or not isinstance(policy.domain, Space):
+        raise InvalidInput(f"`policy` must be a policy of an nr.Space, not {shown(policy)}.")
+    goal = "maximize" if study.directions[0] == StudyDirection.MAXIMIZE else "minimize"
+    made = Study(policy, goal=goal, seed=seed, storage=storage, name=name or study.study_name)  # type: ignore[arg-type]
+    if len(made.trials):
+        raise InvalidInput(
+            f"There is a study {made.name!r} in {storage} already, with {many(len(made.trials), 'trial')}: it would "
+            "have these twice. Choose another `name`."
+        )
+    _add(made, policy.domain, trials, limits if len(limits) == policy.constraint_count else ())
+    return made
+
+
+def _add(study: Study, space: Space, trials: Sequence[FrozenTrial], limits: tuple[str, ...]) -> None:
+    left: list[int] = []
+    for trial in trials:
+        value = outcome(trial)
+        parameters = {name: plain_option(each) for name, each in trial.params.items() if name in space.parameters}
+        try:
+            space.encode(parameters)
+        except InvalidInput:
+            left.append(trial.number)
+            continue
+        if isinstance(value, float):
+            study.add(parameters, value, constraints=channels(trial, limits))
+    if left:
+        sentence = f"{len(left)} of {many(len(trials), 'trial')} left out, which did not fit the space: {shown(left)}."
+        warnings.warn(NoRegretWarning(sentence), stacklevel=3)
+
+
+def space_of(trials: Sequence[FrozenTrial]) -> Space:
+    """The space of what trials were suggested; an error where it has no description of this kind."""
+    names = sorted({name for trial in trials for name in trial.params})
+    parameters = {name: _parameter(name, trials) for name in names}
+    found: dict[str, Parameter | Conditional] = {
+        name: parameters[name] for name in names if all(name in trial.params for trial in trials)
+    }
+    while len(found) < len(names):
+        placed = {
+            name: given
+            for name in names
+            if name not in found and (given := _given(name, parameters, list(found), trials)) is not None
+        }
+        if not placed:
+            left = ", ".join(f"`{name}`" for name in names if name not in found)
+            raise InvalidInput(
+                f"Some trials have the parameters {left} and others do not, and no one parameter's value says which. "
+                "Pass `space=` with those that are to be learned from."
+            )
+        found |= placed
+    return Space(**found)
+
+
+def _given(
+    name: str, parameters: Mapping[str, Parameter], parents: list[str], trials: Sequence[FrozenTrial]
+) -> Conditional | None:
+    """The parameter with the condition under which trials have it; None where no one parent explains it."""
+    having = [trial for trial in trials if name in trial.params]
+    for parent in parents:
+        parameter = parameters[parent]
+        if isinstance(parameter, Float) or not all(parent in trial.params for trial in having):
+            continue
+        values = {_key(trial.params[parent]): plain_option(trial.params[parent]) for trial in having}
+        others = [trial for trial in trials if name not in trial.params and parent in trial.params]
+        if not any(_key(trial.params[parent]) in values for trial in others):
+            return when(parent, sorted(values.values(), key=repr), parameters[name])
+    return None
+
+
+def _key(value: Any) -> tuple[str, Any]:
+    """1 and True are two options."""
+    return type(value).__name__, value
+
+
+def _parameter(name: str, trials: Sequence[FrozenTrial]) -> Parameter:
+    """What holds every value that trials were suggested of a parameter."""
+    ranges = [_stepless(trial.distributions[name]) for trial in trials if name in trial.distributions]
+    whole: BaseDistribution | None = ranges[0]
+    for each in ranges[1:]:
+        whole = whole if whole is None or whole == each else hull(whole, each)
+    if isinstance(whole, FloatDistribution | IntDistribution) and whole.low < whole.high:
+        if isinstance(whole, FloatDistribution):
+            return Float(whole.low, whole.high, log=whole.log)
+        return Int(whole.low, whole.high, log=whole.log, step=whole.step)
+    if isinstance(whole, FloatDistribution | IntDistribution):
+        return Choice(whole.low)
+    if isinstance(whole, CategoricalDistribution):
+        return Choice(*whole.choices)
+    raise InvalidInput(
+        f"Parameter `{name}` was suggested in ranges that have no grid in common, or of a kind that is not known here: "
+        "pass `space=`."
+    )
+
+
+def _stepless(distribution: BaseDistribution) -> BaseDistribution:
+    if isinstance(distribution, FloatDistribution):
+        return FloatDistribution(distribution.low, distribution.high, log=distribution.log)
+    return distribution

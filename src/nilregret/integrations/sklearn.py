@@ -1,0 +1,161 @@
+"""A search over parameters with cross-validation for scikit-learn (the extra `sklearn`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, final
+
+try:
+    from sklearn.model_selection._search import BaseSearchCV
+    from sklearn.utils import check_random_state
+except ImportError as _error:
+    from .._utils.errors import MissingExtra
+
+    raise MissingExtra(
+        "`nilregret.integrations.sklearn` needs scikit-learn, which is not installed: pip install 'nilregret[sklearn]'."
+    ) from _error
+
+from .._utils.checks import integer, shown
+from .._utils.errors import InvalidInput, one_line
+from ..algorithms.auto import auto
+from ..domains.domain import Space
+from ..policy.policy import Policy
+from ..study.study import MOST_AT_ONCE, Study
+from ..tuning.loop import HOPELESS
+from .ranges import Ranges
+
+ALL_FAILED = "All the "  # how scikit-learn's error begins where no fit of a candidate worked
+
+
+@final
+class NoRegretSearchCV(BaseSearchCV):  # type: ignore[misc]  # scikit-learn has no types
+    """Search for the parameters of the best cross-validated score, learning from each which to try next.
+
+    It is used as `RandomizedSearchCV` is and has its attributes after `fit`: `best_estimator_`, `best_params_`,
+    `best_score_`, `best_index_`, `cv_results_`, `n_splits_`, `scorer_`, `multimetric_`, `refit_time_`; and besides them
+    `space_`, `policy_` and `trials_` (see `nr.Trial`).
+
+    A candidate of which every fit fails is told as failed, and has no row in `cv_results_`; where the first ten do, the
+    search ends with scikit-learn's error.
+
+    Args:
+        estimator: what is tuned; cloned, not changed.
+        param_space: an `nr.Space`, or a dict of ranges by the estimator's names: `nr.Float`, `nr.Int`, `nr.Choice`,
+            `nr.when`, a tuple (low, high) or (low, high, "log-uniform"), a list of options, or `uniform`, `loguniform`
+            or `randint` of scipy.stats.
+        n_iter: candidates that are evaluated.
+        batch_size: candidates at a time, whose folds run in parallel, too; each is chosen without the scores of the
+            others in the batch.
+        policy: how to decide: None for `nr.auto(space, budget=n_iter, parallel=batch_size)`, a policy of that very
+            space, or a function that makes one of it.
+        scoring: see `RandomizedSearchCV`; higher is better. Of several metrics `refit` names the one that is maximised.
+        n_jobs: processes or threads, as joblib counts them, over the folds (and candidates) of a batch.
+        refit: whether, and by which metric, the best estimator is fitted to all data; a function chooses the best
+            index.
+        cv: see `RandomizedSearchCV`.
+        verbose: see `RandomizedSearchCV`.
+        pre_dispatch: see `RandomizedSearchCV`.
+        random_state: a whole number, and the search repeats exactly (if the estimator does); None for another one each
+            time, but for a search with a storage.
+        error_score: of a fit that fails: a number, or "raise".
+        return_train_score: whether `cv_results_` has the scores on the training folds.
+        storage: URL of a database that keeps the trials; a search of the same name, space, policy and `random_state`
+            learns from what is there already. None for memory.
+        name: of the study in the storage.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        param_space: Space | Mapping[str, Any],
+        *,
+        n_iter: int = 50,
+        batch_size: int = 1,
+        policy: Policy | Callable[[Space], Policy] | None = None,
+        scoring: Any = None,
+        n_jobs: int | None = None,
+        refit: Any = True,
+        cv: Any = None,
+        verbose: int = 0,
+        pre_dispatch: int | str = "2*n_jobs",
+        random_state: Any = None,
+        error_score: Any = math.nan,
+        return_train_score: bool = False,
+        storage: str | None = None,
+        name: str = "search",
+    ) -> None:
+        self.param_space, self.n_iter, self.batch_size, self.policy = param_space, n_iter, batch_size, policy
+        self.random_state, self.storage, self.name = random_state, storage, name
+        super().__init__(
+            estimator=estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, verbose=verbose,
+            pre_dispatch=pre_dispatch, error_score=error_score, return_train_score=return_train_score,
+        )  # fmt: skip
+
+    def _run_search(self, evaluate_candidates: Callable[[list[dict[str, Any]]], dict[str, Any]]) -> None:
+        """Ask, evaluate, tell; called by `fit`."""
+        wanted = integer("n_iter", self.n_iter, low=1, why="It counts candidates.")
+        size = integer("batch_size", self.batch_size, low=1, high=MOST_AT_ONCE, why="It counts candidates.")
+        ranges = Ranges(self.param_space)
+        self.space_ = ranges.space
+        study = self._begun()
+        self.policy_ = study.policy
+        done = rows = 0
+        while done < wanted:
+            trials = study.ask(count=min(size, wanted - done))
+            done += len(trials)
+            try:
+                results = evaluate_candidates([ranges.values(trial.parameters or {}) for trial in trials])
+            except ValueError as error:
+                if not str(error).strip().startswith(ALL_FAILED) or (not rows and done >= min(wanted, HOPELESS)):
+                    raise
+                for trial in trials:
+                    study.fail(trial, one_line(str(error)))
+                continue
+            scores = self._scores(results)[rows:]
+            rows += len(scores)
+            for trial, score in zip(trials, scores, strict=True):
+                if math.isfinite(score):
+                    study.tell(trial, float(score))
+                else:
+                    study.fail(trial, f"its score is {score}")
+        self.trials_ = list(study.trials)
+
+    def _begun(self) -> Study:
+        """The study, and what an interrupted search left in it told as failed."""
+        if self.random_state is None and self.storage is not None:
+            seed = 0
+        else:
+            seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        study = Study(self._made(self.space_), seed=seed, storage=self.storage, name=self.name)
+        for trial in list(study.trials):
+            if trial.state == "pending":
+                study.fail(trial, "the search was interrupted")
+        return study
+
+    def _made(self, space: Space) -> Policy:
+        if self.policy is None:
+            return auto(space, budget=self.n_iter, parallel=self.batch_size)
+        policy: object = self.policy
+        if callable(policy) and not isinstance(policy, Policy):
+            policy = policy(space)
+        domain = getattr(policy, "domain", None)
+        if not isinstance(policy, Policy) or space not in (domain, getattr(domain, "space", None)):
+            raise InvalidInput(
+                f"The `policy` of the search is {shown(policy)}: it must be of {shown(space)}, or of arms of it. A "
+                "function of the space, such as `lambda space: nr.auto(space)`, makes one that fits."
+            )
+        return policy
+
+    def _scores(self, results: Mapping[str, Any]) -> Any:
+        """Of all candidates so far, `(n,)`."""
+        name = f"mean_test_{self.refit}" if isinstance(self.refit, str) else "mean_test_score"
+        if name in results:
+            return results[name]
+        if "mean_test_score" in results:  # of one metric, whatever `refit` calls it
+            return results["mean_test_score"]
+        names = sorted(key.removeprefix("mean_test_") for key in results if key.startswith("mean_test_"))
+        raise InvalidInput(
+            f"`scoring` gives several metrics ({', '.join(names)}), and the search maximises one: name it by `refit`, "
+            f"such as refit={names[0]!r}."
+        )

@@ -1,0 +1,296 @@
+"""Kernels for choices, and their mixtures with kernels for numbers.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| c | | number of choices, the groups of columns | scalar |
+| h_i | | the columns of choice i: 1 / sqrt(2) in that of the option, else 0 | (options,) |
+| u_i | | h_i / norm(h_i), so that u_i^T u'_i = 1[h_i = h'_i] | (options,) |
+| k_h, k_x | `left`, `right` | kernels of the choices and of the numbers | (n, m) |
+| lambda | `share` | of the product in the mixture | scalar |
+
+Sources: Ru, Alvi, Nguyen, Osborne & Roberts 2020, "Bayesian optimisation over multiple continuous and categorical
+inputs" (CoCaBO); Wan, Nguyen, Ha, Ru, Lu & Osborne 2021, "Think global and act local" (Casmopolitan).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import Array, many, number, points_array
+from .._utils.errors import InvalidInput
+from .._utils.serialize import described
+from .base import (
+    MAKE,
+    Hyperparameter,
+    Kernel,
+    PointKernel,
+    Pullback,
+    Rows,
+    check_kernel,
+    parameter_values,
+    points_pair,
+    scale_number,
+    weights_array,
+)
+from .combined import Product, Sum
+from .derivatives import Derivatives
+from .tied import checked_groups
+
+SMALLEST = 1e-150  # norm of a choice's columns below which they point nowhere
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Overlap(PointKernel):
+    """k = scale / c * sum_i 1[h_i = h'_i], the share of choices in which two points agree (Ru et al. 2020, eq. 1).
+
+    Between points that stand for no option it is the cosine of their angle, choice by choice.
+
+    Attributes:
+        groups: for each column that it sees the number of its choice, counted from 0.
+    """
+
+    groups: tuple[int, ...]
+    scale: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "groups", checked_groups(self.groups))
+        object.__setattr__(self, "scale", scale_number(self.scale))
+
+    @cached_property
+    def _members(self) -> Array:
+        """Which column is of which choice, `(d, c)`."""
+        return np.eye(max(self.groups) + 1)[list(self.groups)]
+
+    @property
+    def _factor(self) -> float:
+        return self.scale / (max(self.groups) + 1)
+
+    def _norms(self, points: Array) -> Array:
+        """The norm of its choice, for every column, `(n, d)`."""
+        if points.shape[1] != len(self.groups):
+            raise InvalidInput(
+                f"The kernel says of {many(len(self.groups), 'column')} which choice they belong to, and the points "
+                f"have {points.shape[1]}. Have it see the choices alone.",
+                advice="That is `kernel.on(*columns)`.",
+            )
+        return np.maximum(np.sqrt(points**2 @ self._members), SMALLEST) @ self._members.T
+
+    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
+        """The covariances between the rows of A and of B, `(n, m)`."""
+        first, second = points_pair(A, B)
+        u = first / self._norms(first)
+        v = u if second is first else second / self._norms(second)
+        return np.asarray(self._factor * (u @ v.T))
+
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """`scale` for every row (less where a choice's columns are all 0)."""
+        points = points_array("A", A)
+        u = points / self._norms(points)
+        return np.asarray(self._factor * np.einsum("ij,ij->i", u, u))
+
+    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Row i is sum_j weights[i, j] * d k(x_i, b_j) / d x_i, `(m, d)`: of h / norm(h), across h."""
+        first, second = points_pair(X, B)
+        norms = self._norms(first)
+        u, v = first / norms, second / self._norms(second)
+        towards = weights_array(weights, (len(first), len(second))) @ v
+        along = (u * towards) @ self._members @ self._members.T
+        return np.asarray(self._factor * (towards - along * u) / norms)
+
+    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
+        """Zero: the prior variance is the same everywhere, `(m, d)`."""
+        return np.zeros(points_array("X", X).shape)
+
+    @property
+    def log_parameters(self) -> Array:
+        """Log scale."""
+        return np.array([math.log(self.scale)])
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
+        """The scale."""
+        return (Hyperparameter("scale", tuple(columns), self._members.shape[1]),)
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Overlap:
+        """The same kernel with this scale, given by its logarithm."""
+        return replace(self, scale=math.exp(parameter_values(values, 1)[0]))
+
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """K, and the derivative by log scale, which is K."""
+        matrix = self(X, X)
+        return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
+
+    def scaled(self, factor: float) -> Overlap:
+        """The same kernel with `factor` times the scale."""
+        return replace(self, scale=factor * self.scale)
+
+    def rescaled(self, factors: Array) -> Kernel:
+        """The same where a choice's columns have one factor: lengths do not count."""
+        spread = [np.ptp(factors[self._members[:, choice] > 0.0]) for choice in range(self._members.shape[1])]
+        return self if max(spread) == 0.0 else MAKE["stretched"](self, tuple(factors.tolist()))
+
+    @property
+    def variance(self) -> float:
+        """The scale."""
+        return self.scale
+
+    def rank(self, dimension: int) -> int:  # noqa: ARG002 - it says how many columns it sees
+        """One for each option."""
+        return len(self.groups)
+
+    def features(self, points: npt.ArrayLike) -> Array:
+        """The u of every choice, times the root of the scale over their number."""
+        X = points_array("points", points)
+        return np.asarray(math.sqrt(self._factor) * X / self._norms(X))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Of h / norm(h), across h, `(m, d)`."""
+        points = points_array("X", X)
+        norms = self._norms(points)
+        u, towards = points / norms, np.asarray(weights)
+        along = (u * towards) @ self._members @ self._members.T
+        return np.asarray(math.sqrt(self._factor) * (towards - along * u) / norms)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Mixture(Kernel):
+    """k = scale * ((1 - lambda) (left + right) / 2 + lambda left * right), lambda in (0, 1) a `share` that fits learn.
+
+    Ru et al. 2020, eq. 2, for choices and numbers: the sum learns from points that agree in one of the two, the product
+    what the two have together. The half keeps the prior variance the same for every lambda.
+    """
+
+    left: Kernel
+    right: Kernel
+    share: float = 0.5
+    scale: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        check_kernel("left", self.left)
+        check_kernel("right", self.right)
+        why = "It is lambda, the share of the product."
+        share = number("share", self.share, low=0.0, high=1.0, open_low=True, open_high=True, why=why)
+        object.__setattr__(self, "share", share)
+        object.__setattr__(self, "scale", scale_number(self.scale))
+
+    @cached_property
+    def expanded(self) -> Sum:
+        """The same kernel as a sum of three."""
+        half = 0.5 * self.scale * (1.0 - self.share)
+        product = Product(self.left, self.right).scaled(self.scale * self.share)
+        return Sum(Sum(self.left.scaled(half), self.right.scaled(half)), product)
+
+    def _mixed(self, left: Array, right: Array) -> Array:
+        middle = 0.5 * (left + right)
+        return np.asarray(self.scale * (middle + self.share * (left * right - middle)))
+
+    def _by(self, other: Array) -> Array:
+        """Dk / d left, or right, where this is the other one."""
+        return np.asarray(self.scale * (0.5 * (1.0 - self.share) + self.share * other))
+
+    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
+        """The covariances between the rows of A and of B, `(n, m)`."""
+        return self._mixed(self.left(A, B), self.right(A, B))
+
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """The mixture of both diagonals."""
+        return self._mixed(self.left.diagonal(A), self.right.diagonal(A))
+
+    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
+        """The covariances between arms given by index."""
+        left, right = (kernel.between_arms(points, rows, columns) for kernel in (self.left, self.right))
+        return self._mixed(left, right)
+
+    def arm_variances(self, points: Array) -> Array:
+        """The prior variance of every arm, `(N,)`."""
+        return self._mixed(self.left.arm_variances(points), self.right.arm_variances(points))
+
+    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """By the product rule: each part's gradient, weighted with what the other says, `(m, d)`."""
+        left, right = self.left(X, B), self.right(X, B)
+        given = weights_array(weights, left.shape)
+        by_left = self.left.input_gradient(X, B, given * self._by(right))
+        return by_left + self.right.input_gradient(X, B, given * self._by(left))
+
+    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
+        """By the product rule, `(m, d)`."""
+        left, right = self.left.diagonal(X)[:, None], self.right.diagonal(X)[:, None]
+        return self._by(right) * self.left.diagonal_gradient(X) + self._by(left) * self.right.diagonal_gradient(X)
+
+    @property
+    def log_parameters(self) -> Array:
+        """Those of `left`, those of `right`, log(lambda / (1 - lambda)), log scale."""
+        own = [math.log(self.share / (1.0 - self.share)), math.log(self.scale)]
+        return np.concatenate([self.left.log_parameters, self.right.log_parameters, own])
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
+        """Those of `left`, those of `right`, the odds of lambda, the scale."""
+        own = tuple(Hyperparameter(kind, tuple(columns), len(columns)) for kind in ("odds", "scale"))
+        return (*self.left.hyperparameters(columns), *self.right.hyperparameters(columns), *own)
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Mixture:
+        """The mixture of both kernels with these log parameters."""
+        first, second = len(self.left.log_parameters), len(self.right.log_parameters)
+        given = parameter_values(values, first + second + 2)
+        left = self.left.with_log_parameters(given[:first])
+        right = self.right.with_log_parameters(given[first:-2])
+        odds, scale = np.exp(given[-2:]).tolist()
+        return Mixture(left, right, odds / (1.0 + odds), scale=scale)
+
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """K, and the derivatives by the product rule."""
+        left, left_pullback = self.left.matrix_and_pullback(X)
+        right, right_pullback = self.right.matrix_and_pullback(X)
+        matrix = self._mixed(left, right)
+
+        def pullback(weights: Array) -> Array:
+            parts = [left_pullback(weights * self._by(right)), right_pullback(weights * self._by(left))]
+            slope = self.scale * self.share * (1.0 - self.share)  # d lambda / d log odds = lambda (1 - lambda)
+            by_odds = slope * float(np.vdot(weights, left * right - 0.5 * (left + right)))
+            return np.concatenate([*parts, [by_odds, np.vdot(weights, matrix)]])
+
+        return matrix, pullback
+
+    def scaled(self, factor: float) -> Mixture:
+        """The same mixture with `factor` times the scale."""
+        return replace(self, scale=factor * self.scale)
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
+        """Those of the sum of three."""
+        return self.expanded.derivatives(lower, upper)
+
+    def rescaled(self, factors: Array) -> Mixture:
+        """Both parts."""
+        return replace(self, left=self.left.rescaled(factors), right=self.right.rescaled(factors))
+
+    @property
+    def variance(self) -> float | None:
+        """The mixture of both, where both are the same everywhere."""
+        left, right = self.left.variance, self.right.variance
+        return None if left is None or right is None else float(self._mixed(np.array(left), np.array(right)))
+
+    def rank(self, dimension: int) -> int | None:
+        """At most that of the sum of three."""
+        return self.expanded.rank(dimension)
+
+    def features(self, points: npt.ArrayLike) -> Array | None:
+        """Those of the sum of three."""
+        return self.expanded.features(points)
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """That of the sum of three, `(m, d)`."""
+        return self.expanded.feature_gradient(X, weights)
+
+    def columns(self, dimension: int) -> frozenset[int]:
+        """Those that either sees."""
+        return self.left.columns(dimension) | self.right.columns(dimension)

@@ -1,0 +1,230 @@
+"""Kernels that are not functions of a distance: linear functions, and a covariance matrix given as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Never, final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, finite_array, frozen, many, points_array
+from .._utils.errors import InvalidInput
+from .._utils.serialize import described
+from .base import (
+    Hyperparameter,
+    Kernel,
+    PointKernel,
+    Pullback,
+    Rows,
+    parameter_values,
+    points_pair,
+    scale_number,
+    weights_array,
+)
+from .derivatives import Derivatives
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Linear(PointKernel):
+    """k(x, x') = scale * x^T x': random linear functions through the origin."""
+
+    scale: float = field(default=1.0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", scale_number(self.scale))
+
+    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
+        """The covariances between the rows of A and of B, `(n, m)`."""
+        first, second = points_pair(A, B)
+        return self.scale * (first @ second.T)
+
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """Scale * |x|^2 of every row."""
+        points = points_array("A", A)
+        return np.asarray(self.scale * np.einsum("ij,ij->i", points, points))
+
+    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
+        """Row i is scale * sum_j weights[i, j] * b_j, `(m, d)`."""
+        first, second = points_pair(X, B)
+        return self.scale * (weights_array(weights, (len(first), len(second))) @ second)
+
+    def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
+        """2 * scale * x of every row, `(m, d)`."""
+        return 2.0 * self.scale * points_array("X", X)
+
+    @property
+    def log_parameters(self) -> Array:
+        """Log scale."""
+        return np.log([self.scale])
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
+        """The scale, which is the prior variance of the function's slopes."""
+        return (Hyperparameter("slope", tuple(columns), len(columns)),)
+
+    def scaled(self, factor: float) -> Linear:
+        """The same kernel with `factor` times the scale."""
+        return Linear(scale=factor * self.scale)
+
+    def derivatives(self, lower: Array, upper: Array) -> Derivatives:
+        """Slopes are the same everywhere; the variance is largest in a corner."""
+        d = len(lower)
+        largest = self.scale * float((np.maximum(np.abs(lower), np.abs(upper)) ** 2).sum())
+        return Derivatives(largest, np.full(d, self.scale), np.zeros((d, d)), stationary=False)
+
+    def rank(self, dimension: int) -> int:
+        """As many functions as columns."""
+        return dimension
+
+    def features(self, points: npt.ArrayLike) -> Array:
+        """The coordinates, times the root of the scale."""
+        return np.asarray(np.sqrt(self.scale) * points_array("points", points))
+
+    def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:  # noqa: ARG002 - the same everywhere
+        """The weights, times the root of the scale, `(m, d)`."""
+        return np.asarray(np.sqrt(self.scale) * np.asarray(weights))
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Linear:
+        """The same kernel with this scale, given by its logarithm."""
+        return Linear(scale=float(np.exp(parameter_values(values, 1))[0]))
+
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """K, which is also its own derivative with respect to log scale."""
+        points = points_array("X", X)
+        matrix = self(points, points)
+        return matrix, lambda weights: np.array([np.vdot(weights, matrix)])
+
+
+@final
+@described
+@dataclass(frozen=True, eq=False)
+class Empirical(Kernel):
+    """A given covariance matrix `(N, N)` over finite arms, one row for each arm (a sensor network's readings, say).
+
+    Its points are arm indices: `kernel([0, 3], [1])` is the covariance of arms 0 and 3 with arm 1. On `Arms` it takes
+    the arms' numbers by itself, whatever their coordinates.
+    """
+
+    covariance: Array
+
+    def __post_init__(self) -> None:
+        matrix = finite_array("covariance", self.covariance)
+        if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
+            raise InvalidInput(f"`covariance` has shape {matrix.shape}: it must be square, one row for each arm.")
+        size = float(np.abs(matrix).max())
+        if size > LARGEST_REWARD:
+            raise InvalidInput(f"`covariance` has an entry beyond {LARGEST_REWARD:g}: change the unit of the rewards.")
+        if size == 0.0:
+            raise InvalidInput("`covariance` is zero everywhere: then every arm's reward is known to be zero.")
+        gap = float(np.abs(matrix - matrix.T).max())
+        if gap > 1e-8 * size:
+            raise InvalidInput(
+                f"`covariance` is not symmetric (entries differ by up to {gap:g}). "
+                "Usually rows and columns were put in different orders."
+            )
+        matrix = (matrix + matrix.T) / 2.0
+        values, vectors = np.linalg.eigh(matrix)
+        smallest = float(values[0])
+        if smallest < -1e-8 * size:
+            raise InvalidInput(
+                f"`covariance` is not positive semi-definite: its smallest eigenvalue is {smallest:g}. Usually its "
+                "entries were estimated from different rows (pairwise deletion) or edited by hand. Estimate all of "
+                "them from the same complete rows, or set the negative eigenvalues to zero."
+            )
+        if smallest < -1e-14 * size * len(matrix):
+            # Negative by more than rounding: a factorisation would amplify it, so it is set to zero.
+            matrix = (vectors * np.maximum(values, 0.0)) @ vectors.T
+            matrix = (matrix + matrix.T) / 2.0
+        object.__setattr__(self, "covariance", frozen(matrix))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Empirical) and np.array_equal(self.covariance, other.covariance)
+
+    def __hash__(self) -> int:
+        return hash(self.covariance.tobytes())
+
+    def __repr__(self) -> str:
+        return f"Empirical({many(len(self.covariance), 'arm')})"
+
+    def _arms(self, name: str, value: npt.ArrayLike) -> IndexArray:
+        values = points_array(name, value, dimension=1)[:, 0]
+        arms = values.astype(np.intp)
+        if (arms != values).any() or (arms < 0).any() or (arms >= len(self.covariance)).any():
+            raise InvalidInput(
+                f"The points of an Empirical kernel are arm indices 0 .. {len(self.covariance) - 1}; "
+                f"`{name}` has others."
+            )
+        return arms
+
+    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
+        """The covariances between arms, given by index."""
+        return self.covariance[np.ix_(self._arms("A", A), self._arms("B", B))]
+
+    def diagonal(self, A: npt.ArrayLike) -> Array:
+        """The variances of arms, given by index."""
+        return self.covariance.diagonal()[self._arms("A", A)]
+
+    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
+        """The covariances between arms given by index; errors unless there is one row for each arm."""
+        self._fits(points)
+        return self.covariance[rows][:, columns]
+
+    def arm_variances(self, points: Array) -> Array:
+        """The variance of every arm, `(N,)`."""
+        self._fits(points)
+        return self.covariance.diagonal().copy()
+
+    def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Never:  # noqa: ARG002
+        """Errors: arms given by a matrix have no coordinates to move along."""
+        raise _no_coordinates()
+
+    def diagonal_gradient(self, X: npt.ArrayLike) -> Never:  # noqa: ARG002
+        """Errors: arms given by a matrix have no coordinates to move along."""
+        raise _no_coordinates()
+
+    @property
+    def log_parameters(self) -> Array:
+        """Empty: the matrix is taken as it is."""
+        return np.empty(0)
+
+    def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:  # noqa: ARG002
+        """Empty: the matrix is taken as it is."""
+        return ()
+
+    def scaled(self, factor: float) -> Empirical:
+        """The matrix multiplied."""
+        return Empirical(factor * self.covariance)
+
+    def rescaled(self, factors: Array) -> Empirical:  # noqa: ARG002 - has no coordinates
+        """The kernel itself: indices have no unit."""
+        return self
+
+    def rank(self, dimension: int) -> int:  # noqa: ARG002 - has no coordinates
+        """At most as many functions as arms."""
+        return len(self.covariance)
+
+    def with_log_parameters(self, values: npt.ArrayLike) -> Empirical:
+        """The kernel itself."""
+        parameter_values(values, 0)
+        return self
+
+    def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
+        """The covariances between arms, given by index; nothing to differentiate."""
+        return self(X, X), lambda _: np.empty(0)
+
+    def _fits(self, points: Array) -> None:
+        if len(points) != len(self.covariance):
+            raise InvalidInput(
+                f"The Empirical kernel has {many(len(self.covariance), 'row')} and the domain has "
+                f"{many(len(points), 'arm')}: it needs exactly one row for each arm, in the same order."
+            )
+
+
+def _no_coordinates() -> InvalidInput:
+    return InvalidInput(
+        "An Empirical kernel has no gradient: its arms are rows of a matrix and have no coordinates. Usually a "
+        "method for continuous domains was used on arms: choose among the arms instead."
+    )

@@ -1,0 +1,32 @@
+"""The papers' figures, each made again by one command (`nilregret papers NAME`), and judged.
+
+A paper is a module with a `PAPER` that declares its figures (`figure.py` shows how); it is listed in `MODULES`.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from importlib import import_module
+
+from .._utils.errors import InvalidInput
+from .figure import Figure, Job, Paper, Result, Statement
+
+__all__ = ["Figure", "Job", "Paper", "Result", "Statement", "find", "papers"]
+
+MODULES = ("srinivas", "chowdhury", "avanesov", "verma", "shi")
+
+
+def papers() -> list[Paper]:
+    """All papers, with their figures."""
+    return [import_module(f".{name}", __name__).PAPER for name in MODULES]
+
+
+def find(name: str) -> Figure:
+    """The figure of that name, in capitals or not, or an error that lists similar ones."""
+    known = {figure.name: figure for paper in papers() for figure in paper.figures}
+    lower = name.lower()
+    if lower in known:
+        return known[lower]
+    similar = get_close_matches(lower, known, n=3) or [each for each in known if lower in each][:3]
+    hint = f"Did you mean {' or '.join(similar)}?" if similar else "`nilregret papers` lists them."
+    raise InvalidInput(f"There is no figure {name!r}. {hint}")

@@ -1,0 +1,98 @@
+"""The command `nilregret papers`: the list, and one figure with a progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from tqdm import tqdm
+
+from .._utils.errors import InvalidInput, MissingData
+from ..simulation.environments.data.files import VARIABLE, located, looked_for
+from . import find, papers
+from .figure import Figure, Job, Paper
+from .report import text, writable, write
+
+
+def listing(shown: Sequence[Paper] | None = None) -> str:
+    """Every figure in a line, under its paper; those that need a data set say which."""
+    listed = papers() if shown is None else shown
+    width = max(len(figure.name) for paper in listed for figure in paper.figures)
+    lines = []
+    for paper in listed:
+        lines.append(paper.title)
+        lines += [f"  {figure.name:{width}}  {figure.about}{_needs(figure)}" for figure in paper.figures]
+    return "\n".join(lines)
+
+
+def _needs(figure: Figure) -> str:
+    return f"  [needs data: {Path(figure.data[0]).parent}]" if figure.data else ""
+
+
+def offer(names: Sequence[str]) -> str | None:
+    """The figures of the papers that are named, if papers are: all of a paper's figures may take an hour."""
+    known = {paper.key: paper for paper in papers()}
+    named = list(dict.fromkeys(name.lower() for name in names if name.lower() in known))
+    if not named:
+        return None
+    if len(named) < len({name.lower() for name in names}):
+        keys = " and ".join(f"{key!r}" for key in named)
+        raise InvalidInput(f"{keys} names a paper, not a figure: `nilregret papers {named[0]}` lists its figures.")
+    commands = [" ".join(["nilregret papers", *(figure.name for figure in known[key].figures)]) for key in named]
+    return "\n".join([listing([known[key] for key in named]), "Name one, several, or all of them:", *commands])
+
+
+def wanted(names: Sequence[str], data: Path | None) -> list[Figure]:
+    """The figures of these names, each once, if all of them can be made."""
+    figures = list({figure.name: figure for figure in map(find, names)}.values())
+    for figure in figures:
+        _check_data(figure, data)
+    return figures
+
+
+def _check_data(figure: Figure, data: Path | None) -> None:
+    if not figure.data or located(figure.data, data):
+        return
+    looked = looked_for(figure.data, data, f"`{figure.data[0]}` is to be read, but there is no --data")
+    raise MissingData(
+        f"{figure.name} needs a data set that is not part of the library: {looked}. Name the folder that holds it: "
+        f"--data DIR, or export {VARIABLE}=DIR. Where to get it is in docs/environments.md."
+    )
+
+
+def tabulate(name: str, folder: Path, data: Path | None) -> None:
+    """Evaluate an expensive objective once and write its table."""
+    from .verma import tables
+
+    if name in tables.MAKERS:
+        writable(folder)
+    with _bar(name, "configuration") as bar:
+        file = tables.tabulate(name, folder, data=data, report=_shown_by(bar))
+    click.echo(f"Table: {file}")
+
+
+def run(figure: Figure, job: Job, folder: Path) -> None:
+    """Make a figure, say what holds, and write its files."""
+    writable(folder)
+    with _bar(figure.name, "trial") as bar:
+        result = figure.make(replace(job, report=_shown_by(bar)))
+    click.echo(text(figure, job, result))
+    written = write(figure, job, result, folder)
+    click.echo(f"Numbers: {written.csv}")
+    click.echo(f"Picture: {written.picture}" if written.picture else f"No picture: {written.problem}")
+
+
+def _bar(name: str, unit: str) -> tqdm[NoReturn]:
+    """A progress bar, where there is a terminal to show it."""
+    return tqdm(desc=name, unit=unit, dynamic_ncols=True, leave=False, disable=None)
+
+
+def _shown_by(bar: tqdm[NoReturn]) -> Callable[[int, int], None]:
+    def report(done: int, total: int) -> None:
+        bar.total, bar.n = total, done
+        bar.refresh()
+
+    return report

@@ -1,0 +1,61 @@
+"""What the sensor figures share: the Intel lab's readings or their stand-in, and held-out snapshots as trials."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.errors import MissingData
+from ..policy.policy import Policy
+from ..simulation.environments import Readings, SensorNetwork, intel_lab, intel_lab_log
+from ..simulation.results import Run
+from .figure import Job
+from .trials import World, compare
+
+INTEL_LAB = ("intel_lab/intel_lab_30min.npz", "intel_lab/data.txt.gz", "intel_lab/data.txt")  # any of them
+STAND_IN = (
+    "The data stand in for the paper's: temperatures of the Intel lab averaged over half-hours, {motes} motes on 5 "
+    "days. Where the original log (`intel_lab/data.txt`) lies in the data folder, it is used."
+)
+
+
+def intel_temperatures(data: Path | None, *, days: int) -> tuple[Readings, tuple[str, ...]]:
+    """The first days of the Intel lab's log, by the minute, or the half-hourly stand-in and a note that it is one."""
+    try:
+        log = intel_lab_log(data)
+    except MissingData:
+        readings = intel_lab(data)
+        return readings, (STAND_IN.format(motes=len(readings.sensors)),)
+    first = np.unique(np.asarray(log.day))[:days].tolist()
+    return log.select(days=first).reporting(0.5).filled(), ()
+
+
+def compare_on_network(
+    job: Job,
+    network: SensorNetwork,
+    rules: Callable[[Array], Mapping[str, Policy]],
+    measure: Callable[[Run], Array],
+    *,
+    rounds: int,
+) -> dict[str, Array]:
+    """Policies on held-out snapshots, in a random order and again from the first when all were used.
+
+    Trials of one snapshot differ in noise alone; they become one replicate (`groups` of `compare`).
+
+    Args:
+        job: how many trials.
+        network: whose snapshots.
+        rules: the policies for a snapshot `(N,)`.
+        measure: what is kept of a run.
+        rounds: T.
+    """
+    order = np.random.default_rng([job.seed, len(network)]).permutation(len(network))
+    rows = np.resize(order, job.trials).tolist()
+
+    def world(trial: int, seed: int) -> World:  # noqa: ARG001 - a snapshot has nothing random
+        return network.environment(rows[trial]), rules(network.functions[rows[trial]])
+
+    return compare(job, world, measure, rounds=rounds, groups=rows)

@@ -1,0 +1,390 @@
+"""Shi and Eryilmaz (2022), appendix E: figures 1 to 9.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| T, L, S | `rounds`, `epochs`, `epoch` | T = L S | |
+| R_t / t | `average regret` | may be negative: points that violate may beat the best one that does not | (trials, T) |
+| V_t / t | `average violation` | norm of the positive part of the average of g | (trials, T) |
+
+The hyperparameters that the paper does not give are ours: lengthscale 1, lambda = 0.01, B = 1, R = 0.1, delta = 0.1,
+realised information gain, data kept from epoch to epoch.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from .._utils.checks import Array
+from ..algorithms import gp_ucb_noiseless_constraints, gp_ucb_noisy_constraints
+from ..algorithms.baselines import admmbo, bandit_oco
+from ..domains.domain import Box
+from ..kernels import Matern
+from ..policy.policy import Policy
+from ..simulation.environments import ConstrainedProblem, data_rates, small_feasible_region
+from ..simulation.metrics import violation
+from ..simulation.simulate import simulate
+from ..study.curves import Boxes, Curves, Interval, interval, short
+from ..study.direction import AnyPolicy
+from .figure import Job, Paper, Result, Statement
+from .trials import compare, in_processes
+from .verdicts import above, together
+
+PAPER = Paper("shi", "Shi and Eryilmaz 2022: long-term constraints")
+
+T, TRIALS, QUICK = 350, 100, (3, 120)
+NOISE = 0.1  # "N(0, 0.01)"
+EPOCH = 20  # "S = 20"
+EPOCHS = (10, 20, 34, 68, 170)  # the lengths S of figure 1; the paper names none but 20
+T1, TRIALS_1 = 340, 20
+STEP = 0.5  # "mu = 0.5"
+SHOWN = 100  # rounds of the figures of means
+LAST = 20  # rounds that must leave the utility where it is
+TWO, THREE, OCO, ADMMBO = "Algorithm 2", "Algorithm 3", "OCO", "ADMMBO"
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Setting:
+    """An experiment of the paper.
+
+    Attributes:
+        problem: reward, constraint, domain.
+        noisy: whether constraint values are.
+        steps: of OCO, eta without noise (the least violation of 0.01, 0.03, 0.05, 0.1 and 0.3) and with it ("a smaller
+            stepsize" in E.1).
+        stop: rounds of ADMMBO that the paper shows.
+        budgets: of ADMMBO's steps.
+    """
+
+    problem: ConstrainedProblem
+    noisy: bool
+    steps: tuple[float, float]
+    stop: int
+    budgets: tuple[tuple[int, int], tuple[int, int]]
+
+    def constraint_noise(self) -> float | Callable[[np.random.Generator, tuple[int, int]], Array]:
+        """E.1.2 N(0, 0.01), E.2.2 Unif([-0.2, 0.2])."""
+        if not self.noisy:
+            return 0.0
+        return NOISE if self.problem is small_feasible_region else _uniform
+
+
+def _uniform(rng: np.random.Generator, shape: tuple[int, int]) -> Array:
+    return rng.uniform(-0.2, 0.2, shape)
+
+
+def test_problem(*, noisy: bool) -> Setting:
+    """E.1."""
+    budgets = ((10, 50), (5, 5))
+    return Setting(problem=small_feasible_region, noisy=noisy, steps=(0.1, 0.05), stop=90, budgets=budgets)
+
+
+def allocation(*, noisy: bool, problem: ConstrainedProblem | None = None) -> Setting:
+    """E.2, with utilities of ours, or others (`data_rates(a, b)`)."""
+    rates = data_rates() if problem is None else problem
+    return Setting(problem=rates, noisy=noisy, steps=(0.03, 0.03), stop=50, budgets=((20, 20), (2, 2)))
+
+
+def ours(domain: Box, *, noisy: bool, epoch: int, rounds: int) -> Policy:
+    """Algorithm 2 or, of noisy constraints, 3."""
+    common: dict[str, Any] = {"noise": NOISE, "norm_bound": 1.0, "regularization": NOISE**2}
+    common |= {"epoch": epoch, "epochs": max(1, rounds // epoch)}
+    kernel = Matern(2.5, lengthscale=1.0)
+    if noisy:
+        return gp_ucb_noisy_constraints(domain, kernel, step=STEP, **common)
+    return gp_ucb_noiseless_constraints(domain, kernel, penalty="exp", **common)
+
+
+def play(policy: AnyPolicy, setting: Setting, rounds: int, *, seed: int, every: int = 1) -> Array:
+    """Average regret, violation and utility after each round, `(3, rounds)`; of every third trial, say."""
+    env = setting.problem.environment(noise=NOISE, constraint_noise=setting.constraint_noise())
+    run = simulate(policy, env, every * rounds, seed=seed)
+    regret, g = run.regret[::every], run.constraints[::every]
+    t = np.arange(1, rounds + 1)
+    average = np.cumsum(regret) / t
+    return np.stack([average, violation(g) / t, setting.problem.best - average])
+
+
+def runs(job: Job, setting: Setting, *, horizon: int, stop: int, also_noiseless: bool = False) -> dict[str, Array]:
+    """All methods, `(trials, 3, rounds)` each: ours and OCO for `horizon` rounds, ADMMBO for `stop`."""
+    domain, noisy = setting.problem.domain, setting.noisy
+    mine = THREE if noisy else TWO
+    first, more = setting.budgets
+    oco, bo = bandit_oco(domain, step=setting.steps[noisy]), admmbo(domain, first=first, more=more)
+    policy = ours(domain, noisy=noisy, epoch=EPOCH, rounds=job.rounds)
+
+    def one(trial: int) -> dict[str, Array]:
+        seed = job.seed_of(trial)
+        made = {
+            mine: play(policy, setting, horizon, seed=seed),
+            OCO: play(oco, setting, horizon, seed=seed, every=3),  # its probes are shown for nothing
+            ADMMBO: play(bo, setting, stop, seed=seed),
+        }
+        if also_noiseless:
+            quiet = Setting(**{**setting.__dict__, "noisy": False})
+            made[TWO] = play(ours(domain, noisy=False, epoch=EPOCH, rounds=job.rounds), quiet, horizon, seed=seed)
+        return made
+
+    results = in_processes(job, one, job.trials)
+    return {name: np.stack([result[name] for result in results]) for name in results[0]}
+
+
+# -- figure 1 ----------------------------------------------------------------------------------------------------------
+
+
+@PAPER.figure(
+    "1", "regret against violation of Algorithm 2, by S (T = L S)", trials=TRIALS_1, rounds=T1, quick=(3, 136)
+)
+def tradeoff(job: Job) -> Result:
+    """Mean regret and CV of Algorithm 2 "with different L and S", T = 340."""
+    setting = test_problem(noisy=False)
+    env = setting.problem.environment(noise=NOISE)
+    lengths = [S for S in EPOCHS if job.rounds >= S] or [max(1, job.rounds // 2), job.rounds]
+    policies = {str(S): ours(setting.problem.domain, noisy=False, epoch=S, rounds=job.rounds) for S in lengths}
+    ends = compare(
+        job,
+        lambda trial, seed: (env, policies),  # noqa: ARG005 - trials differ in their noise and their first points
+        lambda run: np.array([run.average_regret[-1], run.violation[-1] / job.rounds]),
+    )
+    x = np.array(lengths, dtype=np.float64)
+    lines = {
+        "average regret": np.stack([ends[str(S)][:, 0] for S in lengths], axis=1),
+        "average violation": np.stack([ends[str(S)][:, 1] for S in lengths], axis=1),
+    }
+    panel = Curves(
+        x=x, lines=lines, x_label="rounds of an epoch, S", y_label=f"at T = {job.rounds}", log="x", marks=True
+    )
+    traded = [S for S in lengths if S <= 68]
+    return Result(
+        (panel,),
+        (
+            _monotone('"More frequent multiplier-updates can help reduce the CV": it grows with S up to 68.',
+                      {S: ends[str(S)][:, 1] for S in traded}, grows=True),
+            _monotone('"Regret-CV tradeoff happens": the regret falls as S grows up to 68.',
+                      {S: ends[str(S)][:, 0] for S in traded}, grows=False),
+        ),
+        ("The paper's choices of (L, S) are in its picture only; these are ours.",),
+    )  # fmt: skip
+
+
+def _monotone(text: str, values: Mapping[int, Array], *, grows: bool) -> Statement:
+    sign = 1.0 if grows else -1.0
+    numbers = list(values)
+    steps = [interval(sign * (values[b] - values[a])) for a, b in itertools.pairwise(numbers)]
+    measured = ", ".join(f"S = {S}: {short(float(each.mean()))}" for S, each in values.items())
+    smallest = min(steps, key=lambda step: step.low, default=Interval(0.0, 0.0, 0.0))
+    return Statement(text, f"{measured}; smallest step {smallest}", together(above(step) for step in steps))
+
+
+# -- figures 2, 4, 6, 8: boxes -----------------------------------------------------------------------------------------
+
+
+def boxes(made: Mapping[str, Array], names: list[str], *, which: int, label: str) -> list[Boxes]:
+    """A panel for each method: one box for every 20 rounds, of ADMMBO every 5."""
+    panels = []
+    for name in names:
+        rounds = made[name].shape[-1]
+        every = 5 if name == ADMMBO else 20
+        at = list(range(every, rounds + 1, every)) or [rounds]
+        panels.append(
+            Boxes(boxes={str(t): made[name][:, which, t - 1] for t in at}, y_label=label, title=name, x_label="rounds")
+        )
+    return panels
+
+
+def boxed(job: Job, setting: Setting) -> Result:
+    """Regret (utility in E.2) above, violation below."""
+    utility = setting.problem is not small_feasible_region
+    stop = min(setting.stop, job.rounds)
+    made = runs(job, setting, horizon=job.rounds, stop=stop, also_noiseless=setting.noisy)
+    mine = THREE if setting.noisy else TWO
+    names = [mine, OCO, ADMMBO]
+    top, label = (2, "average utility") if utility else (0, "average regret")
+    panels = [*boxes(made, names, which=top, label=label), *boxes(made, names, which=1, label="average violation")]
+    V = {name: made[name][:, 1] for name in made}
+    statements = [_falls(f'"The ... CV of {mine} [is] sublinear": its average falls from t = 100 to T.', V[mine])]
+    if utility:
+        statements.append(
+            _stays(f'{mine}: "Its expected utility also converges to a certain value".', made[mine][:, 2])
+        )
+        statements += [
+            _above(f'"{name} [has] higher utility values".', made[name][:, 2, -1] - made[mine][:, 2, -1])
+            for name in (ADMMBO, OCO)
+        ]
+        statements += [
+            _above(f'... "with a time-averaged CV away from 0": that of {name} ends above that of {mine}.',
+                   V[name][:, -1] - V[mine][:, -1])
+            for name in (ADMMBO, OCO)
+        ]  # fmt: skip
+    else:
+        text = f'"The regret ... of {mine} [is] sublinear": its average falls too, or ends at or below 0.'
+        statements.append(_falls(text, made[mine][:, 0], enough=0.0))
+        statements += [
+            _above(f'The CV of {name} is "almost linear after few iterations": its average ends above {limit:g}.',
+                   V[name][:, -1] - limit, limit)
+            for name, limit in ((OCO, 0.2), (ADMMBO, 0.4))
+        ]  # fmt: skip
+    if setting.noisy:
+        statements.append(_slower(V))
+    return Result(tuple(panels), tuple(statements), notes(setting, stop))
+
+
+def notes(setting: Setting, stop: int) -> tuple[str, ...]:
+    """What a reader must know."""
+    said = [
+        "OCO is shown the values at its two probes for nothing: only its actions count.",
+        f"ADMMBO asks for its best point after it has stopped; {stop} rounds are shown.",
+    ]
+    if setting.problem is not small_feasible_region:
+        said.append(f"The utilities' constants are ours: {setting.problem!r}, maximum {setting.problem.best:.4f}.")
+    return tuple(said)
+
+
+def _early(values: Array) -> int:
+    """Index of t = 100, or of a third of the run where that is shorter."""
+    return int(min(SHOWN, max(1, values.shape[-1] // 3)) - 1)
+
+
+def _falls(text: str, values: Array, *, enough: float = -math.inf) -> Statement:
+    early = values[:, _early(values)]
+    drop = interval(early - values[:, -1])
+    measured = f"{short(float(early.mean()))} at {_early(values) + 1}, {short(float(values[:, -1].mean()))} at the end"
+    low_enough = interval(values[:, -1]).high <= enough
+    return Statement(text, f"{measured}; drop {drop}", True if low_enough else above(drop))
+
+
+def _stays(text: str, values: Array) -> Statement:
+    before = values[:, -1 - min(LAST, values.shape[1] - 1)]
+    change = float((values[:, -1] - before).mean())
+    end = float(values[:, -1].mean())
+    return Statement(
+        text, f"{short(end)} at the end, {change:+.3g} in the last {LAST} rounds", abs(change) <= 0.01 * abs(end)
+    )
+
+
+def _above(text: str, difference: Array, base: float = 0.0) -> Statement:
+    gap = interval(difference)
+    measured = f"mean {short(gap.mean + base)}; difference {gap}" if base else f"difference {gap}"
+    return Statement(text, measured, above(gap))
+
+
+def _slower(V: Mapping[str, Array]) -> Statement:
+    """Algorithm 3 against 2, at the end of every epoch."""
+    ends = range(EPOCH - 1, V[THREE].shape[1], EPOCH) or [V[THREE].shape[1] - 1]
+    means = {name: V[name].mean(axis=0) for name in (TWO, THREE)}
+    closest = min(ends, key=lambda t: float(means[THREE][t] - means[TWO][t]))
+
+    def against(t: int) -> str:
+        return f"{short(float(means[THREE][t]))} against {short(float(means[TWO][t]))}"
+
+    return Statement(
+        '"The convergence of the time-averaged CV is slower than Algorithm 2": it is larger after every epoch.',
+        f"at the end {against(-1)}; closest at t = {closest + 1}: {against(closest)}",
+        bool(means[THREE][closest] > means[TWO][closest]),
+    )
+
+
+# -- figures 3, 5, 7, 9: means -----------------------------------------------------------------------------------------
+
+
+def means(job: Job, setting: Setting) -> Result:
+    """The first 100 rounds of all methods."""
+    utility = setting.problem is not small_feasible_region
+    shown = min(SHOWN, job.rounds)
+    made = runs(job, setting, horizon=shown, stop=shown)
+    mine = THREE if setting.noisy else TWO
+    x = np.arange(1.0, shown + 1.0)
+    top, label = (2, "average utility") if utility else (0, "average regret")
+    panels = tuple(
+        Curves(x=x, lines={name: values[:, which] for name, values in made.items()}, x_label="rounds", y_label=y_label)
+        for which, y_label in ((top, label), (1, "average violation"))
+    )
+    V = {name: values[:, 1] for name, values in made.items()}
+    statements = [
+        _above(f'"Only our method can let the time-averaged CV approach zero": that of {name} ends above it.',
+               V[name][:, -1] - V[mine][:, -1])
+        for name in (OCO, ADMMBO)
+    ]  # fmt: skip
+    if not utility:
+        statements.append(
+            _above(f"ADMMBO's metrics \"are also worse than our method\": its regret ends above that of {mine}.",
+                   made[ADMMBO][:, 0, -1] - made[mine][:, 0, -1])
+        )  # fmt: skip
+        half = V[OCO][:, shown // 2 :].mean(axis=0)
+        statements.append(
+            Statement(
+                'OCO: "its performance metrics almost never change after few iterations": by less than 15% of the '
+                "violation in the second half.",
+                f"average violation {short(float(half[0]))} to {short(float(half[-1]))}",
+                bool(abs(half[-1] - half[0]) <= 0.15 * half[0]),
+            )
+        )
+    elif setting.noisy:
+        peak = int(V[mine].mean(axis=0).argmax())
+        rise = interval(V[mine][:, peak] - V[mine][:, 0])
+        statements.append(
+            Statement(
+                '"The time-averaged CV of our method first increases and then decreases".',
+                f"{short(float(V[mine][:, 0].mean()))} at first, largest at t = {peak + 1}: "
+                f"{short(float(V[mine][:, peak].mean()))}, {short(float(V[mine][:, -1].mean()))} at the end",
+                together([above(rise), above(interval(V[mine][:, peak] - V[mine][:, -1]))]),
+            )
+        )
+    return Result(panels, tuple(statements), notes(setting, shown))
+
+
+# -- all of them -------------------------------------------------------------------------------------------------------
+
+
+@PAPER.figure("2", "E.1, noiseless constraints: box plots", trials=TRIALS, rounds=T, quick=QUICK)
+def noiseless_boxes(job: Job) -> Result:
+    """Algorithm 2 (psi = exp, S = 20), OCO, ADMMBO."""
+    return boxed(job, test_problem(noisy=False))
+
+
+@PAPER.figure("3", "E.1, noiseless constraints: means", trials=TRIALS, rounds=T, quick=QUICK)
+def noiseless_means(job: Job) -> Result:
+    """The first 100 rounds of figure 2."""
+    return means(job, test_problem(noisy=False))
+
+
+@PAPER.figure("4", "E.1, noisy constraints: box plots", trials=TRIALS, rounds=T, quick=QUICK)
+def noisy_boxes(job: Job) -> Result:
+    """Algorithm 3 (mu = 0.5), OCO, ADMMBO; noise N(0, 0.01)."""
+    return boxed(job, test_problem(noisy=True))
+
+
+@PAPER.figure("5", "E.1, noisy constraints: means", trials=TRIALS, rounds=T, quick=QUICK)
+def noisy_means(job: Job) -> Result:
+    """The first 100 rounds of figure 4."""
+    return means(job, test_problem(noisy=True))
+
+
+@PAPER.figure("6", "data rates, noiseless electricity cost: box plots", trials=TRIALS, rounds=T, quick=QUICK)
+def rates_boxes(job: Job) -> Result:
+    """Algorithm 2, OCO, ADMMBO."""
+    return boxed(job, allocation(noisy=False))
+
+
+@PAPER.figure("7", "data rates, noiseless electricity cost: means", trials=TRIALS, rounds=T, quick=QUICK)
+def rates_means(job: Job) -> Result:
+    """The first 100 rounds of figure 6."""
+    return means(job, allocation(noisy=False))
+
+
+@PAPER.figure("8", "data rates, noisy electricity cost: box plots", trials=TRIALS, rounds=T, quick=QUICK)
+def noisy_rates_boxes(job: Job) -> Result:
+    """Algorithm 3, OCO, ADMMBO; noise Unif([-0.2, 0.2])."""
+    return boxed(job, allocation(noisy=True))
+
+
+@PAPER.figure("9", "data rates, noisy electricity cost: means", trials=TRIALS, rounds=T, quick=QUICK)
+def noisy_rates_means(job: Job) -> Result:
+    """The first 100 rounds of figure 8."""
+    return means(job, allocation(noisy=True))

@@ -1,0 +1,37 @@
+"""Where domain, belief and score meet: one engine for finitely many arms, one for everything else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...domains.domain import Arms, Domain
+from ...domains.search.boxes import PointSearch
+from ...slots.sketch import Sketch
+from .arms import ArmEngine
+from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Question, Units, row_of, table
+from .points import PointEngine
+
+__all__ = [
+    "ArmEngine",
+    "BestReward",
+    "Compared",
+    "Decision",
+    "Engine",
+    "Limit",
+    "Limits",
+    "PointEngine",
+    "Question",
+    "Units",
+    "make_engine",
+    "row_of",
+    "table",
+]
+
+
+def make_engine(
+    domain: Domain, context: Domain | None, search: PointSearch, sketch: Sketch | None = None, *, seed: int
+) -> Engine[Any]:
+    """The engine that suits the domain and the contexts."""
+    if isinstance(domain, Arms) and isinstance(context, Arms | None):
+        return ArmEngine(domain, context)
+    return PointEngine(domain, context, search, seed=seed, sketch=None if sketch is None else sketch.terms)

@@ -1,0 +1,257 @@
+"""A round at points: what a score may ask of it, there and along the way of a search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol, final
+
+import numpy as np
+
+from ..._utils.checks import Array, IndexArray
+from ...domains.domain import Arms, Domain
+from ...domains.search.acquisition import AcquisitionFunction
+from ...domains.search.boxes import coarse
+from ...gp import AtPoints, AveragedPoints, PointBelief
+from ...slots.acquisition import PointView, Pointwise
+from ...slots.envelope import Envelope
+from .base import Limit, Limits, Question, best_admitted, moved, multiple
+
+STEP = 1e-5  # of differences that stand in for derivatives: of a standard deviation, or of a side of the domain
+
+
+class Ground(Protocol):
+    """What a round stands on: an engine of points."""
+
+    drifts: bool
+
+    @property
+    def domain(self) -> Domain:
+        """Of the decisions."""
+
+    @property
+    def before(self) -> int:
+        """Columns of a row before those of the point."""
+
+    def rows(self, context: Array | None, points: Array) -> Array:
+        """What a kernel sees of points `(n, d)` now."""
+
+    def standing(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
+        """Mean and std at points that are the same in every round."""
+
+    def without_failed(self, points: Array, scores: Array) -> Array:
+        """The scores, none where a point has failed."""
+
+
+@final
+class PointRound(PointView):
+    """A round at points.
+
+    Args:
+        engine: of the policy.
+        belief: of f.
+        question: what is to be decided.
+        points: arms, or candidates.
+        alone: whether they are all that may be played.
+    """
+
+    def __init__(
+        self, engine: Ground, belief: PointBelief, question: Question, points: Array, *, alone: bool = False
+    ) -> None:
+        self._engine, self._belief, self._question, self._alone = engine, belief, question, alone
+        self.domain, self.points, self.norm_growth = engine.domain, points, question.norm_growth
+        self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
+        self._known: tuple[Array, Array] | None = None
+        # Whether what is known of the candidates is kept up to date from round to round.
+        self._stands = not alone and question.context is None and not engine.drifts
+        self._coarse = False
+        self.sides = (
+            np.maximum(np.ptp(engine.domain.points, axis=0), 1e-300)
+            if isinstance(engine.domain, Arms)
+            else engine.domain.upper - engine.domain.lower
+        )
+        self.limits_symmetric = True
+        if question.limits is not None:
+            self._prepare(question.limits)
+
+    def _prepare(self, limits: Limits) -> None:
+        rows = self._engine.rows(self._question.context, self.points[:1])
+        priors = [float(each.belief.answered.kernel.diagonal(rows)[0]) for each in limits.each]
+        units = [each.units.unit for each in limits.each]
+        self.books, self.context = limits.books, self._question.context
+        self.limit_sizes = np.maximum(np.sqrt(priors) * units, 1e-100)
+        self.limits_symmetric = all(each.bounds.pointwise and each.bounds.width is not None for each in limits.each)
+
+    def _each(self) -> tuple[Limit, ...]:
+        limits = self._question.limits
+        return () if limits is None else limits.each
+
+    def limits(self, points: Array | None = None) -> list[Envelope]:
+        """Bounds of each constraint at points `(n, d)`, or at the view's own."""
+        points = self.points if points is None else points
+        rows = self._engine.rows(self._question.context, points)
+        standing = self._coarse and points is self.points and self._stands
+        found = []
+        for each in self._each():
+            belief = each.belief
+            moments = self._stood(belief) if standing else belief.predict(rows)
+            found.append(each.bounds(*each.units.rewards(*moments), rows))
+        return found
+
+    def _stood(self, belief: PointBelief) -> tuple[Array, Array]:
+        spread = belief.spread
+        mean, std = self._engine.standing(belief.answered, self.points)
+        return mean, std if spread is belief.answered else self._engine.standing(spread, self.points)[1]
+
+    def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
+        """Likewise, and the gradients of mean and std, each `(n, d)`."""
+        rows, found = self._engine.rows(self._question.context, points), []
+        for each in self._each():
+            at, unit = each.belief.gradients(rows), each.units.unit
+            envelope = each.bounds(*each.units.rewards(at.mean, at.std), rows)
+            slopes = [unit * gradient[:, -points.shape[1] :] for gradient in (at.mean_gradient, at.std_gradient)]
+            found.append((envelope, *slopes))
+        return found
+
+    def informs(self, places: IndexArray, goals: IndexArray) -> Array:
+        """How far an answer at some points would move each constraint at others, in prior deviations, `(m, p, g)`."""
+        rows = self._engine.rows(self._question.context, self.points)
+        each = zip(self._each(), self.limit_sizes, strict=True)
+        return np.array([moved(one.belief, rows[places], rows[goals]) * one.units.unit / size for one, size in each])
+
+    def tried(self) -> Array:
+        """The distinct points asked for so far that count, `(n, d)`."""
+        before = self._engine.before
+        points = self._belief.asked.points[:, before:]
+        return points.copy() if not before else np.unique(points, axis=0)
+
+    def at(self, points: Array) -> PointRound:
+        """The same round where only these points may be played."""
+        return PointRound(self._engine, self._belief, self._question, points, alone=True)
+
+    def of_candidates(self, surface: AcquisitionFunction) -> Array:
+        """The scores that the search begins with, `(n,)`."""
+        self._coarse = True
+        try:
+            return surface.values(self.points)
+        finally:
+            self._coarse = False
+
+    def _moments(self, points: Array) -> tuple[Array, Array]:
+        """Mean and std, in the belief's units, fresh arrays; those of the candidates are worked out once."""
+        if points is not self.points or not self._stands:
+            return self._belief.predict(self._engine.rows(self._question.context, points))
+        if self._known is None:
+            belief, spread = self._belief, self._belief.spread
+            mean, std = self._engine.standing(belief.answered, points)
+            self._known = (mean, std if spread is belief.answered else self._engine.standing(spread, points)[1])
+        return self._known[0].copy(), self._known[1].copy()
+
+    def envelope(self, points: Array) -> Envelope:
+        """At points `(m, d)`, fresh arrays `(m,)`."""
+        question = self._question
+        rows = self._engine.rows(question.context, points)
+        # What is kept up to date for the candidates rounds otherwise in a study that was opened again. Where a search
+        # begins that makes no difference; what a score makes of it (a maximum, say) would carry it everywhere.
+        moments = self._moments(points) if self._coarse else self._belief.predict(rows)
+        return question.bounds(*question.units.rewards(*moments), rows)
+
+    def best_mean(self) -> float:
+        """The highest posterior mean over what may be played, as far as is known."""
+        return self._question.units.center + self._question.units.unit * self._best_mean()
+
+    def _best_mean(self) -> float:
+        """Over the candidates and the points observed, in the belief's units."""
+        posterior, context = self._belief.answered, self._question.context
+        if self._question.limits is not None:
+            return self._best_mean_inside()
+        means = self._moments(self.points)[0]
+        if not posterior.count or self._alone:
+            return float(means.max())
+        # The candidates' means may have been come by in several ways, which round differently: the best one anew.
+        best = float(posterior.mean(self._engine.rows(context, self.points[int(coarse(means).argmax())][None]))[0])
+        if context is None and not self._engine.drifts:
+            return max(best, float(posterior.landmark_means().max()))
+        observed = np.unique(posterior.landmarks[:, self._engine.before :], axis=0)
+        return max(best, float(posterior.mean(self._engine.rows(context, observed)).max()))
+
+    def _best_mean_inside(self) -> float:
+        """Likewise, of the points that satisfy the constraints in the mean; observed ones, where there are any."""
+        observed = self.points if self._alone or not self._belief.answered.count else self.tried()
+        means = self._belief.predict(self._engine.rows(self._question.context, observed))[0]
+        return best_admitted(means, self.limits(observed))
+
+    def best_reward(self) -> float:
+        """The highest reward told under this very context; the prior mean before any."""
+        best = self._question.best_reward(self._question.context)
+        return self._question.units.center if best is None else best
+
+    def surface(self, score: Pointwise, incumbent: float | None) -> AcquisitionFunction:
+        """A score that depends on mean and standard deviation alone, with its gradients."""
+
+        def values(points: Array) -> Array:
+            return self._engine.without_failed(points, score(self.envelope(points), incumbent))
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            question = self._question
+            at = self._belief.gradients(self._engine.rows(question.context, points))
+            mean, std = question.units.rewards(at.mean, at.std)
+            envelope = question.bounds(mean, std)
+            by_mean, by_std = score.partials(envelope, incumbent) or self._differences(score, mean, std, incumbent)
+            gradient = by_mean[:, None] * at.mean_gradient + by_std[:, None] * at.std_gradient
+            scores = self._engine.without_failed(points, score(envelope, incumbent))
+            return scores, question.units.unit * gradient[:, -points.shape[1] :]
+
+        return AcquisitionFunction(values, slopes) if self._question.bounds.pointwise else self.without_slopes(values)
+
+    def _differences(self, score: Pointwise, mean: Array, std: Array, incumbent: float | None) -> tuple[Array, Array]:
+        """Derivatives of a score in mean and std, where nobody knows them."""
+        step = STEP * np.maximum(std, STEP)
+
+        def at(mean: Array, std: Array) -> Array:
+            return score(self._question.bounds(mean, std), incumbent)
+
+        by_mean = (at(mean + step, std.copy()) - at(mean - step, std.copy())) / (2.0 * step)
+        by_std = (at(mean.copy(), std + step) - at(mean.copy(), np.maximum(std - step, 0.0))) / (
+            step + np.minimum(std, step)
+        )
+        return by_mean, by_std
+
+    def path(self) -> AcquisitionFunction:
+        """A function drawn from GP(mu, width^2 cov), with its gradients."""
+        context, engine, unit = self._question.context, self._engine, self._question.units.unit
+        drawn = self._belief.path(self.randomness.generator, width=multiple(self.width))
+
+        def values(points: Array) -> Array:
+            return engine.without_failed(points, unit * drawn(engine.rows(context, points)))
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            heights, gradients = drawn.slopes(engine.rows(context, points))
+            return engine.without_failed(points, unit * heights), unit * gradients[:, -points.shape[1] :]
+
+        return AcquisitionFunction(values, slopes)
+
+    def without_slopes(self, values: Callable[[Array], Array]) -> AcquisitionFunction:
+        """Any function `(m, d)` -> `(m,)`, with gradients by differences."""
+        domain = self.domain
+        sides = np.ones(domain.dimension) if isinstance(domain, Arms) else domain.upper - domain.lower
+        steps = STEP * sides
+
+        def kept(points: Array) -> Array:
+            return self._engine.without_failed(points, values(points))
+
+        def slopes(points: Array) -> tuple[Array, Array]:
+            # Into the domain, so that no point is looked at outside of it.
+            signs = (
+                np.ones(points.shape)
+                if isinstance(domain, Arms)
+                else np.where(points + steps > domain.upper, -1.0, 1.0)
+            )
+            moved = points[:, None, :] + (signs * steps)[:, None, :] * np.eye(points.shape[1])
+            around = values(moved.reshape(-1, points.shape[1])).reshape(len(points), -1)
+            here = values(points)
+            with np.errstate(invalid="ignore"):  # a path is -inf where a trial has failed
+                rises = around - here[:, None]
+            slopes_here = np.where(np.isfinite(rises), rises, 0.0) / (signs * steps)
+            return self._engine.without_failed(points, here), slopes_here
+
+        return AcquisitionFunction(kept, slopes)

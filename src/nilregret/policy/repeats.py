@@ -1,0 +1,59 @@
+"""Runs of plays of one point: how long one is."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import integer
+from ..gp import Belief
+from ..slots.switching import MOST_REPEATS, Switching
+from .availability import Available
+from .engines import Decision, Engine, Question
+
+
+def repeated(
+    decision: Decision,
+    switching: Switching,
+    belief: Belief[Any],
+    engine: Engine[Any],
+    question: Question,
+    available: Available | None,
+) -> Decision:
+    """A decision with how often it is to be played, by what is known of f there.
+
+    Args:
+        decision: to be played.
+        switching: of the policy.
+        belief: in f.
+        engine: of the domain.
+        question: that was decided.
+        available: what may be played this time; None for everything.
+    """
+    at: Any = decision.point[None] if decision.arm is None else np.array([decision.arm])
+    mean, std = belief.predict(at)
+    spread, ridge = float(std[0]), belief.answered.regularization
+    here = question.bounds(*question.units.rewards(mean, std), at)
+    reach = float(here.upper[0] - here.mean[0])
+    lead = max(_best_mean(decision, belief, engine, question, available) - float(here.mean[0]), 0.0)
+    hope = max(1.0 - lead / reach, 0.0) if reach > 0.0 else float(lead == 0.0)
+    times = switching.repeats(spread, ridge, hope)
+    why = f"`{type(switching).__name__}.repeats` says how often a point is played before the next decision."
+    return decision._replace(repeats=integer("repeats", times, low=1, high=MOST_REPEATS, why=why))
+
+
+def _best_mean(
+    decision: Decision, belief: Belief[Any], engine: Engine[Any], question: Question, available: Available | None
+) -> float:
+    """The largest posterior mean, reward units, of what may be played; of a box, of candidates and points played."""
+    cells: Any
+    if decision.arm is not None:
+        cells = None if available is None else available.arms
+    elif available is not None:
+        cells = available.points
+    else:
+        played = belief.answered.points if belief.answered.count else decision.point[None]
+        cells = np.concatenate([engine.candidates(), played])
+    best = question.units.rewards(belief.mean(cells), np.zeros(0))[0].max()
+    return float(best)

@@ -1,0 +1,37 @@
+"""What to try, in words of HTTP: what errors of the library advise to programs in Python is no help to other callers.
+
+By the `topic` of an error. An error of another topic, or of none, is told without advice: what happened, and why.
+"""
+
+from __future__ import annotations
+
+from .._utils.errors import NoRegretError
+
+REVISE = 'Send it with `"revise": true` to correct what was told; the first answer is kept with the decision.'
+ADVICE = {
+    "answered": f"{REVISE} Another reward of the same point is told by `POST .../observations`.",
+    "failed": f"Constraint values are told before `POST .../failure`. {REVISE}",
+    "together": "A study put with `constraints`, and without a whole policy in `policy`, takes them in any order.",
+    "unusable": "A decision without a usable reward is told by `POST .../decisions/ID/failure`: it stays on record and "
+    "does not reach the model.",
+    "plays": 'It is a list of numbers, or {"count": n, "sum": s, "squares": q}.',
+    "more_plays": "More plays of it are told by `POST .../observations`.",
+    "context": "Give it as `context`: numbers, or an object of parameters by name.",
+    "among": "It is a list of points, or of objects of parameters.",
+    "all_failed": "`GET .../export` has the reasons.",
+    "added": "Observations are such: ask about a decision.",
+    "channels": "Those of studies that were put with `constraints` have one.",
+    "minimum": "`POST .../observations` takes over to it what was told to this one.",
+    "bounded": 'They are {"type": "bounded", "low": ..., "high": ...}, `reward` of a `policy`.',
+    "kernel": 'Such as {"type": "matern", "nu": 2.5, "lengthscale": 0.2}.',
+    "policy": 'It has an "algorithm", as that of a recipe, or is what `nilregret create` takes as a `.json` file.',
+    "no_trial": "Numbers are those that came with the decisions.",
+}
+MISSING = {"no_trial": "no_decision"}  # topics of what is not there: 404, and of which kind
+
+
+def sentence_of(error: NoRegretError) -> str:
+    """What happened, why, and what to try."""
+    parts = [error.what, ADVICE.get(error.topic, "")]
+    said = " ".join(part for part in parts if part)
+    return f"`{'.'.join(error.places)}`: {said}" if error.places else said

@@ -1,0 +1,1 @@
+"""Who may call the service, and what a request may hold."""

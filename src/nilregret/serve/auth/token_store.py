@@ -1,0 +1,162 @@
+"""Where tokens and sessions are kept: hashes, in the database of the studies or in memory."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import NamedTuple, final
+
+import sqlalchemy as sql
+
+from ...storage import SqlStorage, Storage
+
+
+class Record(NamedTuple):
+    """A token as it is kept; see `storage.beside`."""
+
+    id: str
+    hash: str
+    role: str
+    tenant: str
+    about: str
+    created_at: float
+    expires_at: float | None
+    revoked_at: float | None
+
+
+class Session(NamedTuple):
+    """Somebody who logged in with a token, likewise."""
+
+    hash: str
+    token: str
+    expires_at: float
+
+
+class Vault(ABC):
+    """A place for records."""
+
+    @abstractmethod
+    def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
+        """All of them."""
+
+    @abstractmethod
+    def add(self, record: Record) -> None:
+        """Keep one more."""
+
+    @abstractmethod
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - what it is called everywhere
+        """Mark a token and drop its sessions; False where there is none of this id."""
+
+    @abstractmethod
+    def begin(self, session: Session, *, now: float, most: int) -> None:
+        """Keep a session, drop those that are over, and of its token all but so many."""
+
+    @abstractmethod
+    def end(self, hash: str) -> None:  # noqa: A002 - the column
+        """Drop a session, where there is one."""
+
+
+@final
+class _InDatabase(Vault):
+    def __init__(self, storage: SqlStorage) -> None:
+        self._storage = storage
+        self._made = storage.beside
+
+    def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
+        """See `Vault`."""
+        with self._storage.using_beside(write=False) as connection:
+            if connection is None:
+                return (), ()
+            tokens = connection.execute(sql.select(*(self._made.tokens.c[name] for name in Record._fields)))
+            sessions = connection.execute(sql.select(*(self._made.sessions.c[name] for name in Session._fields)))
+            return [Record(*row) for row in tokens], [Session(*row) for row in sessions]
+
+    def add(self, record: Record) -> None:
+        """See `Vault`."""
+        with self._storage.using_beside(write=True) as connection:
+            if connection is not None:
+                connection.execute(sql.insert(self._made.tokens).values(record._asdict()))
+
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - as in `Vault`
+        """See `Vault`."""
+        tokens, sessions = self._made.tokens, self._made.sessions
+        with self._storage.using_beside(write=True) as connection:
+            if connection is None:
+                return False
+            first = sql.func.coalesce(tokens.c.revoked_at, now)
+            done = connection.execute(sql.update(tokens).where(tokens.c.id == id).values(revoked_at=first))
+            connection.execute(sql.delete(sessions).where(sessions.c.token == id))
+            return done.rowcount > 0
+
+    def begin(self, session: Session, *, now: float, most: int) -> None:
+        """See `Vault`."""
+        sessions = self._made.sessions
+        with self._storage.using_beside(write=True) as connection:
+            if connection is None:
+                return
+            connection.execute(sql.delete(sessions).where(sessions.c.expires_at <= now))
+            mine = sql.select(sessions.c.hash).where(sessions.c.token == session.token)
+            old = connection.execute(mine.order_by(sessions.c.expires_at.desc()).offset(most - 1)).scalars().all()
+            connection.execute(sql.delete(sessions).where(sessions.c.hash.in_(old)))
+            connection.execute(sql.insert(sessions).values(session._asdict()))
+
+    def end(self, hash: str) -> None:  # noqa: A002 - as in `Vault`
+        """See `Vault`."""
+        with self._storage.using_beside(write=True) as connection:
+            if connection is not None:
+                connection.execute(sql.delete(self._made.sessions).where(self._made.sessions.c.hash == hash))
+
+
+@final
+class _InMemory(Vault):
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._tokens: dict[str, Record] = {}
+        self._sessions: dict[str, Session] = {}
+
+    def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
+        """See `Vault`."""
+        with self._lock:
+            return list(self._tokens.values()), list(self._sessions.values())
+
+    def add(self, record: Record) -> None:
+        """See `Vault`."""
+        with self._lock:
+            self._tokens[record.id] = record
+
+    def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - as in `Vault`
+        """See `Vault`."""
+        with self._lock:
+            record = self._tokens.get(id)
+            if record is None:
+                return False
+            self._tokens[id] = record._replace(revoked_at=now if record.revoked_at is None else record.revoked_at)
+            self._sessions = {h: session for h, session in self._sessions.items() if session.token != id}
+            return True
+
+    def begin(self, session: Session, *, now: float, most: int) -> None:
+        """See `Vault`."""
+        with self._lock:
+            kept = [each for each in self._sessions.values() if each.expires_at > now]
+            mine = sorted((each for each in kept if each.token == session.token), key=lambda each: -each.expires_at)
+            dropped = set(mine[most - 1 :])
+            self._sessions = {each.hash: each for each in [*kept, session] if each not in dropped}
+
+    def end(self, hash: str) -> None:  # noqa: A002 - as in `Vault`
+        """See `Vault`."""
+        with self._lock:
+            self._sessions.pop(hash, None)
+
+
+_LOCK = threading.Lock()
+_IN_MEMORY: weakref.WeakKeyDictionary[Storage, _InMemory] = weakref.WeakKeyDictionary()
+
+
+def vault_of(storage: Storage) -> Vault:
+    """The one of a storage: its database, or memory for as long as the storage lives."""
+    if isinstance(storage, SqlStorage):
+        return _InDatabase(storage)
+    with _LOCK:
+        return _IN_MEMORY.setdefault(storage, _InMemory())

@@ -1,0 +1,236 @@
+"""What is sent to a service, and what is made of its answers; pure functions, shared by both clients."""
+
+from __future__ import annotations
+
+import json
+import math
+import urllib.parse
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Generic, TypeVar, final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+
+from ..._utils.checks import LARGEST_REWARD, Array, finite_array, outcome, shown
+from ..._utils.errors import InvalidInput
+from ...study.rewards import Rewards, is_several
+from .. import messages as m
+
+T = TypeVar("T")
+S = TypeVar("S", bound=msgspec.Struct)
+Points = npt.ArrayLike | Sequence[Mapping[str, Any]] | Mapping[str, Any]
+Context = npt.ArrayLike | Mapping[str, Any] | None
+Told = float | Sequence[float] | Array | Rewards  # of one play, or of several
+
+
+@final
+@dataclass(frozen=True)
+class Call(Generic[T]):
+    """A request that is ready to be sent.
+
+    Attributes:
+        method, path, body, headers: of HTTP.
+        read: what the caller gets of the body of the answer.
+    """
+
+    method: str
+    path: str
+    read: Callable[[bytes], T]
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def of(kind: type[S]) -> Callable[[bytes], S]:
+    """Reads a structure."""
+    return msgspec.json.Decoder(kind).decode
+
+
+def entries(answer: bytes) -> dict[str, Any]:
+    """Reads an object of JSON."""
+    return msgspec.json.decode(answer, type=dict[str, Any])
+
+
+def nothing(answer: bytes) -> None:
+    """Reads nothing."""
+    del answer
+
+
+ANY = {"Accept": "*/*"}
+
+
+def asking(
+    study: str, context: Context, count: int | None, deadline: float | None, worker: str | None,
+    among: Sequence[Any] | None, exclude: Sequence[Any] | None, key: str | None,
+) -> Call[list[m.Decision]]:  # fmt: skip
+    """Ask for decisions."""
+    body = m.DecisionRequest(
+        context=plain(context), count=count, deadline=deadline, client=worker,
+        among=None if among is None else plain(among), exclude=None if exclude is None else plain(exclude),
+    )  # fmt: skip
+
+    def read(answer: bytes) -> list[m.Decision]:
+        return msgspec.json.decode(answer, type=m.Decisions).decisions
+
+    return Call("POST", f"{study}/decisions", read, msgspec.json.encode(body), _key(key))
+
+
+def telling(
+    study: str, decision: m.Decision | str, reward: Told | None, constraints: npt.ArrayLike | None,
+    observed_at: float | None, *, revise: bool,
+) -> Call[m.Answer]:  # fmt: skip
+    """Tell what came of one."""
+    g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
+    told = None if reward is None else _reward(reward)
+    body = m.RewardRequest(reward=told, constraints=g, observed_at=observed_at, revise=revise)
+    return Call("PUT", _one(study, decision, "/reward"), of(m.Answer), msgspec.json.encode(body))
+
+
+def telling_many(
+    study: str, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool
+) -> Call[list[m.RewardResult]]:
+    """Tell what came of several."""
+    items = [m.RewardItem(id=_id(decision), reward=_reward(reward), revise=revise) for decision, reward in answers]
+    body = msgspec.json.encode(m.RewardsRequest(items))
+
+    def read(answer: bytes) -> list[m.RewardResult]:
+        return msgspec.json.decode(answer, type=m.RewardResults).items
+
+    return Call("POST", f"{study}/rewards", read, body)
+
+
+def failing(study: str, decision: m.Decision | str, reason: str, *, revise: bool) -> Call[m.Answer]:
+    """Tell that nothing will come of one."""
+    body = msgspec.json.encode(m.FailureRequest(reason, revise))
+    return Call("POST", _one(study, decision, "/failure"), of(m.Answer), body)
+
+
+def abandoning(study: str, decision: m.Decision | str, reason: str) -> Call[m.Answer]:
+    """Tell that nobody works on one any more."""
+    body = msgspec.json.encode(m.AbandonmentRequest(reason))
+    return Call("POST", _one(study, decision, "/abandonment"), of(m.Answer), body)
+
+
+def adding(
+    study: str, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, context: Context,
+    constraints: npt.ArrayLike | None, compare: bool, key: str | None,
+) -> Call[m.Observation]:  # fmt: skip
+    """Tell of something nobody asked for."""
+    given = plain(point)
+    place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
+    g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
+    body = m.ObservationRequest(
+        reward=_reward(reward), context=plain(context), constraints=g, compare=compare, **{place: given}
+    )
+    return Call("POST", f"{study}/observations", of(m.Observation), msgspec.json.encode(body), _key(key))
+
+
+def predicting(study: str, points: Points | None, context: Context, channel: int) -> Call[tuple[Array, Array]]:
+    """Ask what is expected."""
+
+    def read(answer: bytes) -> tuple[Array, Array]:
+        said = msgspec.json.decode(answer, type=m.Prediction)
+        return numbers(said.mean), numbers(said.std)
+
+    return Call("GET", f"{study}/predict{_query(points=points, context=context, channel=channel)}", read)
+
+
+def bounding(study: str, points: Points | None, context: Context, channel: int) -> Call[tuple[Array, Array]]:
+    """Ask for bounds."""
+
+    def read(answer: bytes) -> tuple[Array, Array]:
+        said = msgspec.json.decode(answer, type=m.ConfidenceBounds)
+        return numbers(said.lower), numbers(said.upper)
+
+    return Call("GET", f"{study}/bounds{_query(points=points, context=context, channel=channel)}", read)
+
+
+def satisfying(study: str, points: Points | None, context: Context) -> Call[m.Feasibility]:
+    """Ask what satisfies all constraints."""
+    return Call("GET", f"{study}/feasible{_query(points=points, context=context)}", of(m.Feasibility))
+
+
+def explaining(study: str, number: int, draws: int) -> Call[dict[str, Any]]:
+    """Ask why it was decided so."""
+    return Call("GET", f"{study}/explain/{number}{_query(draws=draws)}", entries)
+
+
+def best_so_far(study: str, context: Context) -> Call[m.DecisionInFull]:
+    """Ask for the best."""
+    return Call("GET", f"{study}/best{_query(context=context)}", of(m.DecisionInFull))
+
+
+def seeing(study: str, decision: m.Decision | str) -> Call[m.DecisionInFull]:
+    """Ask what became of one."""
+    return Call("GET", _one(study, decision, ""), of(m.DecisionInFull))
+
+
+def happening(study: str, after: int) -> Call[m.Events]:
+    """Ask what happened after an event."""
+    return Call("GET", f"{study}/events?after={int(after)}", of(m.Events))
+
+
+def recorded(study: str) -> Call[list[dict[str, Any]]]:
+    """Ask for all trials."""
+
+    def read(answer: bytes) -> list[dict[str, Any]]:
+        return [msgspec.json.decode(line) for line in answer.splitlines()]
+
+    return Call("GET", f"{study}/export?format=jsonl", read, headers=ANY)
+
+
+def exporting(study: str, kind: str) -> Call[bytes]:
+    """Ask for all trials."""
+    return Call("GET", f"{study}/export?format={urllib.parse.quote(kind)}", bytes, headers={"Accept": "*/*"})
+
+
+def _one(study: str, decision: m.Decision | str, what: str) -> str:
+    return f"{study}/decisions/{urllib.parse.quote(_id(decision), safe='')}{what}"
+
+
+def _id(decision: m.Decision | m.DecisionInFull | str) -> str:
+    given = decision if isinstance(decision, str) else getattr(decision, "id", None)
+    if not isinstance(given, str) or not given:
+        raise InvalidInput(f"{shown(decision)} is no decision: pass what `ask` returned, or its `id`.")
+    return given
+
+
+def _key(key: str | None) -> dict[str, str]:
+    if key is not None and not (key.isascii() and key.isprintable() and key.strip()):
+        raise InvalidInput(f"`key` is {shown(key)}: it must be a text of plain letters, digits and signs.")
+    return {"Idempotency-Key": key or str(uuid.uuid4())}
+
+
+def _reward(value: Told) -> float | list[float | bool] | m.Sums:
+    """One, or those of several plays."""
+    if isinstance(value, Rewards):
+        return m.Sums(**asdict(value))
+    if is_several(value):
+        return [*finite_array("rewards", value).ravel().tolist()]
+    return outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD, why="It is what came of a decision.")
+
+
+def plain(value: Any) -> Any:
+    """Numbers and lists in place of numpy's."""
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): plain(each) for name, each in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [plain(each) for each in value]
+    return value
+
+
+def _query(**given: Any) -> str:
+    said = {name: json.dumps(plain(value)) for name, value in given.items() if value is not None}
+    return f"?{urllib.parse.urlencode(said)}" if said else ""
+
+
+# -- what comes back -------------------------------------------------------------------------------------------------
+
+
+def numbers(values: Sequence[float | None]) -> Array:
+    """An array, with NaN where JSON has nothing."""
+    return np.array([math.nan if value is None else value for value in values], dtype=float)

@@ -1,0 +1,96 @@
+// The theme, times in words, and the page that stays up to date. Pictures are drawn by pictures.js.
+(function () {
+  "use strict";
+  var POLL = 3000; // milliseconds between two looks at a study
+  var THEMES = ["automatic", "light", "dark"];
+
+  // -- theme ------------------------------------------------------------------------------------------------------
+  function theme() { return document.documentElement.getAttribute("data-theme") || "automatic"; }
+  function show(button) {
+    button.hidden = false;
+    button.querySelector("[data-theme-name]").textContent = theme();
+  }
+  document.addEventListener("click", function (event) {
+    var button = event.target.closest("[data-theme-toggle]");
+    if (!button) return;
+    var next = THEMES[(THEMES.indexOf(theme()) + 1) % THEMES.length];
+    if (next === "automatic") document.documentElement.removeAttribute("data-theme");
+    else document.documentElement.setAttribute("data-theme", next);
+    try { window.localStorage.setItem("nilregret-theme", next); } catch (_) { /* it holds for this page */ }
+    show(button);
+    document.dispatchEvent(new Event("theme-changed"));
+  });
+  document.querySelectorAll("[data-theme-toggle]").forEach(show);
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", function () {
+    document.dispatchEvent(new Event("theme-changed"));
+  });
+
+  // -- times: the date stays as the title -------------------------------------------------------------------------
+  var UNITS = [[86400, "day"], [3600, "hour"], [60, "minute"], [1, "second"]];
+  function ago(time) {
+    var words = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
+    var seconds = Date.now() / 1000 - time;
+    if (Math.abs(seconds) > 30 * 86400) return null;
+    for (var i = 0; i < UNITS.length; i++) {
+      if (Math.abs(seconds) >= UNITS[i][0]) return words.format(-Math.round(seconds / UNITS[i][0]), UNITS[i][1]);
+    }
+    return "just now";
+  }
+  function times(root) {
+    root.querySelectorAll("time[data-ago]").forEach(function (each) {
+      var said = ago(Number(each.getAttribute("data-ago")));
+      if (!each.title) each.title = each.textContent;
+      if (said !== null && each.textContent !== said) each.textContent = said;
+    });
+  }
+  times(document);
+  window.setInterval(function () { if (!document.hidden) times(document); }, 10000);
+
+  // -- up to date -------------------------------------------------------------------------------------------------
+  // What has `data-live` asks again by itself, by the event of that name; a line of a list while it is on the screen.
+  function look() {
+    if (document.hidden) return;
+    document.querySelectorAll("[data-live]").forEach(function (each) {
+      var box = each.getBoundingClientRect(), name = each.getAttribute("data-live");
+      if (each.classList.contains("htmx-request")) return;
+      if (name === "row" && (box.bottom < 0 || box.top > window.innerHeight)) return;
+      window.htmx.trigger(each, name);
+    });
+  }
+  window.setInterval(look, POLL);
+  document.addEventListener("visibilitychange", look);
+
+  function lost(said) {
+    var line = document.getElementById("lost");
+    if (line && line.textContent !== said) line.textContent = said;
+  }
+  function noAnswer() { lost("The server does not answer. What is shown may be out of date; it is asked again every few seconds."); }
+  document.addEventListener("htmx:sendError", noAnswer);
+  document.addEventListener("htmx:timeout", noAnswer);
+
+  // What a visitor has opened and how far tables are scrolled stays; what is in focus does by its id.
+  var open = {}, scrolled = {};
+  document.addEventListener("htmx:beforeSwap", function (event) {
+    var detail = event.detail, status = detail.xhr.status;
+    if (status === 401) { // logged out, or the token is no longer valid
+      detail.shouldSwap = false;
+      window.location.reload();
+      return;
+    }
+    if (status < 400) lost("");
+    else if (status !== 404 && detail.requestConfig.elt.hasAttribute("data-live")) { // a pause, and no news
+      detail.shouldSwap = false;
+      noAnswer();
+      return;
+    }
+    detail.target.querySelectorAll("details[id]").forEach(function (each) { open[each.id] = each.open; });
+    detail.target.querySelectorAll(".scroll[id]").forEach(function (each) { scrolled[each.id] = each.scrollLeft; });
+  });
+  document.addEventListener("htmx:afterSettle", function (event) {
+    var root = event.detail.elt;
+    root.querySelectorAll("details[id]").forEach(function (each) { if (open[each.id]) each.open = true; });
+    root.querySelectorAll(".scroll[id]").forEach(function (each) { each.scrollLeft = scrolled[each.id] || 0; });
+    times(root.parentNode || document);
+    window.nilregretPictures(root);
+  });
+})();

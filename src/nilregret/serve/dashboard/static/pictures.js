@@ -1,0 +1,384 @@
+// Pictures: figures whose data are in an attribute, drawn on canvases. Lines by uPlot, the rest by hand.
+(function () {
+  "use strict";
+  var MINUS = "\u2212";
+  var RAMP = ["#30123b", "#35478f", "#1f7aa0", "#1fa187", "#5ec962", "#b8de29", "#fde725"];
+
+  var read = {}; // how far each picture has been read by the arrow keys, which goes on where it is drawn anew
+
+  function color(name) {
+    return getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim() || "#888888";
+  }
+  function faint(name, share) {
+    var hex = color(name).replace("#", "");
+    var parts = [0, 2, 4].map(function (i) { return parseInt(hex.slice(i, i + 2), 16); });
+    return "rgba(" + parts.join(",") + "," + share + ")";
+  }
+  function said(value) {
+    if (value === null || value === undefined) return "not known";
+    if (typeof value !== "number") return String(value);
+    var size = Math.abs(value), text;
+    if (size >= 1e9 && size < 1e13) text = Number((value / 1e9).toPrecision(4)).toLocaleString("en") + " billion";
+    else if (size >= 1e4 && size < 1e9) text = Math.round(value).toLocaleString("en");
+    else if (value === 0 || (size >= 1e-4 && size < 1e4)) text = Number(value.toPrecision(4)).toLocaleString("en", { maximumFractionDigits: 9 });
+    else text = value.toExponential(3);
+    return text.replace("-", MINUS);
+  }
+  function element(tag, attributes, text) {
+    var made = document.createElementNS(tag === "svg" || attributes && attributes.svg ? "http://www.w3.org/2000/svg" : "http://www.w3.org/1999/xhtml", tag);
+    Object.keys(attributes || {}).forEach(function (name) { if (name !== "svg") made.setAttribute(name, attributes[name]); });
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+
+  // -- legends ----------------------------------------------------------------------------------------------------
+  function key(kind, name, hue) {
+    var item = element("li"), svg = element("svg", { viewBox: "0 0 22 12", "aria-hidden": "true" });
+    var shapes = {
+      line: ["path", { d: "M1 6H21", stroke: hue, "stroke-width": 2.5, fill: "none" }],
+      band: ["rect", { x: 1, y: 1, width: 20, height: 10, fill: hue, opacity: 0.25 }],
+      dot: ["circle", { cx: 11, cy: 6, r: 3.5, fill: hue }],
+      ring: ["circle", { cx: 11, cy: 6, r: 3.5, fill: "none", stroke: hue, "stroke-width": 1.5 }],
+      bar: ["rect", { x: 7, y: 3, width: 8, height: 9, fill: hue, opacity: 0.4 }],
+      cross: ["path", { d: "M7 2L15 10M15 2L7 10", stroke: hue, "stroke-width": 2 }],
+      tick: ["path", { d: "M11 1V11", stroke: hue, "stroke-width": 2.5 }],
+      mark: ["path", { d: "M11 0V12", stroke: hue, "stroke-width": 1.5, "stroke-dasharray": "3 2" }],
+      rule: ["path", { d: "M1 6H21", stroke: hue, "stroke-width": 1.5, "stroke-dasharray": "3 2" }]
+    };
+    var shape = shapes[kind];
+    shape[1].svg = true;
+    svg.appendChild(element(shape[0], shape[1]));
+    item.appendChild(svg);
+    item.appendChild(document.createTextNode(name));
+    return item;
+  }
+  function legend(picture) {
+    var list = element("ul", { "class": "legend", "aria-hidden": "true" }), seen = {};
+    function add(kind, name, hue) {
+      if (!name || seen[kind + name]) return;
+      seen[kind + name] = true;
+      list.appendChild(key(kind, name, hue));
+    }
+    picture.dots.forEach(function (each) { if (each.x.length) add(each.shape, each.name, color(each.color)); });
+    picture.layers.forEach(function (layer) {
+      layer.series.forEach(function (each) { if (each.style !== "hidden") add(picture.discrete ? "dot" : "line", each.name, color(each.color)); });
+    });
+    picture.bands.forEach(function (band) { add("band", band.name || picture.layers[band.layer].series[band.low].name, color(band.color)); });
+    if (picture.marks.length) add("mark", "started anew", color("third"));
+    if (picture.zero) add("rule", picture.zero, color("dim"));
+    if (picture.here !== null && picture.here !== undefined) add("mark", picture.here_name, color("best"));
+    return list;
+  }
+
+  // -- lines ------------------------------------------------------------------------------------------------------
+  function joined(picture) {
+    if (!picture.layers.length) {
+      var xs = Array.from(new Set([].concat.apply([], picture.dots.map(function (each) { return each.x; })))).sort(function (a, b) { return a - b; });
+      return [xs, xs.map(function () { return null; })];
+    }
+    var layer = picture.layers[0];
+    return [layer.x].concat(layer.series.map(function (each) { return each.values; }));
+  }
+  function extent(picture, low, high) {
+    // Of everything within the view; of bands the inner part where they would dwarf the rest.
+    var values = [];
+    function take(x, y) { if (y !== null && x >= low && x <= high) values.push(y); }
+    picture.layers.forEach(function (layer) {
+      layer.series.forEach(function (each) { for (var i = 0; i < layer.x.length; i++) take(layer.x[i], each.values[i]); });
+    });
+    picture.dots.forEach(function (each) {
+      if (each.shape !== "tick" && each.shape !== "bar") for (var i = 0; i < each.x.length; i++) take(each.x[i], each.y[i]);
+    });
+    if (picture.zero) values.push(0);
+    if (!values.length) return [0, 1];
+    var least = values[0], most = values[0];
+    for (var i = 1; i < values.length; i++) { if (values[i] < least) least = values[i]; if (values[i] > most) most = values[i]; }
+    var margin = (most - least) * 0.06 || Math.abs(most) * 0.1 || 1;
+    return [least - margin, most + margin];
+  }
+  function drawDots(u, picture) {
+    var ctx = u.ctx, ratio = devicePixelRatio || 1, box = u.bbox;
+    picture.dots.forEach(function (each) {
+      var crowded = each.x.length > 400, size = (crowded ? 1.4 : 2.6) * ratio;
+      ctx.fillStyle = ctx.strokeStyle = each.shape === "dot" && crowded ? faint(each.color, 0.65) : color(each.color);
+      ctx.lineWidth = 1.5 * ratio;
+      if (each.shape === "bar") { drawBars(u, each); return; }
+      for (var i = 0; i < each.x.length; i++) {
+        if (each.x[i] === null) continue;
+        var x = u.valToPos(each.x[i], "x", true);
+        if (x < box.left - 1 || x > box.left + box.width + 1) continue;
+        if (each.shape === "tick") {
+          ctx.globalAlpha = 0.55;
+          ctx.fillRect(x - 0.75 * ratio, box.top + box.height - 9 * ratio, 1.5 * ratio, 9 * ratio);
+          ctx.globalAlpha = 1;
+          continue;
+        }
+        var y = u.valToPos(each.y[i], "y", true);
+        ctx.beginPath();
+        if (each.shape === "cross") {
+          var arm = size * 1.2;
+          ctx.moveTo(x - arm, y - arm); ctx.lineTo(x + arm, y + arm); ctx.moveTo(x + arm, y - arm); ctx.lineTo(x - arm, y + arm);
+          ctx.stroke();
+        } else {
+          ctx.arc(x, y, size, 0, 2 * Math.PI);
+          if (each.shape === "ring") ctx.stroke(); else ctx.fill();
+        }
+      }
+    });
+  }
+  function drawBars(u, each) {
+    // Of how often something was chosen: the tallest has a fifth of the height.
+    var ctx = u.ctx, box = u.bbox, most = Math.max.apply(null, each.y), width = Math.max(2, Math.min(24 * (devicePixelRatio || 1), 0.7 * box.width / each.wide));
+    ctx.fillStyle = faint(each.color, 0.35);
+    for (var i = 0; i < each.x.length; i++) {
+      var height = Math.max(2, 0.2 * box.height * each.y[i] / most);
+      ctx.fillRect(u.valToPos(each.x[i], "x", true) - width / 2, box.top + box.height - height, width, height);
+    }
+  }
+  function rule(u, x0, y0, x1, y1, hue) {
+    var ctx = u.ctx, ratio = devicePixelRatio || 1;
+    ctx.save();
+    ctx.strokeStyle = hue; ctx.lineWidth = 1.5 * ratio; ctx.setLineDash([5 * ratio, 4 * ratio]);
+    ctx.beginPath(); ctx.moveTo(x0, y0); ctx.lineTo(x1, y1); ctx.stroke();
+    ctx.restore();
+  }
+  function drawRules(u, picture) {
+    var box = u.bbox, right = box.left + box.width, bottom = box.top + box.height;
+    function vertical(value, hue) {
+      var x = u.valToPos(value, "x", true);
+      if (x >= box.left && x <= right) rule(u, x, box.top, x, bottom, hue);
+    }
+    if (picture.zero) {
+      var y = u.valToPos(0, "y", true);
+      if (y >= box.top && y <= bottom) rule(u, box.left, y, right, y, color("dim"));
+    }
+    picture.marks.forEach(function (mark) { vertical(mark.x, color("third")); });
+    if (picture.here !== null && picture.here !== undefined) vertical(picture.here, color("best"));
+  }
+  function drawWhiskers(u, picture) {
+    // Where there is nothing between the places, bounds are whiskers and no band.
+    var ctx = u.ctx, ratio = devicePixelRatio || 1, layer = picture.layers[0];
+    ctx.strokeStyle = ctx.fillStyle = color("main");
+    ctx.lineWidth = 2 * ratio;
+    for (var i = 0; i < layer.x.length; i++) {
+      var x = u.valToPos(layer.x[i], "x", true), ends = [0, 1, 2].map(function (j) { return u.valToPos(layer.series[j].values[i], "y", true); });
+      ctx.beginPath(); ctx.moveTo(x, ends[0]); ctx.lineTo(x, ends[1]); ctx.stroke();
+      ctx.fillRect(x - 4 * ratio, ends[2] - 4 * ratio, 8 * ratio, 8 * ratio);
+    }
+  }
+  function place(picture, x) {
+    if (picture.x.names) return picture.x.names[Math.round(x)] || "";
+    return said(x);
+  }
+  function spot(picture, x, i) {
+    return picture.x.said ? picture.x.said[i] : picture.x.label + " " + place(picture, x);
+  }
+  function reading(picture, data, i) {
+    var x = data[0][i], parts = [spot(picture, x, i)];
+    if (picture.layers.length) {
+      picture.layers[0].series.forEach(function (each) { if (each.style !== "hidden") parts.push(each.name + " " + said(each.values[i])); });
+      picture.bands.forEach(function (band) {
+        var series = picture.layers[0].series;
+        parts.push(series[band.low].name + " " + said(series[band.low].values[i]) + " to " + said(series[band.high].values[i]));
+      });
+    }
+    picture.dots.forEach(function (each) {
+      var at = each.shape === "tick" || each.shape === "bar" ? -1 : each.x.indexOf(x);
+      if (at >= 0) parts.push(each.name + " " + said(each.y[at]));
+    });
+    picture.marks.forEach(function (mark) { if (Math.abs(mark.x - x) <= 1) parts.push(mark.label); });
+    return parts.join("; ");
+  }
+  function ticks(values) { return values.map(function (value) { return value === null ? "" : said(value); }); }
+  function powers(low, high) {
+    // Places of a logarithmic axis that are named: powers of ten, or what lies evenly between where these are few.
+    var found = [], first = Math.ceil(Math.log10(low)), last = Math.floor(Math.log10(high)), step = Math.max(1, Math.ceil((last - first) / 7));
+    for (var i = first; i <= last; i += step) found.push(Number("1e" + i));
+    if (found.length > 1) return found;
+    return [0, 1, 2, 3, 4].map(function (i) { return Number((low * Math.pow(high / low, i / 4)).toPrecision(2)); });
+  }
+  function axes(picture) {
+    var look = { stroke: color("dim"), grid: { stroke: color("grid"), width: 1 }, ticks: { stroke: color("grid"), width: 1 }, font: "12px system-ui, sans-serif", labelFont: "12px system-ui, sans-serif", labelSize: 18 };
+    var across = Object.assign({}, look, { label: picture.x.label, size: 34, values: function (_, splits) { return ticks(splits); } });
+    if (picture.x.names) {
+      across.splits = function () { return picture.x.names.map(function (_, i) { return i; }); };
+      across.values = function (_, splits) { return splits.map(function (i) { var name = picture.x.names[i] || ""; return name.length > 14 ? name.slice(0, 13) + "\u2026" : name; }); };
+    } else if (picture.x.log) {
+      across.splits = function (u) { return powers(u.scales.x.min, u.scales.x.max); };
+      across.filter = function (_, splits) { return splits; };
+    }
+    function room(_, values) { // as wide as the longest tick
+      var most = Math.max.apply(null, (values || [""]).map(function (value) { return value.length; }));
+      return Math.min(130, Math.max(58, 24 + 7 * most));
+    }
+    var up = Object.assign({}, look, { label: picture.y.label, size: room, values: function (_, splits) { return ticks(splits); } });
+    return [across, up];
+  }
+  function lines(node, picture, readout) {
+    var data = joined(picture), whiskers = picture.discrete && picture.layers.length;
+    var series = [{}].concat(picture.layers.length ? picture.layers[0].series.map(function (each) {
+      var hidden = each.style === "hidden" || whiskers;
+      var paths = each.style === "step" ? { paths: uPlot.paths.stepped({ align: 1 }) } : {};
+      return Object.assign(paths, { label: each.name, stroke: hidden ? "transparent" : color(each.color), width: hidden ? 0 : 2, points: { show: false }, spanGaps: true });
+    }) : [{ show: false }]);
+    var bands = whiskers ? [] : picture.bands.map(function (band) {
+      return { series: [band.high + 1, band.low + 1], fill: faint(band.color, 0.18) };
+    });
+    var xs = data[0], ends = [xs[0], xs[xs.length - 1]];
+    picture.dots.forEach(function (each) {
+      each.x.forEach(function (x) { if (x !== null) { ends[0] = Math.min(ends[0], x); ends[1] = Math.max(ends[1], x); } });
+    });
+    var pad = picture.x.names ? 0.5 : picture.discrete ? (ends[1] - ends[0]) * 0.04 || 1 : (ends[1] - ends[0]) * 0.01 || 1;
+    var range = picture.x.log ? [ends[0] / 1.05, ends[1] * 1.05] : [ends[0] - pad, ends[1] + pad];
+    var height = Math.max(200, node.clientHeight);
+    var plot = new uPlot({
+      width: Math.max(200, node.clientWidth), height: height, series: series, bands: bands, axes: axes(picture),
+      legend: { show: false }, cursor: { y: false, drag: { x: !picture.x.names, y: false } },
+      scales: {
+        x: { time: false, distr: picture.x.log ? 3 : 1, range: function (_, low, high) { return low === null || low === xs[0] && high === xs[xs.length - 1] ? range : [low, high]; } },
+        y: { range: function (u) { return extent(picture, u.scales.x.min === null ? range[0] : u.scales.x.min, u.scales.x.max === null ? range[1] : u.scales.x.max); } }
+      },
+      hooks: {
+        draw: [function (u) {
+          u.ctx.save();
+          u.ctx.beginPath(); u.ctx.rect(u.bbox.left, u.bbox.top, u.bbox.width, u.bbox.height); u.ctx.clip();
+          drawRules(u, picture);
+          if (whiskers) drawWhiskers(u, picture);
+          drawDots(u, picture);
+          u.ctx.restore();
+        }],
+        setCursor: [function (u) { readout.textContent = u.cursor.idx === null || u.cursor.idx === undefined ? "" : reading(picture, data, u.cursor.idx); }]
+      }
+    }, data, node);
+    var at = node.id in read ? Math.min(read[node.id], xs.length - 1) : -1;
+    node.onkeydown = function (event) {
+      var step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (event.key === "Home") at = 0; else if (event.key === "End") at = xs.length - 1;
+      else if (step) at = at < 0 ? (step > 0 ? 0 : xs.length - 1) : Math.min(xs.length - 1, Math.max(0, at + step * (event.shiftKey ? 10 : 1)));
+      else return;
+      event.preventDefault();
+      read[node.id] = at;
+      plot.setCursor({ left: plot.valToPos(xs[at], "x"), top: 10 }, false);
+      readout.textContent = reading(picture, data, at);
+    };
+    return function (width) { plot.setSize({ width: width, height: height }); };
+  }
+
+  // -- maps -------------------------------------------------------------------------------------------------------
+  function mix(share) {
+    var at = Math.min(RAMP.length - 1.0001, Math.max(0, share * (RAMP.length - 1))), i = Math.floor(at), rest = at - i;
+    function part(hex, j) { return parseInt(hex.slice(1 + 2 * j, 3 + 2 * j), 16); }
+    return "rgb(" + [0, 1, 2].map(function (j) { return Math.round(part(RAMP[i], j) * (1 - rest) + part(RAMP[i + 1], j) * rest); }).join(",") + ")";
+  }
+  function map(node, picture, readout) {
+    var canvas = element("canvas"), at = null, height = Math.max(240, node.clientHeight);
+    node.appendChild(canvas);
+    var columns = picture.x.values.length, rows = picture.y.values.length, least = Infinity, most = -Infinity;
+    picture.mean.forEach(function (row) { row.forEach(function (value) { if (value !== null) { least = Math.min(least, value); most = Math.max(most, value); } }); });
+    var frame = {};
+    function shade(share) { return mix(picture.better === "low" ? 1 - share : share); } // the better, the brighter
+    function name(side, i) { return side.names ? side.names[i] : said(side.values[i]); }
+    function draw(width) {
+      var ratio = devicePixelRatio || 1, ctx = canvas.getContext("2d");
+      canvas.width = width * ratio; canvas.height = height * ratio;
+      canvas.style.width = width + "px"; canvas.style.height = height + "px";
+      ctx.scale(ratio, ratio);
+      frame = { left: 64, top: 10, width: width - 64 - 96, height: height - 10 - 46 };
+      var w = frame.width / columns, h = frame.height / rows;
+      function x(i) { return frame.left + i * w; }
+      function y(j) { return frame.top + (rows - j) * h; }
+      for (var j = 0; j < rows; j++) for (var i = 0; i < columns; i++) {
+        var value = picture.mean[j][i];
+        if (value === null) continue;
+        ctx.fillStyle = shade(most > least ? (value - least) / (most - least) : 0.5);
+        ctx.fillRect(x(i), y(j + 1), w + 0.6, h + 0.6);
+      }
+      picture.dots.forEach(function (cell) {
+        ctx.beginPath(); ctx.arc(x(cell[0] + 0.5), y(cell[1] + 0.5), 2.6, 0, 2 * Math.PI);
+        ctx.fillStyle = "#ffffff"; ctx.fill(); ctx.strokeStyle = "#000000"; ctx.lineWidth = 1; ctx.stroke();
+      });
+      if (picture.here) {
+        [["#ffffff", 4], [color("best"), 2]].forEach(function (look) {
+          ctx.beginPath(); ctx.arc(x(picture.here[0] + 0.5), y(picture.here[1] + 0.5), 8, 0, 2 * Math.PI);
+          ctx.strokeStyle = look[0]; ctx.lineWidth = look[1]; ctx.stroke();
+        });
+      }
+      if (at) { ctx.strokeStyle = "#ffffff"; ctx.lineWidth = 2; ctx.strokeRect(x(at[0]), y(at[1] + 1), w, h); }
+      words(ctx, x, y);
+      scale(ctx, width);
+    }
+    function words(ctx, x, y) {
+      ctx.fillStyle = color("dim"); ctx.font = "12px system-ui, sans-serif";
+      ctx.textAlign = "center"; ctx.textBaseline = "top";
+      some(columns, 5).forEach(function (i) { ctx.fillText(clipped(name(picture.x, i)), x(i + 0.5), frame.top + frame.height + 6); });
+      ctx.fillText(picture.x.label, frame.left + frame.width / 2, frame.top + frame.height + 26);
+      ctx.textAlign = "right"; ctx.textBaseline = "middle";
+      some(rows, 5).forEach(function (j) { ctx.fillText(clipped(name(picture.y, j)), frame.left - 6, y(j + 0.5)); });
+      ctx.save(); ctx.translate(10, frame.top + frame.height / 2); ctx.rotate(-Math.PI / 2); ctx.textAlign = "center"; ctx.fillText(picture.y.label, 0, 0); ctx.restore();
+    }
+    function scale(ctx, width) {
+      for (var i = 0; i < 60; i++) {
+        ctx.fillStyle = shade(1 - i / 59);
+        ctx.fillRect(width - 86, frame.top + i * frame.height / 60, 12, frame.height / 60 + 0.6);
+      }
+      ctx.fillStyle = color("dim"); ctx.textAlign = "left"; ctx.textBaseline = "middle";
+      [0, 0.5, 1].forEach(function (share) { ctx.fillText(said(least + (most - least) * share), width - 68, frame.top + 6 + (1 - share) * (frame.height - 12)); });
+    }
+    function clipped(text) { return text.length > 9 ? text.slice(0, 8) + "\u2026" : text; }
+    function some(count, most) {
+      var found = [], step = Math.max(1, Math.ceil((count - 1) / (most - 1)));
+      for (var i = 0; i < count; i += step) found.push(i);
+      return found;
+    }
+    function tell() {
+      if (!at) { readout.textContent = ""; return; }
+      var mean = picture.mean[at[1]][at[0]], low = picture.lower[at[1]][at[0]], high = picture.upper[at[1]][at[0]];
+      readout.textContent = picture.x.label + " " + name(picture.x, at[0]) + "; " + picture.y.label + " " + name(picture.y, at[1]) + "; " +
+        (mean === null ? "nothing there" : picture.name + " " + said(mean) + ", from " + said(low) + " to " + said(high));
+    }
+    function move(next) { at = next; tell(); draw(node.clientWidth); }
+    canvas.onmousemove = function (event) {
+      var i = Math.floor((event.offsetX - frame.left) / frame.width * columns), j = rows - 1 - Math.floor((event.offsetY - frame.top) / frame.height * rows);
+      move(i >= 0 && i < columns && j >= 0 && j < rows ? [i, j] : null);
+    };
+    canvas.onmouseleave = function () { move(null); };
+    node.onkeydown = function (event) {
+      var step = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      var from = at || (picture.here ? picture.here.map(Math.round) : [0, 0]);
+      move([Math.min(columns - 1, Math.max(0, from[0] + step[0])), Math.min(rows - 1, Math.max(0, from[1] + step[1]))]);
+    };
+    draw(node.clientWidth);
+    return draw;
+  }
+  function mapLegend(picture) {
+    var list = element("ul", { "class": "legend", "aria-hidden": "true" });
+    if (picture.dots.length) list.appendChild(key("dot", "tried", color("dim")));
+    list.appendChild(key("dot", picture.name + ", by the scale at the right", RAMP[3]));
+    return list;
+  }
+
+  // -- all of them ------------------------------------------------------------------------------------------------
+  function draw(node) {
+    var picture = JSON.parse(node.getAttribute("data-picture"));
+    var readout = node.parentNode.querySelector(".readout"), is_map = picture.kind === "map";
+    node.replaceChildren();
+    var old = node.parentNode.querySelector(".legend");
+    if (old) old.remove();
+    var resize = (is_map ? map : lines)(node, picture, readout), width = node.clientWidth;
+    node.after(is_map ? mapLegend(picture) : legend(picture));
+    if (node.watch) node.watch.disconnect();
+    node.watch = new ResizeObserver(function () {
+      if (node.clientWidth && node.clientWidth !== width) { width = node.clientWidth; resize(width); }
+    });
+    node.watch.observe(node);
+    node.setAttribute("data-drawn", "");
+  }
+  window.nilregretPictures = function (root) {
+    root.querySelectorAll("[data-picture]:not([data-drawn])").forEach(draw);
+  };
+  document.addEventListener("theme-changed", function () { document.querySelectorAll("[data-drawn]").forEach(draw); });
+  window.nilregretPictures(document);
+  window.requestAnimationFrame(function () { window.performance.mark("nilregret-first-picture"); });
+})();

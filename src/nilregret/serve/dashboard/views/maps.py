@@ -1,0 +1,164 @@
+"""The posterior over two axes, the others held: means as colours, the ends of the bounds where one points."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ...._utils.checks import Array
+from ....domains.domain import Arms, Space
+from ....domains.parameters import Choice
+from ....study.axes import Axis, agrees, value_at
+from ....study.study import Study
+from .pictures import MOST_DOTS, Picture, axis, numbers, short, spread_evenly, table
+from .places import Place
+
+MOST_SIDE, FEWEST_SIDE = 41, 11  # of a map, cells
+MOST_ARM_SIDE = 120  # likewise, of arms on a grid
+FEWEST_SHARE = 0.5  # of the cells of a grid that are arms; of fewer no map is made
+ROWS = 6  # of the table, each way
+WORK = 2e9  # multiplications that a map may take
+
+
+def dear(study: Study) -> bool:
+    """Whether a posterior costs more the more answers there are: on arms it is at hand."""
+    policy = study.policy
+    contexts = getattr(policy, "context", None)
+    return not (isinstance(policy.domain, Arms) and (contexts is None or isinstance(contexts, Arms)))
+
+
+def belief_map(
+    study: Study, at: Place, pair: tuple[Axis, Axis], look: Callable[[Array], Any], *, name: str, low: bool
+) -> Picture | None:
+    """A map of the mean; None where the arms are on no grid.
+
+    Args:
+        study: with a posterior.
+        at: the point and context through which it goes.
+        pair: its axes.
+        look: gives mean and bounds at points.
+        name: of what is drawn.
+        low: whether less of it is better.
+    """
+    across, up = pair
+    domain = study.policy.domain
+    found = _arms(domain, at, pair) if isinstance(domain, Arms) else _grid(study, at, pair)
+    if found is None:
+        return None
+    xs, ys, points, cells = found  # cells: (row, column) of each point
+    seen = look(points)
+    shape = (len(ys), len(xs))
+    mean, lower, upper = (np.full(shape, np.nan) for _ in range(3))
+    mean[cells], lower[cells], upper[cells] = seen.mean, seen.lower, seen.upper
+    better = np.nanargmin if low else np.nanargmax
+    row, column = (int(i) for i in np.unravel_index(int(better(mean)), shape))
+    return {
+        "kind": "map", "better": "low" if low else "high",
+        "title": f"{across.name} and {up.name}", "name": name,
+        "summary": (
+            f"The {name} over {across.name} and {up.name}: from "
+            f"{short(float(np.nanmin(mean)))} to {short(float(np.nanmax(mean)))}, {'lowest' if low else 'highest'} at "
+            f"{across.name} {short(xs[column])} and {up.name} {short(ys[row])}."
+        ),
+        "x": _side(across, xs), "y": _side(up, ys), "mean": [numbers(each) for each in mean],
+        "lower": [numbers(each) for each in lower], "upper": [numbers(each) for each in upper],
+        "dots": _chosen(study, pair, xs, ys),
+        "here": _cell_of(domain, at.point, pair, xs, ys), "table": _figures(pair, xs, ys, mean),
+    }  # fmt: skip
+
+
+def _side(along: Axis, values: list[Any]) -> dict[str, Any]:
+    named = isinstance(along.parameter, Choice)
+    log = not named and along.parameter.log  # type: ignore[union-attr]
+    return axis(along.name, log=log, names=values if named else None) | {
+        "values": list(range(len(values))) if named else numbers(values)
+    }
+
+
+def _grid(
+    study: Study, at: Place, pair: tuple[Axis, Axis]
+) -> tuple[list[Any], list[Any], Array, tuple[Any, Any]] | None:
+    """Of a continuous domain: as fine as is affordable."""
+    domain = study.policy.domain
+    answers = sum(trial.reward is not None for trial in study.trials)
+    cells = WORK / max(1.0, float(answers) ** 2)
+    side = int(min(MOST_SIDE, max(FEWEST_SIDE, cells**0.5)))
+    across, up = pair
+    xs, ys = across.parameter.values(side), up.parameter.values(side)
+    named = isinstance(domain, Space)
+    points = np.repeat(at.point[None], len(xs) * len(ys), axis=0)
+    columns: list[Any] = [across.parameter.encode(x) if named else [x] for x in xs]
+    rows: list[Any] = [up.parameter.encode(y) if named else [y] for y in ys]
+    points[:, across.columns] = np.tile(columns, (len(ys), 1))
+    points[:, up.columns] = np.repeat(rows, len(xs), axis=0)
+    if isinstance(domain, Space):
+        points = domain.snap(points)
+    at_row, at_column = np.divmod(np.arange(len(points)), len(xs))
+    return xs, ys, points, (at_row, at_column)
+
+
+def _arms(arms: Arms, at: Place, pair: tuple[Axis, Axis]) -> tuple[list[Any], list[Any], Array, tuple[Any, Any]] | None:
+    """Of arms: those that agree with the point in everything else, where they lie on a grid."""
+    across, up = pair
+    points = arms.points[agrees(arms, arms.points, at.point, pair)]
+    xs, columns = _places(arms, points, across)
+    ys, rows = _places(arms, points, up)
+    if min(len(xs), len(ys)) < 2 or len(points) < FEWEST_SHARE * len(xs) * len(ys):
+        return None
+    return xs, ys, points, (rows, columns)
+
+
+def _places(arms: Arms, points: Array, along: Axis) -> tuple[list[Any], Any]:
+    """The values along an axis, none where they are too many, and which of them each point has."""
+    encoded = points[:, along.columns]
+    if isinstance(along.parameter, Choice):
+        return list(along.parameter.options), encoded.argmax(axis=1)
+    present, first, where = np.unique(np.round(encoded[:, 0], 12), return_index=True, return_inverse=True)
+    if len(present) > MOST_ARM_SIDE:
+        return [], where
+    return [value_at(arms, points[i], along) for i in first.tolist()], where
+
+
+def _nearest(values: list[Any], value: Any, along: Axis) -> float | None:
+    """Where a value lies among those of a side, in cells; between two of them where it is a number."""
+    if isinstance(along.parameter, Choice):
+        return float(values.index(value)) if value in values else None
+    known = np.array(values, dtype=np.float64)
+    if along.parameter.log:
+        known, value = np.log(known), np.log(float(value))
+    return float(np.interp(float(value), known, np.arange(len(known))))
+
+
+def _cell_of(domain: Any, point: Array, pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any]) -> list[float] | None:
+    sides = zip(pair, (xs, ys), strict=True)
+    places = [_nearest(values, value_at(domain, point, along), along) for along, values in sides]
+    return None if None in places else [round(place, 3) for place in places if place is not None]
+
+
+def _chosen(study: Study, pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any]) -> list[list[float]]:
+    """Where trials were, the latest ones, each place once."""
+    domain = study.policy.domain
+    recent = study.trials[-10 * MOST_DOTS :]
+    if not len(recent):
+        return []
+    points, last = np.unique(np.array([trial.point for trial in recent])[::-1], axis=0, return_index=True)
+    cells = [
+        _cell_of(domain, point, pair, xs, ys)
+        for point in points[np.argsort(last)][:MOST_DOTS]
+        if _counts(domain, point, pair)
+    ]
+    return [cell for cell in cells if cell is not None]
+
+
+def _counts(domain: Any, point: Array, pair: tuple[Axis, Axis]) -> bool:
+    """Whether both axes count at a point."""
+    mask = domain.active(point[None]) if isinstance(domain, Space) else None
+    return mask is None or all(mask[0, along.columns.start] for along in pair)
+
+
+def _figures(pair: tuple[Axis, Axis], xs: list[Any], ys: list[Any], mean: Array) -> dict[str, Any]:
+    columns, rows = spread_evenly(len(xs), ROWS).tolist(), spread_evenly(len(ys), ROWS).tolist()
+    head = [f"{pair[1].name} \\ {pair[0].name}", *(short(xs[j]) for j in columns)]
+    return table(head, [(ys[i], *(mean[i, j] for j in columns)) for i in reversed(rows)])

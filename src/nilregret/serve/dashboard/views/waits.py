@@ -1,0 +1,116 @@
+"""What is waited for, what came late, and what never came."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+
+from ....storage.record import Trial
+from ....study.formatting import where
+from ....study.study import Study
+from ...deadlines import Rule
+from .pictures import Picture, axis, dots, empty, in_words, many, short, table, thinned, told
+from .standing import short_context
+
+LISTED = 12  # trials of a table; the list of trials has all of them
+COLUMNS = 400
+ALIKE = 1.2  # longest over shortest wait: below, there is nothing to see
+TITLE = "How long answers took"
+
+
+def waits(study: Study, *, now: float) -> dict[str, Any]:
+    """Trials without an answer, answers that came after further questions, and how long answers took.
+
+    Args:
+        study: of any kind.
+        now: Unix seconds.
+    """
+    trials = study.trials[: len(study.trials)]
+    pending = [trial for trial in trials if trial.state == "pending"]
+    abandoned = [trial for trial in trials if trial.state == "abandoned"]
+    rule = Rule.of(dict(study.about))
+    # What is told at the deadline in place of a reward is no answer of anybody's.
+    silent = {trial.number for trial in trials if rule.on_deadline in ("reward", "fail") and trial.late}
+    came, questions, seconds = _delays(trials, silent)
+    late = [(trial, int(count)) for trial, count in zip(came, questions, strict=True) if count > 0 or trial.late]
+    too_late = {
+        trial.number for trial, count in late
+        if trial.state == "observed" and not study.policy.pending.counts(trial, lambda count=count: count)  # type: ignore[misc]
+    }  # fmt: skip
+    return {
+        "pending": [_row(trial, now) for trial in pending[:LISTED]], "pending_count": len(pending),
+        "abandoned": [_row(trial, now) for trial in abandoned[-LISTED:]], "abandoned_count": len(abandoned),
+        "late": [_late(trial, count, too_late) for trial, count in late[-LISTED:][::-1]], "late_count": len(late),
+        "too_late_count": len(too_late),
+        "sentence": _sentence(pending, late, too_late, seconds) + _of_silent(len(silent), rule),
+        "picture": _picture(came, seconds),
+    }  # fmt: skip
+
+
+def _of_silent(count: int, rule: Rule) -> str:
+    """What was told of trials at their deadline."""
+    if not count:
+        return ""
+    instead = "failed" if rule.on_deadline == "fail" else f"counted as {short(rule.default_reward)}"
+    return f" No answer came in time to {many(count, 'trial')}, and {'it' if count == 1 else 'they'} {instead}."
+
+
+def _delays(trials: Sequence[Trial], silent: Collection[int]) -> tuple[list[Trial], Any, Any]:
+    """Trials asked for and answered; how many questions were asked, and seconds went by, until the answer."""
+    first = [trial.righted() if trial.corrected else trial for trial in trials]
+    asked = np.array([trial.asked_order for trial in first if trial.asked_order != trial.told_order], dtype=np.int64)
+    came = [
+        trial for trial in first
+        if trial.told_order is not None and trial.asked_order != trial.told_order and trial.number not in silent
+    ]  # fmt: skip
+    ends = np.array([trial.told_order for trial in came], dtype=np.int64)
+    begins = np.array([trial.asked_order for trial in came], dtype=np.int64)
+    questions = np.searchsorted(asked, ends) - np.searchsorted(asked, begins, side="right")
+    seconds = np.array([max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at) for trial in came])
+    return came, questions, seconds
+
+
+def _row(trial: Trial, now: float) -> dict[str, Any]:
+    return {
+        "number": trial.number, "where": where(trial), "context": short_context(trial), "asked_at": trial.asked_at,
+        "waited": max(0.0, now - trial.asked_at), "lease_until": trial.lease_until,
+        "reason": "" if trial.abandoned is None else trial.abandoned.reason,
+    }  # fmt: skip
+
+
+def _late(trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
+    what = "counts" if trial.number not in too_late else "came too late to count"
+    return {
+        "number": trial.number, "where": where(trial), "questions": questions,
+        "waited": max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at),
+        "reward": told(trial) or "failed", "told_at": trial.told_at,
+        "what": what + (", after it had been given up" if trial.late else ""),
+    }  # fmt: skip
+
+
+def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set[int], seconds: Any) -> str:
+    count = len(pending)
+    waiting = f"{many(count, 'trial')} wait{'s' * (count == 1)} for an answer." if count else "No trial waits."
+    if not len(seconds):
+        return waiting
+    typical = f" Answers took {in_words(float(np.median(seconds)))} (median), {in_words(float(seconds.max()))} at most."
+    if not late:
+        return waiting + typical + " No answer came after a further question."
+    dropped = f", and {len(too_late):,} of them too late to count" if too_late else ""
+    return f"{waiting}{typical} {many(len(late), 'answer')} came after further questions{dropped}."
+
+
+def _picture(came: list[Trial], seconds: Any) -> Picture:
+    if not len(came) or not seconds.max() > ALIKE * seconds.min():
+        return empty(TITLE, "No answer has come yet." if not came else "All answers took the same time.")
+    kept = thinned(seconds, COLUMNS)
+    places = np.array([float(trial.number) for trial in came])
+    marked = [dots("time to the answer", places[kept], seconds[kept], "dot")]
+    shares = [(f"{share:.0%}", in_words(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
+    return {
+        "kind": "lines", "title": TITLE, "summary": f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.",
+        "x": axis("trial"), "y": axis("seconds"), "layers": [], "bands": [], "dots": marked, "marks": [],
+        "table": table(["this share of the answers", "came within"], shares),
+    }  # fmt: skip

@@ -1,0 +1,162 @@
+"""What happened in a study after a cursor: at once, or as a stream of server-sent events.
+
+The cursor is the study's own counter of events, which has no gaps; so nobody misses one, and nobody needs to remember
+more than a number.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from typing import final
+
+import msgspec
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+from ..storage.record import Trial
+from ..study.study import Study
+from . import messages as m
+from .problems import Problem
+from .settings import Settings
+from .worker import Desk
+
+MOST = 1000  # events in one answer
+QUIET = 15.0  # seconds after which a stream says that it is alive
+
+
+def snapshot(study: Study) -> Sequence[Trial]:
+    """All trials as they are on disk now.
+
+    `study.trials` is the record itself, which goes on: who reads it trial by trial may see a late event and have missed
+    an earlier one of a trial read before.
+    """
+    kept = study._kept
+    with kept.lock:
+        kept.sync()
+        return kept.record[:]
+
+
+def events(study: Study, after: int, most: int) -> m.Events:
+    """Those after the event of this order."""
+    trials = snapshot(study)
+    found = [
+        (order, kind, trial)
+        for trial in trials
+        if trial.last_order > after
+        for kind, order in trial.happened()
+        if order > after
+    ]
+    found.sort(key=lambda each: each[0])
+    said = [_event(order, kind, trial) for order, kind, trial in found[:most]]
+    return m.Events(said, said[-1].order if said else after, more=len(found) > most)
+
+
+def _event(order: int, kind: str, trial: Trial) -> m.Event:
+    then = trial.as_of(order)
+    at: float | None = {"asked": trial.asked_at, "told": then.told_at, "corrected": then.told_at}.get(kind)
+    reason = then.reason
+    if kind == "abandoned" and trial.abandoned is not None:
+        at, reason = trial.abandoned.time, trial.abandoned.reason
+    named: m.EventKind = kind  # type: ignore[assignment]  # both have the same words
+    return m.Event(order, named, trial.number, at, then.reward if kind in ("told", "corrected") else None, reason)
+
+
+@final
+class Streams:
+    """Streams of events of one server process.
+
+    Args:
+        settings: of the service.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open: Counter[str] = Counter()  # by tenant
+        self._over = False
+        self._ended = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None  # in which there are any
+
+    @property
+    def count(self) -> int:
+        """How many are open."""
+        return self._open.total()
+
+    def enter(self, tenant: str) -> None:
+        """One more, until `leave`.
+
+        Raises:
+            Problem: 429 where this tenant has its share, 503 where there are as many as there may be in all.
+        """
+        most, own = self._settings.streams, self._settings.streams_each
+        if self._open[tenant] >= own:
+            raise Problem(
+                429, "streams", f"{own} streams of events of this tenant are open, and this server takes no more of "
+                "one. Close one that nobody listens to any more, or ask for events by their cursor.",
+                headers={"Retry-After": "5"},
+            )  # fmt: skip
+        if self.count >= most:
+            raise Problem(
+                503, "busy", "As many streams of events are open as this server takes; ask for events by their cursor.",
+                headers={"Retry-After": "5"},
+            )  # fmt: skip
+        self._open[tenant] += 1
+
+    def leave(self, tenant: str) -> None:
+        """One has ended."""
+        self._open[tenant] -= 1
+        if not self._open[tenant]:
+            del self._open[tenant]
+
+    def end(self) -> None:
+        """Let all of them come to their end now; from any thread, and in the middle of anything."""
+        self._over = True
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._ended.set)
+
+    async def follow(self, desk: Desk, after: int) -> AsyncIterator[bytes]:
+        """Events as they come, for as long as somebody listens."""
+        self._loop = asyncio.get_running_loop()
+        quiet = 0.0
+        while not self._over:
+            found = await desk.look(lambda study, cursor=after: events(study, cursor, MOST))  # type: ignore[misc]
+            for event in found.events:
+                yield b"id: %d\nevent: %s\ndata: %s\n\n" % (
+                    event.order, event.kind.encode(), msgspec.json.encode(event),
+                )  # fmt: skip
+            after = found.next
+            quiet = 0.0 if found.events else quiet + self._settings.poll_seconds
+            if quiet >= QUIET:
+                yield b": still here\n\n"
+                quiet = 0.0
+            if not found.more:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._ended.wait(), self._settings.poll_seconds)
+
+
+@final
+class Stream:
+    """One that somebody listens to; as the ASGI interface has it.
+
+    Args:
+        streams: of the process, of which it is one from now on.
+        desk: of the study.
+        after: the cursor.
+
+    Raises:
+        Problem: there are too many.
+    """
+
+    def __init__(self, streams: Streams, desk: Desk, after: int) -> None:
+        streams.enter(desk.tenant)
+        self._streams, self._desk, self._after = streams, desk, after
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Until one of both sides has enough."""
+        parts, named = self._streams.follow(self._desk, self._after), {"Cache-Control": "no-store"}
+        try:
+            await StreamingResponse(parts, media_type="text/event-stream", headers=named)(scope, receive, send)
+        finally:
+            self._streams.leave(self._desk.tenant)

@@ -1,0 +1,128 @@
+"""The API described for programs (OpenAPI 3.1), from the structures and the operations themselves."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from .. import __version__
+from . import parameters
+from .examples import FOLLOWING, examples
+from .operations import LONGEST_KEY, REFUSED, Answered, Operation
+
+DEFINITIONS = "#/components/schemas/{name}"
+KEY = {
+    "name": "Idempotency-Key", "in": "header", "required": False,
+    "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
+    "description": "Names this request: the same again is answered the same, and done once.",
+}  # fmt: skip
+PLACES: dict[str, dict[str, Any]] = {
+    "name": {"schema": {"type": "string"}, "description": "Of the study."},
+    "id": {"schema": {"type": "string"}, "description": "Of the decision, as it was given."},
+    "number": {"schema": {"type": "integer", "minimum": 0}, "description": "Of the decision, as it was given."},
+}
+
+
+def document(operations: Sequence[Operation]) -> bytes:
+    """The whole description, JSON."""
+    kinds = [*_kinds(operations), *parameters.KINDS]
+    schemas, components = msgspec.json.schema_components(kinds, ref_template=DEFINITIONS)
+    _say_parameters(components)
+    known = dict(zip(kinds, schemas, strict=True))
+    addresses = {operation.name: operation.path for operation in operations}
+    paths: dict[str, dict[str, Any]] = {}
+    for operation in operations:
+        path = re.sub(r":\w+\}", "}", operation.path)
+        paths.setdefault(path, {})[operation.method.lower()] = _operation(operation, known, addresses)
+    said = {
+        "openapi": "3.1.0",
+        "info": {"title": "nilregret", "version": __version__, "summary": "Decisions made while learning, over HTTP."},
+        "paths": paths,
+        "components": {"schemas": components, "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+        "security": [{"token": []}, {}],
+    }
+    return json.dumps(said, sort_keys=False).encode()
+
+
+def _say_parameters(components: dict[str, Any]) -> None:
+    """Say of what is read as in a file what it may be."""
+    several = {"oneOf": [{"$ref": DEFINITIONS.format(name=kind.__name__)} for kind in parameters.KINDS]}
+    for structure, entries in parameters.OF.items():
+        for entry in entries:
+            for choice in components[structure]["properties"][entry]["anyOf"]:
+                if choice["type"] == "object":
+                    choice |= {"additionalProperties": several, "minProperties": 1}
+
+
+def _kinds(operations: Sequence[Operation]) -> list[type[msgspec.Struct]]:
+    found: list[type[msgspec.Struct]] = []
+    for operation in operations:
+        bodies = [answered.body for answered in {**REFUSED, **operation.answers}.values()]
+        for kind in (operation.body, *bodies):
+            if isinstance(kind, type) and kind not in found:
+                found.append(kind)
+    return found
+
+
+def _operation(operation: Operation, known: Mapping[Any, Any], paths: Mapping[str, str]) -> dict[str, Any]:
+    answers = {**operation.answers, **_refused(operation)}
+    said: dict[str, Any] = {
+        "operationId": operation.name, "summary": operation.summary,
+        "parameters": [*_places(operation), *_query(operation), *([KEY] if operation.repeatable else [])],
+        "responses": {str(status): _answer(answers[status], known) for status in sorted(answers)},
+    }  # fmt: skip
+    for status in operation.answers:
+        if status < 300 and operation.name in FOLLOWING:
+            said["responses"][str(status)]["links"] = _links(operation.name, paths)
+    if operation.text:
+        said["description"] = operation.text
+    if operation.body is not None:
+        content = {"schema": known[operation.body], "examples": _examples(operation.name)}
+        said["requestBody"] = {"required": True, "content": {"application/json": content}}
+    return said
+
+
+def _examples(name: str) -> dict[str, Any]:
+    return {each.name: {"summary": each.summary, "value": each.body} for each in examples()[name]}
+
+
+def _links(name: str, paths: Mapping[str, str]) -> dict[str, Any]:
+    """What may follow, with what it takes of the answer."""
+    values, following = FOLLOWING[name]
+    return {
+        then: {
+            "operationId": then,
+            "parameters": {each: values[each] for each in re.findall(r"\{(\w+)(?::\w+)?\}", paths[then])},
+        }
+        for then in following
+    }
+
+
+def _refused(operation: Operation) -> dict[int, Answered]:
+    return {status: answered for status, answered in REFUSED.items() if status not in operation.answers}
+
+
+def _places(operation: Operation) -> list[dict[str, Any]]:
+    names = re.findall(r"\{(\w+)(?::\w+)?\}", operation.path)
+    return [{"name": name, "in": "path", "required": True, **PLACES[name]} for name in names]
+
+
+def _query(operation: Operation) -> list[dict[str, Any]]:
+    if operation.query is None:
+        return []
+    (_,), components = msgspec.json.schema_components([operation.query])
+    properties: dict[str, Any] = components[operation.query.__name__]["properties"]
+    return [{"name": name, "in": "query", "required": False, "schema": kind} for name, kind in properties.items()]
+
+
+def _answer(answered: Answered, known: Mapping[Any, Any]) -> dict[str, Any]:
+    said: dict[str, Any] = {"description": answered.what}
+    if isinstance(answered.body, tuple):
+        said["content"] = {media: {} for media in answered.body}
+    elif answered.body is not None:
+        said["content"] = {"application/json": {"schema": known[answered.body]}}
+    return said

@@ -1,0 +1,227 @@
+"""One operation of the API: its address, what it takes, what it answers, and the function that does it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, final
+
+import msgspec
+from starlette.datastructures import Headers, QueryParams
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from .._utils.checks import shown
+from .._utils.errors import InvalidInput
+from .addresses import name_in
+from .auth.caller import Caller, caller_of
+from .messages import Problem as Told
+from .messages import Reply
+from .problems import Problem, unfit
+from .service import Service
+from .worker import Desk
+
+JSON = b"application/json"
+LONGEST_KEY = 200  # characters of an Idempotency-Key
+
+
+@final
+@dataclass(frozen=True)
+class Answered:
+    """What an operation answers in one case.
+
+    Attributes:
+        what: in words.
+        body: a structure, or the media types of text.
+    """
+
+    what: str
+    body: type[msgspec.Struct] | tuple[str, ...] | None = None
+
+
+@final
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One operation.
+
+    Attributes:
+        method: of HTTP.
+        path: with {names} in it.
+        name: unique; what generated clients call it.
+        summary: in a line.
+        text: the rest, for the reference.
+        do: does it.
+        body: what is sent.
+        query: what may stand after the question mark.
+        answers: by status; those of errors besides.
+        repeatable: whether it heeds `Idempotency-Key`.
+    """
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    do: Callable[[Service, Heard], Awaitable[ASGIApp]]
+    answers: Mapping[int, Answered]
+    text: str = ""
+    body: type[msgspec.Struct] | None = None
+    query: type[msgspec.Struct] | None = None
+    repeatable: bool = False
+
+
+class Heard(NamedTuple):
+    """A request, read.
+
+    Attributes:
+        caller: who sends it.
+        path: the names in the address.
+        scope: as ASGI has it.
+        body: of the operation's kind.
+        query: likewise.
+        key: `Idempotency-Key`, or None.
+    """
+
+    caller: Caller
+    path: Mapping[str, Any]
+    scope: Scope
+    body: Any = None
+    query: Any = None
+    key: str | None = None
+
+    @property
+    def headers(self) -> Headers:
+        """Of the request."""
+        return Headers(scope=self.scope)
+
+    async def desk(self, service: Service) -> Desk:
+        """Of the study in the address."""
+        return await service.desks.of(self.caller.tenant, self.path["name"])
+
+
+REFUSALS = {
+    400: "The request is no request of this API: the body is no JSON, say.",
+    401: "No token, or one that opens nothing.",
+    403: "The token's role may not do this, or the request comes from a page of another origin.",
+    404: "There is no such study or decision for this caller.",
+    408: "The request came too slowly.",
+    409: "It contradicts what is on record.",
+    413: "The body is too large.",
+    415: "The body is said to be something else than JSON.",
+    421: "The name in `Host` is none that the service answers to.",
+    422: "A value cannot be used; the sentence says which, why, and what to try.",
+    429: "Too many requests, or too many decisions that wait for an answer.",
+    431: "The headers are too many, or too large.",
+    500: "Something went wrong in the server.",
+    501: "The server lacks a package that this needs.",
+    503: "The storage could not be used just now, or too many calls wait; trying again is harmless.",
+}
+REFUSED = {status: Answered(what, Told) for status, what in REFUSALS.items()}
+
+
+@final
+class Said:
+    """An answer in JSON, as it is sent.
+
+    Args:
+        status: of HTTP.
+        body: JSON.
+        headers: besides those of every answer.
+    """
+
+    def __init__(self, status: int, body: bytes, headers: tuple[tuple[bytes, bytes], ...] = ()) -> None:
+        self.status, self.body, self.headers = status, body, headers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it; as the ASGI interface has it."""
+        del scope, receive
+        length = b"%d" % len(self.body)
+        headers = [(b"content-type", JSON), (b"content-length", length), *self.headers]
+        await send({"type": "http.response.start", "status": self.status, "headers": headers})
+        await send({"type": "http.response.body", "body": self.body})
+
+
+AGAIN = ((b"idempotency-replayed", b"true"),)  # says that the request had come before
+
+
+def json_of(reply: Reply, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Said:
+    """A structure, as it is sent."""
+    return Said(status, msgspec.json.encode(reply), headers)
+
+
+def read(
+    operation: Operation, decoder: msgspec.json.Decoder[Any] | None, scope: Scope, body: bytes, path: Mapping[str, Any]
+) -> Heard:
+    """A request, read: its body as the operation's decoder has it."""
+    if decoder is not None:
+        _check_type(scope)
+    return Heard(
+        caller_of(scope), _named(path), scope, None if decoder is None else _read(decoder, body),
+        None if operation.query is None else _asked(operation.query, scope),
+        _key(scope) if operation.repeatable else None,
+    )  # fmt: skip
+
+
+def _named(path: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**path, "name": name_in(path["name"])} if "name" in path else path
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object without a name that stands twice: one reader would take the first of the entries, another the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise Problem(
+            400, "malformed", f"{shown(twice)} stands twice in one object of the body: which of the two is meant?"
+        )
+    return found
+
+
+def _check_type(scope: Scope) -> None:
+    """Refuse a body that is said to be something else than JSON: a form of a page, say, which no program sends."""
+    said = next((value for name, value in scope["headers"] if name == b"content-type"), JSON)
+    if said.partition(b";")[0].strip().lower() != JSON:
+        raise Problem(
+            415, "type", f"The body is said to be {shown(said.decode('latin-1'))}, and this takes JSON: send it with "
+            "`Content-Type: application/json`.", field="Content-Type",
+        )  # fmt: skip
+
+
+def _read(decoder: msgspec.json.Decoder[Any], body: bytes) -> Any:
+    if not body.strip():
+        raise Problem(400, "malformed", "The body is empty; it must be a JSON object, at least {}.")
+    try:
+        found = decoder.decode(body)
+        json.loads(body, object_pairs_hook=_once, parse_int=bool, parse_float=bool)
+        return found
+    except msgspec.ValidationError as error:
+        raise unfit("The body", error, decoder.type) from None
+    except UnicodeDecodeError:
+        raise Problem(400, "malformed", "The body is no UTF-8, which JSON must be: send it in that encoding.") from None
+    except RecursionError:
+        raise Problem(400, "malformed", "The body is nested too deeply.") from None
+
+
+def _asked(kind: type[msgspec.Struct], scope: Scope) -> Any:
+    given: dict[str, str] = {}
+    for name, value in QueryParams(scope["query_string"]).multi_items():
+        if name in given:
+            raise InvalidInput(f"`{name}` stands in the address more than once.")
+        if name not in kind.__struct_fields__:
+            known = ", ".join(kind.__struct_fields__) or "none"
+            raise InvalidInput(f"`{name[:60]}` is no parameter of this address; it takes {known}.")
+        given[name] = value
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise unfit("The address", error, kind) from None
+
+
+def _key(scope: Scope) -> str | None:
+    key = next((value.decode("latin-1") for name, value in scope["headers"] if name == b"idempotency-key"), None)
+    if key is not None and not (key.strip() and len(key) <= LONGEST_KEY):
+        raise Problem(
+            422, "invalid", f"`Idempotency-Key` is {shown(key)}: it must be text of at most {LONGEST_KEY} characters.",
+            field="Idempotency-Key",
+        )  # fmt: skip
+    return key

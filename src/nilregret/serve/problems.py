@@ -1,0 +1,223 @@
+"""What a caller is told when something cannot be done: one shape, a status, a sentence, and nothing of the inside.
+
+`{"error": {"kind": "...", "sentence": "...", "field": "..."}}`; `field` where one entry of the request is to blame.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, TypeVar, final
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from .._utils.checks import shown
+from .._utils.errors import InvalidInput, MissingExtra, NoRegretError, StorageError, TrialError
+from .advice import MISSING, sentence_of
+from .suggestions import fitting
+
+R = TypeVar("R")
+
+LOG = logging.getLogger("nilregret.serve")
+AT = re.compile(r" - at `(?:\$|key in \$)\.?(.*?)`$")  # how msgspec says where
+ENTRY = re.compile(r"(?:unknown|required) field `(.*?)`")  # likewise, which
+FIELD = re.compile(r"`(\w+)`")  # how the library's errors name what is wrong, and where they begin with it
+TOLD = "_nilregret_told"  # of an error: the problem that it became
+# What anybody may be told of what went wrong on our side.
+AWAY = "The storage could not be used just now (the server's log has more under {id}). Try again."
+LACKING = "The server lacks a package that this needs (its log has more under {id})."
+BROKEN = "Something went wrong in the server (its log has more under {id}). Trying again is harmless."
+KINDS = {  # words for programs
+    "malformed": "It is no request of this API, or no JSON.",
+    "invalid": "A value cannot be used; `field` says which.",
+    "refused": "What is asked for cannot be decided: everything has failed, say.",
+    "key_reused": "The `Idempotency-Key` came before with another request.",
+    "not_found": "There is nothing at this address.",
+    "no_study": "There is no such study for this caller.",
+    "no_decision": "There is no such decision in this study.",
+    "no_trial": "Likewise, on a page of the dashboard.",
+    "method": "The address does not take this method.",
+    "conflict": "It contradicts what is on record.",
+    "another": "A study of this name was made with something else; `field` says with what.",
+    "token": "No token, or one that opens nothing.",
+    "role": "The token's role may not do this.",
+    "origin": "A page of another origin sent it.",
+    "proxy": "It came from elsewhere, and there are no tokens yet.",
+    "host": "The service does not answer to the name in `Host`.",
+    "form": "Logging in takes another form.",
+    "type": "The body is said to be something else than JSON.",
+    "too_large": "The body, or the headers, are too large.",
+    "slow": "It came, or was answered, too slowly.",
+    "rate": "Too many requests; `Retry-After` says when to go on.",
+    "at_once": "Too many requests of this caller are being answered.",
+    "pending": "Too many decisions wait for an answer.",
+    "streams": "Too many streams of events of this caller are open.",
+    "busy": "Too many calls wait for this study; try again.",
+    "storage": "The storage could not be used just now; try again.",
+    "missing": "The server lacks a package that this needs.",
+    "internal": "Something went wrong in the server.",
+}
+PLAIN = {
+    400: ("malformed", "The request is not one that this service understands."),
+    404: ("not_found", "There is nothing here; `/openapi.json` lists the addresses that there are."),
+    405: ("method", "This address does not take that method; `/openapi.json` lists those it takes."),
+    413: ("too_large", "The request is larger than this service takes."),
+}
+
+
+@final
+class Problem(Exception):
+    """A refusal that the caller is told.
+
+    Args:
+        status: of HTTP.
+        kind: a word for programs.
+        sentence: for people: what happened, why it usually does, what to try.
+        field: the entry of the request that is to blame, such as "context.day".
+        headers: that go with it.
+    """
+
+    def __init__(
+        self, status: int, kind: str, sentence: str, *, field: str | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(sentence)
+        self.status, self.kind, self.sentence, self.field = status, kind, sentence, field
+        self.headers = dict(headers or {})
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is sent."""
+        said = {"kind": self.kind, "sentence": self.sentence}
+        return {"error": said if self.field is None else said | {"field": self.field}}
+
+    def body(self) -> bytes:
+        """The same as JSON."""
+        return msgspec.json.encode(self.to_dict())
+
+
+def about(field: str, do: Callable[..., R], *given: Any, always: bool = False) -> R:
+    """`do(*given)`, where a value that cannot be used is one of this entry of the request.
+
+    Args:
+        field: the entry.
+        do: what may refuse it.
+        given: to it.
+        always: whether it is of this entry also where the error names another one, which no request has.
+
+    Raises:
+        Problem: 422, it cannot be used.
+    """
+    try:
+        return do(*given)
+    except NoRegretError as error:
+        problem = problem_of(error)
+        if isinstance(error, InvalidInput):
+            problem.field = field if always else problem.field or field
+        raise problem from error
+
+
+def problem_of(error: Exception, *, hide: Iterable[tuple[str, str]] = ()) -> Problem:
+    """What the caller is told of an error; what is nobody's business is in the log, under an id that is told.
+
+    What an error of the library advises to Python is not told: see `advice`.
+
+    Args:
+        error: of any kind.
+        hide: texts that no caller may see, each with what stands instead: the place of the storage, say.
+    """
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, RecursionError):
+        return Problem(400, "malformed", "The body has lists or objects within one another more deeply than is read.")
+    if isinstance(error, msgspec.DecodeError):  # a `ValidationError` among them
+        return _of_json(error)
+    if isinstance(error, HTTPException):
+        kind, sentence = PLAIN.get(error.status_code, ("refused", "The request was refused."))
+        return Problem(error.status_code, kind, sentence, headers=error.headers)
+    if isinstance(error, StorageError):
+        return _logged(error, 503, "storage", AWAY)
+    if isinstance(error, MissingExtra):
+        return _logged(error, 501, "missing", LACKING)
+    if isinstance(error, NoRegretError):
+        return _refused(error, _hidden(sentence_of(error), hide))
+    return _logged(error, 500, "internal", BROKEN)
+
+
+def response_of(problem: Problem) -> Response:
+    """As Starlette sends it."""
+    return Response(problem.body(), problem.status, problem.headers, media_type="application/json")
+
+
+async def tell(_: Request, error: Exception) -> Response:
+    """The handler of every error in an application."""
+    return response_of(problem_of(error))
+
+
+HANDLERS: dict[Any, Callable[[Request, Exception], Awaitable[Response]]] = dict.fromkeys(
+    (Problem, NoRegretError, msgspec.DecodeError, HTTPException, Exception), tell
+)
+
+
+def _refused(error: NoRegretError, sentence: str) -> Problem:
+    if isinstance(error, InvalidInput):
+        return Problem(422, "invalid", sentence, field=_field(error))
+    if isinstance(error, TrialError) and error.topic in MISSING:
+        return Problem(404, MISSING[error.topic], sentence, field="number")
+    return Problem(409, "conflict", sentence) if isinstance(error, TrialError) else Problem(422, "refused", sentence)
+
+
+def _field(error: InvalidInput) -> str | None:
+    """What the library's sentence begins with, within the entries where it was found."""
+    named = FIELD.match(error.what)
+    return ".".join((*error.places, named[1]) if named else error.places) or None
+
+
+def unfit(what: str, error: msgspec.ValidationError, kind: Any = None) -> Problem:
+    """That a body, or what else there is, has not the entries or the kinds that it should have.
+
+    Args:
+        what: has not.
+        error: which says where.
+        kind: of what it should have been, whose entries and words are named where they are not known.
+    """
+    said = str(error)
+    found, named = AT.search(said), ENTRY.search(said)
+    inner = [found[1]] if found and found[1] else []
+    field = ".".join([*inner, named[1]] if named else inner)
+    where = f" (`{field}`)" if field else ""
+    place, unknown = found[1] if found else "", named[1] if named and "unknown" in said else None
+    hint = fitting(said, kind, place, unknown)
+    return Problem(422, "invalid", f"{what} does not fit{where}: {AT.sub('', said)}.{hint}", field=field or None)
+
+
+def _of_json(error: msgspec.DecodeError) -> Problem:
+    said = str(error)
+    if isinstance(error, msgspec.ValidationError):
+        return unfit("The body", error)
+    return Problem(400, "malformed", f"The body is no JSON: {shown(said, length=200)[1:-1]}.")
+
+
+def _logged(error: Exception, status: int, kind: str, sentence: str) -> Problem:
+    told = getattr(error, TOLD, None)  # Starlette raises again what a handler has answered
+    if isinstance(told, Problem):
+        return told
+    id = secrets.token_hex(6)  # noqa: A001 - what it is called everywhere
+    if isinstance(error, StorageError):  # its sentence says all; a database that is away ends every request so
+        LOG.error("%s %s: %s", id, kind, error)
+    else:
+        LOG.error("%s %s", id, kind, exc_info=error)
+    problem = Problem(status, kind, sentence.format(id=id), headers={"Retry-After": "1"} if status == 503 else None)
+    setattr(error, TOLD, problem)
+    return problem
+
+
+def _hidden(sentence: str, hide: Iterable[tuple[str, str]]) -> str:
+    for text, instead in hide:
+        if text:
+            sentence = sentence.replace(text, instead)
+    return sentence

@@ -1,0 +1,79 @@
+"""How often and how many at once: one caller must not use up what is there for all."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import final
+
+from .._utils.checks import many
+from .problems import Problem
+
+MOST_CALLERS = 10_000  # remembered at a time: who has long been silent begins anew with a full bucket
+
+
+@final
+class Buckets:
+    """For each caller a bucket that fills steadily and from which each request takes one.
+
+    Args:
+        per_second: at which it fills.
+        burst: that it holds.
+        clock: seconds.
+    """
+
+    def __init__(self, per_second: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._rate, self._burst, self._clock = per_second, burst, clock
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # how much, and when that was so
+
+    def take(self, caller: str) -> None:
+        """One out of the caller's bucket.
+
+        Raises:
+            Problem: 429, it is empty.
+        """
+        now = self._clock()
+        left, at = self._left.pop(caller, (self._burst, now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        self._left[caller] = (left - 1.0, now) if left >= 1.0 else (left, now)
+        if len(self._left) > MOST_CALLERS:
+            self._left.popitem(last=False)
+        if left < 1.0:
+            wait = max(1, round((1.0 - left) / self._rate))
+            raise Problem(429, "rate", f"Too many requests; try again in {wait} s.", headers={"Retry-After": str(wait)})
+
+
+@final
+class Crowd:
+    """How many requests of each caller are being answered.
+
+    Args:
+        most: of one caller.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._now: dict[str, int] = {}
+
+    def enter(self, caller: str) -> None:
+        """One more of the caller's is being answered, until `leave`.
+
+        Raises:
+            Problem: 429, there are too many already.
+        """
+        count = self._now.get(caller, 0)
+        if count >= self._most:
+            raise Problem(
+                429, "at_once", f"{many(count, 'request')} of this caller at once is the most; try again soon.",
+                headers={"Retry-After": "1"},
+            )  # fmt: skip
+        self._now[caller] = count + 1
+
+    def leave(self, caller: str) -> None:
+        """One has been answered."""
+        left = self._now[caller] - 1
+        if left:
+            self._now[caller] = left
+        else:
+            del self._now[caller]

@@ -1,0 +1,67 @@
+"""The regret of a study so far, bounded with what it knows now, where the policy's theorem says so."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ..domains.domain import Arms
+from ..policy.engines import row_of
+from ..policy.policy import Policy
+from ..slots.envelope import Confidence, FiniteBayes
+from ..slots.scores import UpperConfidenceBound
+from ..slots.widths.mixtures import AnalyticMixture, AnyRidge
+from ..slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
+from ..study.study import Study
+from ..theory.regret_bounds import sum_of_deviations_bound
+
+GROWING = (FiniteBayes, SelfNormalized, BoundedNoise, KernelUcb, AnyRidge, AnalyticMixture)
+
+
+def regret_bound(study: Study) -> float | None:
+    """R_T <= 2 beta_T sum sigma_{t-1}(x_t), T the rounds so far, in reward units; None where nothing is proved.
+
+    That is how Srinivas et al. 2010 (Lemmas 5.2 and 5.4) and Chowdhury & Gopalan 2017 (Theorem 3) bound the regret of
+    whoever plays the highest upper bound, here with the realised information gain in place of its largest value. It
+    wants bounds that are proved for f, a choice among finitely many arms, and each answer before the next question:
+    with answers that come later, and for the later plays of a run (`switching`), the posterior that decided was
+    another. And it wants a width that never falls, so that the last one is the largest: noise that nobody knows is
+    bounded ever more closely, and a sketch that is drawn anew may be a better one.
+    """
+    policy, trials = study.policy, study.trials
+    if not isinstance(policy, Policy) or not _proves(policy):
+        return None
+    played = [trial for trial in trials if trial.state != "pending"]
+    prompt = all(
+        trial.state == "observed" and trial.told_order == trial.asked_order + 1 and not trial.corrected
+        for trial in played
+    )
+    width = study.width
+    if not played or not prompt or len(trials) > len(played) + 1 or math.isnan(width):
+        return None
+    rows = np.stack([row_of(trial) for trial in played])
+    deviations = sum_of_deviations_bound(
+        len(played), information_gain=study.information_gain, regularization=policy.regularization,
+        prior_variance=float(policy.kernel.diagonal(rows).max()),
+    )  # fmt: skip
+    return 2.0 * _largest(width, policy.confidence, len(played)) * deviations
+
+
+def _largest(width: float, confidence: Confidence, rounds: int) -> float:
+    """Of the widths of all these rounds, given the last: they grow, unless delta is shared out otherwise."""
+    series = confidence.series if isinstance(confidence, FiniteBayes) else None
+    if series is None or not isinstance(confidence, FiniteBayes):
+        return width
+    return max(width, confidence.width(max(range(1, rounds + 1), key=series.log)))
+
+
+def _proves(policy: Policy) -> bool:
+    certain = policy.valid_for == "f" and policy.plain and not policy.explore.ever and policy.switching is None
+    highest = type(policy.score) is UpperConfidenceBound and isinstance(policy.domain, Arms)
+    return certain and highest and not policy.constraint_count and policy.sketch is None and _grows(policy.confidence)
+
+
+def _grows(confidence: Confidence) -> bool:
+    """Whether its width never falls; that of `FiniteBayes` but for the series, see `_largest`."""
+    return isinstance(confidence, GROWING) and getattr(confidence, "noise", 0.0) is not None

@@ -1,0 +1,101 @@
+"""Trials and studies as the API says them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.errors import NoRegretError
+from .._utils.serialize import plain_loads
+from ..storage import StoredStudy
+from ..storage.record import Trial
+from ..storage.trial import Answer as Earlier
+from ..storage.trial import Plays
+from ..study.export import context_of
+from ..study.study import Study
+from . import messages
+from .commands import Heard
+from .deadlines import FACT, Rule
+from .decisions import Ids
+from .worker import Desk
+
+
+def finite(value: float | None) -> float | None:
+    """A number that JSON has; None for others."""
+    return None if value is None or not math.isfinite(value) else value
+
+
+def listed(values: Array) -> list[float | None]:
+    """Numbers, None for those that JSON has not."""
+    return [finite(value) for value in np.asarray(values).tolist()]
+
+
+def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]:
+    """What is said of every study."""
+    about = plain_loads(stored.about)
+    rule = Rule.of(about)
+    return {
+        "name": name, "algorithm": algorithm, "goal": stored.goal, "seed": stored.seed,
+        "about": {key: value for key, value in about.items() if key != FACT}, "deadline": rule.deadline,
+        "on_deadline": rule.on_deadline, "default_reward": rule.default_reward, "late": rule.late,
+        "created_at": stored.created_at,
+    }  # fmt: skip
+
+
+def study_in_full(desk: Desk) -> messages.StudyInFull:
+    """Where it stands; looks, so in a thread."""
+    study = desk.study
+    trials = study.trials
+    counted: dict[str, int] = dict(Counter(trial.state for trial in trials))
+    return messages.StudyInFull(
+        **study_said(desk.name, study.policy.algorithm, desk.stored),
+        policy=plain_loads(desk.stored.policy), trials={"all": len(trials)} | counted,
+        width=_known(study, "width"), information_gain=_known(study, "information_gain"),
+        restarts=study.restarts, multipliers=study.multipliers.tolist(),
+        cautions=list(study.unsaid.values()),
+    )  # fmt: skip
+
+
+def _known(study: Study, name: str) -> float | None:
+    try:
+        return finite(getattr(study, name))
+    except NoRegretError:  # a policy without a posterior
+        return None
+
+
+def decision(desk: Desk, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
+    """A trial as it was when it was asked for: the same words whenever it is said again."""
+    return messages.Decision(
+        ids.of(desk.tenant, desk.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
+        trial.arm, context_of(trial), trial.explored, trial.repeats, propensity, trial.asked_at,
+        desk.waiting.expires_at(trial),
+    )  # fmt: skip
+
+
+def plays_of(reward: float | None, plays: Plays | None) -> int | None:
+    """Of how many plays a reward is the mean."""
+    return None if reward is None else 1 if plays is None else plays.times
+
+
+def earlier(answer: Earlier) -> messages.Earlier:
+    """An answer that was corrected."""
+    g = None if answer.constraints is None else answer.constraints.tolist()
+    plays = plays_of(answer.reward, answer.plays)
+    return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time)
+
+
+def answer(desk: Desk, ids: Ids, heard: Heard) -> messages.Answer:
+    """What came of telling."""
+    trial, told = heard.trial, heard.told
+    g = None if trial.constraints is None else trial.constraints.tolist()
+    reward, plays, constraints = (trial.reward, trial.plays, g) if told is None else told
+    reason = trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason
+    return messages.Answer(
+        id=ids.of(desk.tenant, desk.stored, trial.number), number=trial.number, state=trial.state, reward=reward,
+        plays=plays_of(reward, plays), constraints=constraints, reason=reason, late=heard.late,
+        counted=heard.counted, told_at=trial.told_at, sentence=heard.sentence,
+    )  # fmt: skip

@@ -1,0 +1,48 @@
+"""Worlds to simulate decisions in: a reward function and what stands between it and the decision maker."""
+
+from .changes import even_changes, random_changes
+from .constrained import ConstrainedProblem, data_rates, small_feasible_region
+from .data.datasets import METR_LA_WORKING_DAYS, intel_lab, la_highway, light_cmu, metr_la
+from .data.intel_log import intel_lab_log, mote_positions
+from .data.readings import Readings
+from .data.sensors import SensorNetwork, sensor_network
+from .environment import Environment
+from .known import KnownFunction, branin, hartmann3, hartmann6, rosenbrock
+from .norms import RKHSFunction, literal_norm, range_noise, rkhs_fit, rkhs_function, rkhs_posterior_mean
+from .sample import drifting_samples, gp_sample
+from .table import ArmFunction
+from .truth import Drifting
+
+__all__ = [
+    "METR_LA_WORKING_DAYS",
+    "ArmFunction",
+    "ConstrainedProblem",
+    "Drifting",
+    "Environment",
+    "KnownFunction",
+    "RKHSFunction",
+    "Readings",
+    "SensorNetwork",
+    "branin",
+    "data_rates",
+    "drifting_samples",
+    "even_changes",
+    "gp_sample",
+    "hartmann3",
+    "hartmann6",
+    "intel_lab",
+    "intel_lab_log",
+    "la_highway",
+    "light_cmu",
+    "literal_norm",
+    "metr_la",
+    "mote_positions",
+    "random_changes",
+    "range_noise",
+    "rkhs_fit",
+    "rkhs_function",
+    "rkhs_posterior_mean",
+    "rosenbrock",
+    "sensor_network",
+    "small_feasible_region",
+]

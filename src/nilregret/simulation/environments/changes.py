@@ -1,0 +1,54 @@
+"""When the world changes: rounds, counted from 0, at which another reward function begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..._utils.checks import integer, many
+from ..._utils.errors import InvalidInput
+from ..._utils.randomness import world_generator
+
+MOST_PERIODS = 1_000_000
+
+
+def even_changes(rounds: int, periods: int) -> tuple[int, ...]:
+    """Change points that cut `rounds` into periods of equal length (to within one round), `periods` - 1 of them.
+
+    "The most hostile setting" of Avanesov's experiments (section 4): it maximises the lower bound of the regret.
+
+    >>> even_changes(1200, 4)
+    (300, 600, 900)
+    """
+    rounds, periods = _fitting(rounds, periods, shortest=1)
+    return tuple(rounds * period // periods for period in range(1, periods))
+
+
+def random_changes(rounds: int, periods: int, *, seed: int | Sequence[int], shortest: int = 1) -> tuple[int, ...]:
+    """Change points drawn uniformly from all that leave every period at least `shortest` rounds.
+
+    Args:
+        rounds: T.
+        periods: K; there are K - 1 changes.
+        seed: the same for the same change points; a seed's functions and noise are independent of them.
+        shortest: length of the shortest period that is allowed, rounds.
+    """
+    rounds, periods = _fitting(rounds, periods, shortest=shortest)
+    shortest = integer("shortest", shortest, low=1)
+    spare = rounds - periods * shortest
+    # Bars among stars: every way to share out the spare rounds has the same probability.
+    bars = np.sort(world_generator(seed, "changes").choice(spare + periods - 1, periods - 1, replace=False))
+    extra = bars - np.arange(periods - 1)
+    return tuple(int(more) + shortest * period for period, more in enumerate(extra, start=1))
+
+
+def _fitting(rounds: int, periods: int, *, shortest: int) -> tuple[int, int]:
+    rounds, periods = integer("rounds", rounds, low=1), integer("periods", periods, low=1, high=MOST_PERIODS)
+    shortest = integer("shortest", shortest, low=1, why="It is the length of a period in rounds.")
+    if periods * shortest > rounds:
+        raise InvalidInput(
+            f"{many(rounds, 'round')} cannot hold {many(periods, 'period')} of at least {many(shortest, 'round')}: ask "
+            "for fewer or shorter ones."
+        )
+    return rounds, periods

@@ -1,0 +1,1 @@
+"""Loaders of the real data sets that the papers' figures read."""

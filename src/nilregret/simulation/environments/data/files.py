@@ -1,0 +1,76 @@
+"""Where data sets lie: in a folder of the user's, never in the library."""
+
+from __future__ import annotations
+
+import os
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from ...._utils.errors import InvalidInput, MissingData
+
+VARIABLE = "NILREGRET_DATA"
+
+
+def located(names: Iterable[str], path: str | os.PathLike[str] | None) -> Path | None:
+    """The first of some files, or `path` itself, if that is a file; None where there is none.
+
+    Args:
+        names: such as "light_cmu/light_cmu.npz", the usual one first.
+        path: the file itself, the data set's folder, or the folder of all data sets; NILREGRET_DATA unless given.
+    """
+    given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
+    if not given:
+        return None
+    root, listed = Path(given).expanduser(), list(names)
+    places = [root, *(root / Path(name).name for name in listed), *(root / name for name in listed)]
+    return next((place for place in places if place.is_file()), None)
+
+
+def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None, *, origin: str) -> Path:
+    """The first of `files` that is in `folder` under `path`, or `path` itself, if that is a file.
+
+    Args:
+        folder: of the data set.
+        files: its names, the usual one first.
+        path: the file itself, the data set's folder, or the folder of all data sets; NILREGRET_DATA unless given.
+        origin: where the data come from, for the error.
+    """
+    names = [f"{folder}/{file}" for file in files]
+    file = located(names, path)
+    if file is not None:
+        return file
+    raise MissingData(
+        f"The data set `{folder}` was not found: {looked_for(names, path, 'no path was given')}. {origin} "
+        f"Give the folder that holds `{names[0]}` as `path` (on the command line: --data), or name it once and for "
+        f"all: export {VARIABLE}=/path/to/folder. What the file must hold is in docs/environments.md."
+    )
+
+
+def looked_for(names: Sequence[str], path: str | os.PathLike[str] | None, nowhere: str) -> str:
+    """Where files were looked for in vain, in words; `nowhere` says that no place was named."""
+    given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
+    if not given:
+        return f"{nowhere} and the environment variable {VARIABLE} is not set"
+    wanted = " or ".join(f"`{name}`" for name in names)
+    return f"looked for {wanted} in `{Path(given).expanduser()}`{f' (from {VARIABLE})' if path is None else ''}"
+
+
+def arrays(file: Path, names: Sequence[str]) -> list[npt.NDArray[np.generic]]:
+    """The named arrays of an npz file."""
+    try:
+        with np.load(file, allow_pickle=False) as held:
+            missing = [name for name in names if name not in held.files]
+            if missing:
+                raise InvalidInput(
+                    f"`{file}` holds no array {', '.join(missing)}, only {', '.join(held.files) or 'nothing'}. "
+                    "Usually it is the file of another data set, or of an earlier conversion."
+                )
+            return [held[name] for name in names]
+    except (ValueError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, InvalidInput):
+            raise
+        raise InvalidInput(f"`{file}` is not an npz file of plain arrays ({error}).") from error

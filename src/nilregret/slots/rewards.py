@@ -1,0 +1,344 @@
+"""Rewards of which more is known than their size: clicks, counts, and numbers between two bounds.
+
+| symbol | name | meaning | unit |
+|---|---|---|---|
+| p | | expected reward | reward |
+| p_max | `ceiling` | no expected reward is larger | reward |
+| R | `noise` | sub-Gaussian constant of reward - p, where there is one | reward |
+
+E exp(s (Y - p)) <= exp(s^2 R^2 / 2) for all s:
+
+- low <= Y <= high: R = (high - low) / 2 (Hoeffding 1963); 1/2 of clicks.
+- Clicks with p <= p_max <= 1/2: R^2 = (1 - 2 p_max) / (2 ln((1 - p_max) / p_max)) (Kearns & Saul 1998, which is the
+  best constant at p_max, Buldygin & Moskvichova 2013; it grows with p up to 1/2, so it holds below p_max, too).
+- Counts: there is none. ln E exp(s (Y - p)) = p (e^s - 1 - s) outgrows every parabola. sqrt(p_max), the largest
+  standard deviation, is a guess at best, and nothing is proved with it but by likelihood ratios.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, final
+
+import numpy as np
+
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, number, one_of, settle, shown
+from .._utils.errors import InvalidInput
+from .._utils.serialize import described
+from ..domains.domain import Arms
+from ..storage.record import Trial
+from .base import Combination
+from .objective import Objective
+
+NEAR_HALF = 1e-6  # distance from 1/2 within which R^2 is 1/4 to the last digit
+LEAST_SHARE = 0.2  # of the average rate: below it an arm's own estimate of its variance would be luck
+TYPICAL = 10.0  # rewards that the variance of all arms together is worth for each
+NAMES = ("bernoulli", "poisson", "bounded")
+
+
+class KnownReward(Objective):
+    """The reward, of which the support is known.
+
+    Attributes:
+        losses: whether what is learned is minus what is told (of a study that minimises).
+    """
+
+    losses: bool
+
+    revises: ClassVar[bool] = False
+    counts: ClassVar[bool] = False  # whether the likelihood is that of counts; otherwise that of clicks bounds it
+
+    @property
+    @abstractmethod
+    def noise(self) -> float:
+        """R, or where there is none a typical standard deviation: reward units."""
+
+    @property
+    @abstractmethod
+    def span(self) -> tuple[float, float]:
+        """The least reward, and from there to the largest; 1 where there is none."""
+
+    @property
+    @abstractmethod
+    def top(self) -> float | None:
+        """No expected reward is larger, as far as is known."""
+
+    @property
+    @abstractmethod
+    def start(self) -> tuple[float, float, float]:
+        """See `nilregret.gp.binomial_counts.Rates`."""
+
+    @abstractmethod
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:
+        """Likewise."""
+
+    @abstractmethod
+    def unit(self, mean: float, variance: float) -> float:
+        """Likewise."""
+
+    @final
+    def check(self, policy: Combination) -> None:
+        """Noise at least that of such rewards."""
+        if policy.refit is None and not policy.noise >= self.noise:
+            raise InvalidInput(
+                f"`noise` is {shown(policy.noise)}, and for {self} it is {self.noise:.6g}: leave it out, it follows "
+                "from what the rewards are. A smaller one follows from a `ceiling`, where one is known."
+            )
+
+    @final
+    def target(self, trial: Trial, charges: Array) -> float | None:  # noqa: ARG002 - nothing to weigh
+        """The reward."""
+        return trial.reward
+
+    @final
+    def learned(self, policy: Combination) -> Self | None:
+        """Itself where arms have a variance each and scales that are learned: where no proof wants fixed ones."""
+        fixed = policy.confidence.sub_gaussian or policy.refit is not None or policy.constraints is not None
+        finite = isinstance(policy.domain, Arms) and isinstance(policy.context, Arms | None)
+        return self if finite and not fixed and policy.memory.drift() is None else None
+
+    @final
+    def turned(self) -> Self:
+        """For a study of losses."""
+        return replace(self, losses=not self.losses)  # type: ignore[type-var]  # those that are made are dataclasses
+
+    @final
+    def _mirrored(self, mean: Array) -> Array:
+        return -mean if self.losses else mean
+
+    @final
+    def _signed(self, start: tuple[float, float, float]) -> tuple[float, float, float]:
+        return (-start[0], *start[1:]) if self.losses else start
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpToCeiling(KnownReward):
+    """Rewards from 0 on, of whose expectation a ceiling may be known.
+
+    Attributes:
+        ceiling: no expected reward is larger, if that is known.
+        losses: what is learned is minus what is told; a study that minimises sets it.
+    """
+
+    highest: ClassVar[float]  # ceiling that says something
+    why: ClassVar[str]  # a ceiling is what it is
+
+    ceiling: float | None = None
+    losses: bool = False
+
+    @final
+    def __post_init__(self) -> None:
+        if self.ceiling is not None:
+            high = self.highest
+            settle(self, ceiling=number("ceiling", self.ceiling, low=0.0, high=high, open_low=True, why=self.why))
+        settle(self, losses=flag("losses", self.losses))
+
+    @property
+    @final
+    def span(self) -> tuple[float, float]:
+        """0 and 1."""
+        return 0.0, 1.0
+
+    @property
+    @final
+    def top(self) -> float | None:
+        """The ceiling."""
+        return self.ceiling
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Bernoulli(UpToCeiling):
+    """Clicks, conversions, successes: rewards of 0 and 1.
+
+    Attributes:
+        ceiling: no expected reward is larger, at most 1/2, if that is known: then the noise is smaller.
+        losses: what is learned is minus what is told; a study that minimises sets it.
+
+    >>> import nilregret as nr
+    >>> nr.slots.Bernoulli().noise, round(nr.slots.Bernoulli(ceiling=0.05).noise, 3)
+    (0.5, 0.391)
+    """
+
+    highest: ClassVar[float] = 0.5
+    why: ClassVar[str] = "No expected reward is larger; above 1/2 it would say nothing of the noise: then leave it out."
+
+    @property
+    def noise(self) -> float:
+        """1/2, or Kearns & Saul's constant at the ceiling."""
+        p = self.ceiling
+        if p is None or 0.5 - p < NEAR_HALF:
+            return 0.5
+        return math.sqrt((1.0 - 2.0 * p) / (2.0 * (math.log1p(-p) - math.log(p))))
+
+    @property
+    def proved(self) -> bool:
+        """Yes."""
+        return True
+
+    def admits(self, confidence: Any) -> bool:
+        """Bounds for sub-Gaussian noise, and likelihood ratios."""
+        return bool(confidence.sub_gaussian or confidence.likelihood)
+
+    def check_told(self, value: float) -> None:
+        """0 or 1."""
+        if value not in (0.0, 1.0):
+            raise InvalidInput(
+                f"The reward {value:g} is neither 0 nor 1, as the policy was told they all are (`reward` 'bernoulli'). "
+                "Usually it is an average: tell each success or failure by itself, or take `reward` 'bounded'."
+            )
+
+    @property
+    def start(self) -> tuple[float, float, float]:
+        """Half of what is possible."""
+        top = 1.0 if self.ceiling is None else self.ceiling
+        return self._signed((0.5 * top, 0.3 * top, 0.5 * top * (1.0 - 0.5 * top)))
+
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the mean alone
+        """Mu (1 - mu), from what is believed: an arm of ten failures is not sure to fail."""
+        mean = self._mirrored(mean)
+        pooled = min(max(float(plays @ mean / plays.sum()), 0.0), 1.0)
+        mean = np.clip(mean, LEAST_SHARE * pooled, 1.0 - LEAST_SHARE * (1.0 - pooled))
+        return np.asarray(mean * (1.0 - mean))
+
+    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the mean's
+        """The variance: rates of 3% differ by percent, of 50% by tens of percent."""
+        return variance
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Poisson(UpToCeiling):
+    """Counts: whole numbers from 0 on, whose variance is their expectation.
+
+    They have no sub-Gaussian constant: of the bounds only likelihood ratios (`width="lr"`) are proved for them.
+
+    Attributes:
+        ceiling: no expected count is larger, if that is known; 1 is assumed where a noise is needed.
+        losses: as of `Bernoulli`.
+    """
+
+    highest: ClassVar[float] = LARGEST_REWARD
+    why: ClassVar[str] = "No expected count is larger."
+    counts: ClassVar[bool] = True
+
+    @property
+    def noise(self) -> float:
+        """sqrt(ceiling): no constant of the noise, but its largest standard deviation."""
+        return math.sqrt(1.0 if self.ceiling is None else self.ceiling)
+
+    @property
+    def proved(self) -> bool:
+        """By what `admits`."""
+        return True
+
+    def admits(self, confidence: Any) -> bool:
+        """Likelihood ratios alone."""
+        return bool(confidence.likelihood)
+
+    def check_told(self, value: float) -> None:
+        """A whole number, 0 or more."""
+        if value < 0.0 or value != math.floor(value):
+            raise InvalidInput(
+                f"The reward {value:g} is no count, as the policy was told they all are (`reward` 'poisson'): counts "
+                "are whole numbers from 0 on. Usually it is a rate: tell the counts, each of an equal time, instead."
+            )
+
+    @property
+    def start(self) -> tuple[float, float, float]:
+        """Half of what is possible."""
+        top = 1.0 if self.ceiling is None else self.ceiling
+        return self._signed((0.5 * top, 0.3 * top, 0.5 * top))
+
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the mean alone
+        """Mu."""
+        mean = self._mirrored(mean)
+        return np.asarray(np.maximum(mean, LEAST_SHARE * max(float(plays @ mean / plays.sum()), 0.0)))
+
+    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the mean's
+        """The mean, which is the variance."""
+        return variance
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Bounded(KnownReward):
+    """Numbers between two bounds: ratings, shares, profits of one sale.
+
+    Attributes:
+        low, high: no reward is outside.
+        losses: as of `Bernoulli`.
+    """
+
+    low: float = 0.0
+    high: float = 1.0
+    losses: bool = False
+
+    def __post_init__(self) -> None:
+        low = number("low", self.low, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        why = "It is the largest reward there is, above `low`."
+        high = number("high", self.high, low=low, high=LARGEST_REWARD, open_low=True, why=why)
+        settle(self, low=low, high=high, losses=flag("losses", self.losses))
+
+    @property
+    def noise(self) -> float:
+        """(high - low) / 2."""
+        return 0.5 * (self.high - self.low)
+
+    @property
+    def span(self) -> tuple[float, float]:
+        """As said."""
+        return self.low, self.high - self.low
+
+    @property
+    def top(self) -> float | None:
+        """The largest reward."""
+        return self.high
+
+    @property
+    def proved(self) -> bool:
+        """Yes."""
+        return True
+
+    def admits(self, confidence: Any) -> bool:
+        """Bounds for sub-Gaussian noise, and likelihood ratios."""
+        return bool(confidence.sub_gaussian or confidence.likelihood)
+
+    def check_told(self, value: float) -> None:
+        """Between the bounds."""
+        if not self.low <= value <= self.high:
+            raise InvalidInput(
+                f"The reward {value:g} is outside of [{self.low:g}, {self.high:g}], where the policy was told they all "
+                "are. Give the bounds that hold.",
+                advice="They are `reward=nr.slots.Bounded(low=..., high=...)`.",
+                topic="bounded",
+            )
+
+    @property
+    def start(self) -> tuple[float, float, float]:
+        """The middle."""
+        width = self.high - self.low
+        return self._signed((self.low + 0.5 * width, 0.3 * width, 0.25 * width**2))
+
+    def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the scatter alone
+        """Of each arm's own rewards, shrunk to that of all arms."""
+        again = float(np.maximum(plays - 1, 0).sum())
+        pooled = float(scatter.sum()) / again if again else 0.0
+        return np.asarray((scatter + TYPICAL * pooled) / (np.maximum(plays - 1, 0) + TYPICAL))
+
+    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the variance's
+        """The standard deviation."""
+        return math.sqrt(variance)
+
+
+def chosen_reward(reward: object) -> KnownReward:
+    """What is known of rewards, by name or as a part."""
+    if isinstance(reward, KnownReward):
+        return reward
+    named: dict[str, KnownReward] = {"bernoulli": Bernoulli(), "poisson": Poisson(), "bounded": Bounded()}
+    return named[one_of("reward", reward, NAMES, advice="Or give a part, such as `nr.slots.Bernoulli(ceiling=0.1)`.")]

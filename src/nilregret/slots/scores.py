@@ -1,0 +1,368 @@
+"""What makes a point attractive: the number that the maximiser maximises.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| mu, sigma | `envelope.mean`, `envelope.std` | posterior of f | (n,) |
+| f_best | `incumbent` | what an improvement is an improvement over, reward units | scalar |
+| xi | `margin` | by how much it must be better, reward units | scalar |
+| z | | (mu - f_best - xi) / sigma | (n,) |
+| phi, Phi | | density and distribution function of the standard normal | |
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import numpy as np
+
+from .._utils.checks import LARGEST_REWARD, Array, flag, number, one_of, settle
+from .._utils.errors import InvalidInput
+from .._utils.randomness import Randomness
+from .._utils.serialize import described
+from ..domains.domain import Arms
+from ..domains.search.acquisition import AcquisitionFunction
+from ..domains.search.lattice import best_on_grid
+from .acquisition import PointView, TableView, View
+from .base import Combination, Part
+from .envelope import Envelope
+
+LEAST_STD = 1e-100  # where nothing is uncertain, z is huge and finite
+FAR_OUT = -1e4  # z below which 1 - |z| R(z), R the Mills ratio, is taken from its asymptotic series
+MOST = 1e100  # |z| beyond which it is cut off: its square must not overflow
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+
+
+class Score(Part):
+    """A number for each candidate, larger is better."""
+
+    in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
+    logarithm: ClassVar[bool] = False  # whether it is the logarithm of an expectation, to which others may be added
+    draws: ClassVar[bool] = False  # whether it asks a view for draws of f (`draw`, `path`)
+    widens: ClassVar[bool] = False  # whether it has a width of its own, in place of the bounds' (`drawn_width`)
+
+    def check(self, policy: Combination) -> None:
+        """Draws want bounds that are a multiple of the standard deviation."""
+        if self.draws and not policy.confidence.multiple:
+            raise InvalidInput(
+                f"`{type(self).__name__}` widens its draws by a multiple of the standard deviation, and the bounds of "
+                f"`{type(policy.confidence).__name__}` are none: give the policy a `Width`, or another score."
+            )
+
+    @abstractmethod
+    def on_table(self, view: TableView) -> Array:
+        """Scores of all arms, a fresh array `(N,)`."""
+
+    @abstractmethod
+    def on_points(self, view: PointView) -> AcquisitionFunction:
+        """What is maximised over a continuous domain."""
+
+    def drawn_width(self, t: int, randomness: Randomness) -> float | None:  # noqa: ARG002 - mostly those of the bounds
+        """What multiplies the standard deviation in round t, where a score draws that; None elsewhere."""
+        return None
+
+    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002 - mostly that one
+        """The point `(d,)` that is played where the search has found this one, a fresh array."""
+        return point.copy()
+
+
+class PointwiseScore(Score):
+    """A score that is a function of the envelope at one point, and perhaps of an incumbent."""
+
+    @abstractmethod
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
+        """Scores of the n candidates in the envelope, `(n,)`."""
+
+    def partials(
+        self,
+        envelope: Envelope,  # noqa: ARG002 - for those that know
+        incumbent: float | None = None,  # noqa: ARG002
+    ) -> tuple[Array, Array] | None:
+        """Derivatives of each score in its mean and in its standard deviation, each `(n,)`; None: by differences."""
+        return None
+
+    def incumbent_in(self, view: View) -> float | None:  # noqa: ARG002 - most have none
+        """What candidates are measured against, reward units."""
+        return None
+
+    @final
+    def on_table(self, view: TableView) -> Array:
+        """Scores of all arms."""
+        return self(view.envelope(), self.incumbent_in(view))
+
+    @final
+    def on_points(self, view: PointView) -> AcquisitionFunction:
+        """The score, with its gradients."""
+        return view.surface(self, self.incumbent_in(view))
+
+
+@final
+@described
+@dataclass(frozen=True)
+class UpperConfidenceBound(PointwiseScore):
+    """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6)."""
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+        """Mu + width * sigma, `(n,)`."""
+        return envelope.upper
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array] | None:  # noqa: ARG002
+        """1 and the width; unknown where the bounds are no multiple of the standard deviation."""
+        if envelope.width is None:
+            return None
+        return np.ones_like(envelope.mean), np.full_like(envelope.std, envelope.width)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class RandomisedBound(Score):
+    """Optimism by chance: mu + zeta_t^{1/2} sigma, IRGP-UCB (Takeno, Inatsu & Karasuyama 2023).
+
+    zeta_t = shift + growth log t + E, with E exponential of mean 2, drawn afresh and independently in each round. Why
+    it suffices: a normal f(x) is above mu + c sigma with probability at most exp(-c^2 / 2) / 2, so that max_x f(x) over
+    N points is above max_x (mu + (2 log(N / (2 u)))^{1/2} sigma) with probability at most u. With u uniform,
+    2 log(N / (2 u)) = 2 log(N / 2) + E, and the mean of a maximum whose u-quantiles all lie below those of another is
+    no larger: E max f <= E max (mu + zeta^{1/2} sigma). The mean regret follows, over f, noise and zeta together: at
+    most sqrt(C_1 (2 + 2 log(N / 2)) T gamma_T). With probability 1 - delta nothing is said, and the width does not grow
+    with t.
+
+    The bounds that a study shows remain those of the policy's `confidence`, which hold whatever is played.
+
+    Attributes:
+        shift: 2 log(N / 2) of N arms; of a box, what `nilregret.algorithms.randomised` derives.
+        growth: 0 of arms; of a box of d dimensions 4 d, since the proof's grid of it becomes finer with t^2.
+    """
+
+    shift: float
+    growth: float = 0.0
+
+    widens: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        why = "It is the least zeta in the first round, 2 log(N / 2) of N arms."
+        settle(
+            self,
+            shift=number("shift", self.shift, low=-LARGEST_REWARD, high=LARGEST_REWARD, why=why),
+            growth=number("growth", self.growth, low=0.0, high=LARGEST_REWARD, why="It multiplies log t."),
+        )
+
+    def drawn_width(self, t: int, randomness: Randomness) -> float:
+        """zeta_t^{1/2}; 0 where zeta_t is negative, which a single arm allows."""
+        zeta = self.shift + self.growth * math.log(t) - 2.0 * math.log(randomness.uniform)
+        return math.sqrt(max(zeta, 0.0))
+
+    def on_table(self, view: TableView) -> Array:
+        """Mu + zeta_t^{1/2} sigma of all arms."""
+        envelope = view.envelope()
+        return envelope.mean + self.drawn_width(view.round, view.randomness) * envelope.std
+
+    def on_points(self, view: PointView) -> AcquisitionFunction:
+        """Likewise, with gradients."""
+        return view.surface(_Widened(self.drawn_width(view.round, view.randomness)), None)
+
+
+@final
+class _Widened:
+    """Mu + width * sigma, for a width that is not the envelope's."""
+
+    def __init__(self, width: float) -> None:
+        self._width = width
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+        return envelope.mean + self._width * envelope.std
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
+        return np.ones_like(envelope.mean), np.full_like(envelope.std, self._width)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class PosteriorMean(PointwiseScore):
+    """Exploitation alone (Srinivas et al. 2010, section 6, "mean only")."""
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+        """Mu, `(n,)`."""
+        return envelope.mean
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
+        """1 and 0."""
+        return np.ones_like(envelope.mean), np.zeros_like(envelope.std)
+
+
+@final
+@described
+@dataclass(frozen=True)
+class PosteriorDeviation(PointwiseScore):
+    """Exploration alone: the greedy experimental design (Srinivas et al. 2010, eq. 4, "variance only")."""
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
+        """Sigma, `(n,)`."""
+        return envelope.std
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:  # noqa: ARG002
+        """0 and 1."""
+        return np.zeros_like(envelope.mean), np.ones_like(envelope.std)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Improvement(PointwiseScore):
+    """A score that measures how far a point may improve on an incumbent.
+
+    Attributes:
+        incumbent: "mean", the highest posterior mean over the domain, under the context of the question: of all arms;
+            where the domain is continuous, of the search's candidates and the points observed. Or "reward", the highest
+            reward told under that very context, which under noise gets stuck (and where contexts never repeat there is
+            none). Before anything is told both are the prior mean. Under constraints of their own posteriors "mean"
+            looks at what satisfies them in the mean alone. Of the domain and not of the points observed, so that arms
+            and a box of as many candidates follow one rule, and a context that never changes changes nothing.
+        margin: xi, reward units.
+    """
+
+    incumbent: str = "mean"
+    margin: float = 0.0
+
+    in_rewards: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        settle(self, incumbent=one_of("incumbent", self.incumbent, ["mean", "reward"]))
+        object.__setattr__(self, "margin", number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
+
+    @final
+    def incumbent_in(self, view: View) -> float:
+        """The best mean, or the best reward."""
+        return view.best_mean() if self.incumbent == "mean" else view.best_reward()
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ExpectedImprovement(Improvement):
+    """The logarithm of E max(f - f_best - xi, 0) = sigma (phi(z) + z Phi(z)) (Mockus et al. 1978).
+
+    The logarithm has the same maximiser and neither underflows nor loses its gradient far from the incumbent (Ament et
+    al. 2023).
+    """
+
+    logarithm: ClassVar[bool] = True
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
+        """Log EI in nats, `(n,)`."""
+        z, std = _standardized(envelope, incumbent, self.margin)
+        return np.asarray(np.log(std) + _log_h(z))
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
+        """Phi(z) / EI and phi(z) / EI."""
+        z, std = _standardized(envelope, incumbent, self.margin)
+        near = np.maximum(z, FAR_OUT)  # beyond, the logarithms are so large that their difference would be rounding
+        log_h = _log_h(near)
+        by_mean = np.where(z > FAR_OUT, np.exp(_log_distribution(near) - log_h), -z)
+        by_std = np.where(z > FAR_OUT, np.exp(-0.5 * near**2 - LOG_SQRT_2PI - log_h), z**2)
+        return by_mean / std, by_std / std
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ProbabilityOfImprovement(Improvement):
+    """z, which has the same maximiser as P(f > f_best + xi) = Phi(z) and never saturates (Kushner 1964).
+
+    Without a margin and with the best posterior mean as incumbent it plays the best mean and explores nothing.
+    """
+
+    def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:
+        """z, `(n,)`."""
+        return _standardized(envelope, incumbent, self.margin)[0]
+
+    def partials(self, envelope: Envelope, incumbent: float | None = None) -> tuple[Array, Array]:
+        """1 / sigma and -z / sigma."""
+        z, std = _standardized(envelope, incumbent, self.margin)
+        return 1.0 / std, -z / std
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class ThompsonSample(Score):
+    """A function drawn from GP(mu, v^2 cov), v the width (Chowdhury & Gopalan 2017, Algorithm 2).
+
+    On arms an exact joint sample; on continuous domains a path (`nilregret.gp.paths`), maximised with gradients.
+
+    Attributes:
+        grid: points along each side of the decision set D_t at t = 1. Of the paper's theorem, with (B L r d t^2)^d
+            points so that |f(x) - f([x]_t)| <= 1 / t^2, it is B L r d, where B bounds the norm, L is the kernel's
+            Lipschitz constant (its section 4.2) and r the side of the box. None, the default, plays the path's maximum
+            itself.
+        growth: D_t has grid * t^growth points along each side; 2 of the theorem.
+        per_norm: whether `grid` is for the first guess of B and grows with it (where B is guessed).
+    """
+
+    grid: float | None = None
+    growth: float = 2.0
+    per_norm: bool = True
+
+    draws: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if self.grid is not None:
+            object.__setattr__(self, "grid", number("grid", self.grid, low=0.0, open_low=True))
+        settle(self, per_norm=flag("per_norm", self.per_norm))
+        why = "It is the power of t that the points along a side grow with; 0 for the same grid in every round."
+        object.__setattr__(self, "growth", number("growth", self.growth, low=0.0, high=100.0, why=why))
+
+    def per_side(self, t: int, *, norm_growth: float) -> float:
+        """Points of D_t along each side, before rounding up; infinite without a grid."""
+        if self.grid is None:
+            return math.inf
+        return self.grid * math.pow(t, self.growth) * (norm_growth if self.per_norm else 1.0)
+
+    def on_table(self, view: TableView) -> Array:
+        """A draw at every arm."""
+        return view.draw()
+
+    def on_points(self, view: PointView) -> AcquisitionFunction:
+        """A path."""
+        return view.path()
+
+    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
+        """The point, or the best of the discretisation D_t, where one is wanted."""
+        domain = view.domain
+        if self.grid is None or isinstance(domain, Arms):
+            return point.copy()
+        count = self.per_side(view.round, norm_growth=view.norm_growth)
+        return best_on_grid(surface.values, domain, point, view.points, count)
+
+
+def _standardized(envelope: Envelope, incumbent: float | None, margin: float) -> tuple[Array, Array]:
+    if incumbent is None:
+        raise InvalidInput(
+            "An improvement is measured against the best so far, and nothing has been observed yet. Tell a first "
+            "reward, or pass the incumbent."
+        )
+    std = np.maximum(envelope.std, LEAST_STD)
+    return np.clip((envelope.mean - incumbent - margin) / std, -MOST, MOST), std
+
+
+def _log_distribution(z: Array) -> Array:
+    from scipy.special import log_ndtr  # slow to import, and most scores need none of it
+
+    return np.asarray(log_ndtr(z))
+
+
+def _log_h(z: Array) -> Array:
+    """Log of h(z) = phi(z) + z Phi(z), for every z: written out where it is large, with a scaled erfc elsewhere."""
+    from scipy.special import erfcx, ndtr
+
+    log_h = np.empty_like(z)
+    high = z > -1.0
+    h = np.exp(-0.5 * z[high] ** 2 - LOG_SQRT_2PI) + z[high] * ndtr(z[high])
+    log_h[high] = np.log(h)
+    low = z[~high]
+    # h = phi(z) (1 - |z| R(|z|)), R(x) = sqrt(pi / 2) erfcx(x / sqrt 2); 1 - |z| R -> 1 / z^2 - 3 / z^4 + ...
+    near = np.maximum(low, FAR_OUT)
+    rest = np.log1p(near * math.sqrt(0.5 * math.pi) * erfcx(-near / math.sqrt(2.0)))
+    log_h[~high] = -0.5 * low**2 - LOG_SQRT_2PI + np.where(low > FAR_OUT, rest, -2.0 * np.log(-low))
+    return log_h

@@ -1,0 +1,142 @@
+"""How long a choice is played before another one may be made.
+
+Changing what is played may be costly, and deciding takes time too. A posterior moves little while one point is played
+that is known well, so the decision may stand for many rounds (Calandriello, Carratino, Lazaric, Valko & Rosasco 2022,
+"Scaling Gaussian process optimization by evaluating a few unique candidates multiple times", mini-META).
+
+| symbol | name | meaning | unit |
+|---|---|---|---|
+| s(x) | `std` | posterior standard deviation of f at the choice x | reward |
+| lambda | `regularization` | of the posterior | reward squared |
+| C | `factor` | by how much standard deviations may shrink before the next decision | |
+| U(x), mu(x) | | upper bound and posterior mean of f at the choice | reward |
+| h | `hope` | (U(x) - max mu) / (U(x) - mu(x)), at least 0 | |
+
+After n more plays of x, s'(z)^2 = s(z)^2 - cov(z, x)^2 / (lambda / n + s(x)^2), and cov(z, x)^2 <= s(z)^2 s(x)^2. So
+
+    s(z)^2 / s'(z)^2 <= 1 + n s(x)^2 / lambda    at every point z,
+
+with equality at x itself, and n <= (C^2 - 1) lambda / s(x)^2 plays keep every standard deviation within the factor C.
+
+Fewer plays do so too, and of how many more decisions they make is a matter of n alone: a share q of that n is the rule
+for the factor sqrt(1 + q (C^2 - 1)). What is too long in a run costs the gap of its point in each play. A point that
+has the largest mean has no gap that anybody knew of, and is played for all of n. One that has not was chosen for what
+its bound allows; h is how much of that is above the largest mean. It is played for a share max(1/4, h^2)
+of n: measured, a fifth of the excess regret of C = 1.1 at a third more decisions (docs/million.md).
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+from .._utils.checks import number
+from .._utils.errors import InvalidInput
+from .._utils.serialize import described
+from .base import Combination, Part
+from .memory import Forever
+from .pending import Hallucinated, Ignored
+from .rewards import KnownReward
+
+MOST_REPEATS = 10**9  # plays of one decision
+LARGEST_FACTOR = 1e3
+LEAST_SHARE = 0.25  # of the longest run: decisions are at most those of a factor of sqrt(1 + (C^2 - 1) / 4)
+
+
+class Switching(Part):
+    """How often a trial is to be played before the next decision (`trial.repeats`).
+
+    A run of plays of one point is one trial and one entry of the record, told by all its rewards, or by their count,
+    sum and sum of squares (`nilregret.study.Rewards`). Forced rounds are played once.
+    """
+
+    @abstractmethod
+    def repeats(self, std: float, regularization: float, hope: float = 1.0) -> int:
+        """How often to play a point, at least 1.
+
+        Args:
+            std: posterior standard deviation of f there, of the questions that wait for answers too where the policy
+                counts these.
+            regularization: lambda of the posterior, in the same units squared.
+            hope: h in [0, 1], the share of what the upper bound there adds to the mean that is above the largest mean
+                of all that may be played: 1 where the point itself has that mean, small where it is known to be worse.
+        """
+
+    def check(self, policy: Combination) -> None:
+        """Refuse what looks at each round by itself."""
+        name = type(self).__name__
+        if policy.context is not None:
+            raise InvalidInput(
+                f"`{name}` plays one choice for many rounds, and under contexts each round has its own: the choice of "
+                "one context says nothing of the next. Leave out `context`, or `switching`."
+            )
+        if not isinstance(policy.memory, Forever):
+            raise InvalidInput(
+                f"`{name}` records a run of plays as one trial, and `{type(policy.memory).__name__}` looks at rounds "
+                "one by one, to forget or to find a change in the middle of a run. Leave out one of them."
+            )
+        if not isinstance(policy.pending, Ignored | Hallucinated):
+            raise InvalidInput(
+                f"`{name}` has runs of plays under way, and what `{type(policy.pending).__name__}` puts in the place "
+                "of an answer is that of a single play. Take `pending` 'ignore' or 'hallucinate'."
+            )
+        if isinstance(policy.objective, KnownReward):
+            raise InvalidInput(
+                f"`{name}` plays a choice as long as rewards of one noise can teach little, and with "
+                f"`reward` {type(policy.objective).__name__.lower()!r} the noise differs from point to point and is "
+                "learned on the way. Leave out one of them."
+            )
+        if policy.constraints is not None or policy.objective.constraints:
+            raise InvalidInput(
+                f"`{name}` keeps the uncertainty of the reward within a factor and not that of constraints, whose "
+                "values are learned, charged and kept round by round. Leave out one of them."
+            )
+        if policy.sketch is not None:
+            raise InvalidInput(
+                f"`{name}` leaves few distinct points to learn from, and of these the exact posterior is quick: leave "
+                "out `sketch`, which is for many."
+            )
+        if policy.refit is not None:
+            raise InvalidInput(
+                f"`{name}` bounds how much plays teach under one kernel, and `refit` changes it between them; fits "
+                "see single rewards, too. Fit the kernel first, and give it to a policy without `refit`.",
+                advice="`nr.gp.fit` does so.",
+            )
+        if policy.confidence.recent is not None:
+            raise InvalidInput(
+                f"`{name}` records a run of plays as one trial, and `{type(policy.confidence).__name__}` adds up the "
+                "last single ones. Take another width, such as `width` 'amm' of `igp_ucb`."
+            )
+
+
+@final
+@described
+@dataclass(frozen=True)
+class Lazy(Switching):
+    """Play a choice at most until it could have shrunk some standard deviation by the factor C.
+
+    The best there is by all that is known is played for so long; what is played for its uncertainty, for a share of it,
+    but no less than a quarter. The regret is that of deciding in each round but for a constant that tends to 1 with C,
+    while only O(gamma_T) decisions are made in T rounds (Calandriello et al. 2022, for GP-UCB): some two hundred in a
+    million.
+
+    Args:
+        factor: C >= 1; 1 decides in each round.
+    """
+
+    factor: float = 1.1
+
+    def __post_init__(self) -> None:
+        why = "It is by how much standard deviations may shrink between decisions; 1.1 loses next to nothing."
+        object.__setattr__(self, "factor", number("factor", self.factor, low=1.0, high=LARGEST_FACTOR, why=why))
+
+    def repeats(self, std: float, regularization: float, hope: float = 1.0) -> int:
+        """floor(max(1/4, h^2) (C^2 - 1) lambda / s^2(x)), at least 1."""
+        allowed = max(LEAST_SHARE, hope**2) * (self.factor**2 - 1.0) * regularization
+        if allowed <= 0.0:
+            return 1
+        if allowed >= MOST_REPEATS * std**2:
+            return MOST_REPEATS
+        return max(1, math.floor(allowed / std**2))

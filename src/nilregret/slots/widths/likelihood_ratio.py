@@ -1,0 +1,378 @@
+"""Bounds from the likelihood of clicks, counts and bounded rewards themselves, which need no constant of their noise.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| p | | expected rewards; of bounded ones their place between the bounds | (N,) |
+| B | `norm_bound` | bound on ||p - m||_k, reward units; m the prior mean | scalar |
+| n, ybar | | rewards of each arm, and their average | (N,) |
+| q_s | `_guesses` | what was predicted of p before reward s, by two rules | (2, N) |
+| rho | `_radius` | how far the likelihood of p may lie below the largest one, nats | scalar |
+| V | | the largest variance of a reward between ybar and what p may be | (N,) |
+
+Emmenegger, Mutny & Krause 2023 (Likelihood ratio confidence sets for sequential decision making), with weights 1. With
+any q_s that was known before y_s, prod_s L(y_s; q_s) / L(y_s; p) is a supermartingale at the true p: of expectation 1
+for clicks (L = p^y (1 - p)^(1 - y)) and counts (L = p^y e^-p / y!), and at most 1 for rewards in [0, 1], as L is then
+convex in y and so below its chord. So is the average over two rules and over
+priors of each rate by itself (the third). With probability 1 - delta it stays below
+1 / delta (Ville), in all rounds; as max_p L is that of the averages,
+
+    sum_i n_i d(ybar_i, p_i) <= rho = ln(1 / delta) + ln max_p prod L(y_s; p) - ln (1/3) sum_rules prod L(y_s; q_s),
+
+d(a, b) the Kullback-Leibler divergence. Each term by itself bounds one p_i. And d(a, b) is the integral of
+(a - u) / v(u) from b to a, v(u) the variance u (1 - u) or u: it is at least (a - b)^2 / 2 V. So p lies in the ellipsoid
+sum_i (n_i / V_i) (ybar_i - p_i)^2 <= 2 rho as well as in the ball of radius B, and as of the dual mixture
+(`widths.mixtures`), for every alpha,
+
+    |p(x) - mu_alpha(x)| <= s_alpha(x) sqrt((2 rho + alpha B^2 - q(alpha)) / alpha),
+
+mu, s and q those of noise variances V / n and the regularization alpha. V comes of the bounds of the round before,
+which hold at the same time. All bounds hold in all rounds, so they are made anew only for `STALE` more rewards.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Self, cast, final
+
+import numpy as np
+
+from ..._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, settle
+from ..._utils.errors import InvalidInput
+from ..._utils.serialize import described
+from ...gp import Posterior, RatePosterior
+from ...gp.factorization import pivoted_cholesky, tolerance
+from ...gp.spectrum import Spectrum, spectrum_of_features, spectrum_of_points
+from ..base import Combination
+from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, checked_delta
+from ..rewards import KnownReward
+from .self_normalized import checked_bound
+
+STALE = 0.02  # share of the rewards that may have come since bounds were made
+RATIOS = np.geomspace(0.003, 300.0, 11)  # alpha B^2 / 2 rho
+PASSES = 2  # the second with the variances that the first leaves possible
+STEPS = 9  # of Newton, when a divergence is inverted
+LEAST = 0.2  # of the average: what is predicted is not below that share of it
+FEATURES = 128  # beyond so many the arms themselves are fewer numbers
+EDGE = 1e-12  # predictions stay so far from certainty
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class LikelihoodRatio(Confidence):
+    """The rewards' likelihood against that of what was predicted of them, within a ball of the kernel's RKHS.
+
+    For finitely many arms (and contexts) under `reward=`. Where no p satisfies both, `norm_bound` was too small: it is
+    raised, `study.norm_bounds` says so, and nothing counts as proved from then on.
+
+    Attributes:
+        guessed: `norm_bound` is only a first guess.
+    """
+
+    norm_bound: float  # B
+    delta: float = 0.1
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
+        settle(
+            self,
+            norm_bound=checked_bound(self.norm_bound),
+            delta=checked_delta(self.delta),
+            guessed=flag("guessed", self.guessed),
+        )
+
+    def check(self, policy: Combination) -> None:
+        """Rewards of known likelihood on finitely many arms."""
+        super().check(policy)
+        reward = policy.objective.learned(policy)
+        if reward is None:
+            raise InvalidInput(
+                "Likelihood ratios are for clicks, counts and bounded rewards (`reward` 'bernoulli', 'poisson' or "
+                "'bounded') on finitely many arms and contexts, of one function, without `refit`, drift, or "
+                "constraints of their own posteriors. Say what the rewards are, or take another width."
+            )
+        (low, width), top = reward.span, reward.top
+        high = math.inf if reward.counts else low + width
+        high = high if top is None else min(high, top)
+        center = -policy.prior_mean if reward.losses else policy.prior_mean
+        if not low <= center <= high:  # a ball about what cannot be has bounds beside all that can
+            raise InvalidInput(
+                f"`prior_mean` is {center:g}, and no expected reward lies there: of {reward} they are in [{low:g}, "
+                f"{high:g}]. Usually it was left at 0, or is in other units than the rewards. Give a typical reward: "
+                "`norm_bound` says how far from it f may be."
+            )
+
+    @property
+    def valid_for(self) -> str:
+        """Valid for f, unless the norm was guessed."""
+        return "none" if self.guessed else "f"
+
+    @property
+    def likelihood(self) -> bool:
+        """Yes."""
+        return True
+
+    def guess(self) -> LikelihoodSet:
+        """What was predicted of each reward; and of the norm bound, also where it was given."""
+        return LikelihoodSet(self)
+
+    def bounds(self, t: int, progress: Progress) -> LikelihoodBounds:  # noqa: ARG002 - by what was observed alone
+        """The bounds of this round."""
+        watch = progress.guess if isinstance(progress.guess, LikelihoodSet) else self.guess()
+        posterior = progress.posterior if progress.answers is None else progress.answers
+        return LikelihoodBounds(*watch.bounds(cast("RatePosterior", posterior)))
+
+
+@final
+class LikelihoodBounds(Bounds):
+    """The bounds of all arms, made before.
+
+    Args:
+        lower, upper: reward units, `(N,)`.
+    """
+
+    pointwise: ClassVar[bool] = False
+
+    def __init__(self, lower: Array, upper: Array) -> None:
+        self._lower, self._upper = lower, upper
+
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
+        """Those of some arms, or of all."""
+        some = slice(None) if rows is None else rows
+        return Envelope(mean, std, lower=self._lower[some].copy(), upper=self._upper[some].copy())
+
+
+class _Model(NamedTuple):
+    """The prior on all arms."""
+
+    features: Array | None  # (N, r), or None where they are too many
+    left_out: Array  # (N,)
+    gram: Array | None  # (N, N) then
+
+    def spectrum(self, weights: Array, average: Array) -> Spectrum:
+        """Of averages `(N,)` of variance 1 / weights; 0 where nothing was seen."""
+        plays = cast("IndexArray", weights)  # as if so many had been observed, each with variance 1
+        if self.features is not None:
+            return spectrum_of_features(self.features, self.left_out, plays, average, 0.0)
+        seen, gram = np.flatnonzero(weights), cast("Array", self.gram)
+        return spectrum_of_points(
+            gram[np.ix_(seen, seen)], plays[seen], average[seen], 0.0,
+            covariance=lambda points: gram[seen] if points is None else gram[np.ix_(seen, points)],
+            variance=lambda points: gram.diagonal() if points is None else gram.diagonal()[points],
+        )  # fmt: skip
+
+
+def _model(posterior: RatePosterior) -> _Model:
+    prior = posterior.prior
+    fine = tolerance(prior.variance, 1e-6 * prior.size**2)
+    found = pivoted_cholesky(prior.kernel, prior.points, tol=fine, max_rank=min(FEATURES, len(prior.points)))
+    left = np.maximum(prior.variance - np.einsum("nr,nr->n", found.features, found.features), 0.0)
+    whole = None if found.complete else prior.columns(np.arange(len(prior.points)))
+    return _Model(found.features if found.complete else None, left, whole)
+
+
+class _Seen(NamedTuple):
+    plays: IndexArray
+    total: Array  # of p: between 0 and 1, but of counts
+
+
+@final
+class LikelihoodSet(Guess):
+    """What was predicted of rewards before they were seen, and the set of p that this leaves.
+
+    Attributes:
+        bound: B in force.
+        history: (round, B): the first, and every one that replaced another.
+    """
+
+    def __init__(self, confidence: LikelihoodRatio) -> None:
+        self._confidence, self.bound = confidence, confidence.norm_bound
+        self.history: list[tuple[int, float]] = [(0, self.bound)]
+        self._seen: _Seen | None = None
+        self._guesses = np.zeros((2, 0))
+        self._gained = np.zeros(2)  # log likelihood of the predictions of each rule
+        self._found: tuple[Array, Array] | None = None  # bounds of p
+        self._due = 0
+        self._model: _Model | None = None
+
+    def check(self, rounds: int, posterior: Posterior) -> None:
+        """Score what was predicted of new rewards, predict the next, and raise B where no p is left."""
+        known = cast("RatePosterior", posterior)
+        seen = self._take(known)
+        if known.count >= self._due:
+            self._due = known.count + max(1, int(STALE * known.count))
+            self._bound(rounds, known, seen)
+
+    def bounds(self, posterior: RatePosterior) -> tuple[Array, Array]:
+        """Lower and upper bounds of f, as targets are learned, in reward units, `(N,)` each."""
+        reward, low, width = _likelihood_of(posterior)
+        if self._found is None:  # before the first reward: the ball alone, and nothing is noted of who only looks
+            far, sign = self.bound * np.sqrt(posterior.prior.variance), -1.0 if reward.losses else 1.0
+            lower = np.maximum(sign * posterior.center - far, low)
+            upper = sign * posterior.center + far
+            top = math.inf if reward.top is None else reward.top
+            lower, upper = np.minimum(lower, top), np.maximum(np.minimum(upper, top), low)
+        else:
+            lower, upper = (low + width * each for each in self._found)
+        return (-upper, -lower) if reward.losses else (lower, upper)
+
+    def copy(self) -> Self:
+        """An independent copy; arrays are replaced here, never written to, but for what was gained."""
+        other = type(self)(self._confidence)
+        other.__dict__.update(self.__dict__)
+        other.history, other._gained = self.history.copy(), self._gained.copy()
+        return other
+
+    def _take(self, posterior: RatePosterior) -> _Seen:
+        reward, low, width = _likelihood_of(posterior)
+        average = posterior.averages
+        average = ((-average if reward.losses else average) - low) / width
+        plays = posterior.plays.copy()
+        seen, before = _Seen(plays, plays * average), self._seen
+        if before is None or (plays < before.plays).any():  # the first, or some were forgotten: from the beginning
+            before, self._gained = _Seen(np.zeros_like(plays), np.zeros(len(plays))), np.zeros(2)
+            start = np.full(len(plays), 0.5)
+            self._guesses, self._found = np.stack([start, start]), None
+        new = np.flatnonzero(plays != before.plays)
+        if len(new):
+            gained = seen.total[new] - before.total[new]
+            many = plays[new] - before.plays[new]
+            self._gained += _log_likelihood(gained, many, self._guesses[:, new], counts=reward.counts).sum(axis=1)
+        self._seen = seen
+        self._guesses = self._predicted(posterior, seen, reward, (low, width))
+        return seen
+
+    def _predicted(self, posterior: RatePosterior, seen: _Seen, reward: KnownReward, at: tuple[float, float]) -> Array:
+        """By the average of all arms, and by the posterior."""
+        pooled = (float(seen.total.sum()) + 0.5) / (posterior.count + 1.0)
+        mean = posterior.reward_means
+        mean = ((-mean if reward.losses else mean) - at[0]) / at[1]
+        guesses = np.stack([np.full(len(mean), pooled), np.maximum(mean, LEAST * pooled)])
+        return np.asarray(np.clip(guesses, EDGE, LARGEST_REWARD if reward.counts else 1.0 - EDGE))
+
+    def _radius(self, seen: _Seen, average: Array, *, counts: bool) -> float:
+        best = float(_log_likelihood(seen.total, seen.plays, average, counts=counts).sum())
+        rules = [*self._gained, _mixed(seen, counts=counts)]
+        together = float(np.logaddexp.reduce(rules)) - math.log(len(rules))
+        return math.log(1.0 / self._confidence.delta) + max(best - together, 0.0)
+
+    def _bound(self, rounds: int, posterior: RatePosterior, seen: _Seen) -> None:
+        """The bounds of p, from `seen` and B."""
+        reward, low, width = _likelihood_of(posterior)
+        counts = reward.counts
+        average = np.divide(seen.total, seen.plays, out=np.zeros(len(seen.plays)), where=seen.plays > 0)
+        radius = self._radius(seen, average, counts=counts)
+        lower, upper = _inverted(average, seen.plays, radius, counts=counts)
+        if reward.top is not None:
+            upper = np.minimum(upper, (reward.top - low) / width)
+        if self._found is not None:
+            lower, upper = np.maximum(lower, self._found[0]), np.minimum(upper, self._found[1])
+        center = ((-posterior.center if reward.losses else posterior.center) - low) / width
+        for _ in range(PASSES if seen.plays.any() else 0):
+            found = self._smooth(rounds, posterior, seen, average, (lower, upper), (center, radius))
+            if found is None:  # B was raised: of what was known before nothing is left
+                self._found = None
+                self._bound(rounds, posterior, seen)
+                return
+            lower, upper = found
+        crossed = lower > upper  # of an empty set, or by rounding
+        self._found = np.where(crossed, upper, lower), np.where(crossed, lower, upper)
+
+    def _smooth(
+        self,
+        rounds: int,
+        posterior: RatePosterior,
+        seen: _Seen,
+        average: Array,
+        sides: tuple[Array, Array],
+        about: tuple[float, float],  # m and rho
+    ) -> tuple[Array, Array] | None:
+        """What the ball about m leaves of `sides`, the bounds of each p by itself; None where it has to be larger."""
+        reward, _, width = _likelihood_of(posterior)
+        center, radius = about
+        if self._model is None:
+            self._model = _model(posterior)
+        largest = _largest_variance(np.minimum(sides[0], average), np.maximum(sides[1], average), counts=reward.counts)
+        weights = np.divide(seen.plays, largest, out=np.zeros(len(average)), where=seen.plays > 0)
+        # In reward units, as the kernel and B are.
+        spectrum = self._model.spectrum(weights / width**2, (average - center) * width)
+        ridges = RATIOS * 2.0 * radius / self.bound**2
+        slack = 2.0 * radius - spectrum.misfit(ridges)
+        needed = math.sqrt(max(float((-slack / ridges).max()), 0.0))
+        if needed > self.bound:
+            self.bound *= 2.0 ** math.ceil(math.log2(2.0 * needed / self.bound))
+            self.history.append((rounds, self.bound))
+            return None
+        means, stds = spectrum.moments(None, ridges)
+        half = np.sqrt(np.maximum(slack / ridges + self.bound**2, 0.0))[:, None] * stds
+        lower, upper = (means - half).max(axis=0) / width + center, (means + half).min(axis=0) / width + center
+        return np.maximum(lower, sides[0]), np.minimum(upper, sides[1])
+
+
+def _likelihood_of(posterior: RatePosterior) -> tuple[KnownReward, float, float]:
+    """What rewards are, and low and width of what is between 0 and 1; of counts 0 and 1."""
+    reward = cast("KnownReward", posterior.rates)
+    return reward, *reward.span
+
+
+def _log_likelihood(total: Array, plays: IndexArray, rate: Array, *, counts: bool) -> Array:
+    """Of rewards that add up to `total`, but for what does not depend on the rate."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        won = np.where(total > 0.0, total * np.log(rate), 0.0)
+        if counts:
+            return np.asarray(won - plays * rate)
+        lost = plays - total
+        return np.asarray(won + np.where(lost > 0.0, lost * np.log1p(-rate), 0.0))
+
+
+def _mixed(seen: _Seen, *, counts: bool) -> float:
+    """Log likelihood on average over rates of each arm from Jeffreys' priors: of rewards that came all at once, too."""
+    from scipy.special import betaln, gammaln  # slow to import, and for this alone
+
+    if counts:  # gamma distributions of shape 1/2 and rate 1
+        shape = seen.total + 0.5
+        return float((gammaln(shape) - shape * np.log1p(seen.plays) - gammaln(0.5)).sum())
+    return float((betaln(seen.total + 0.5, seen.plays - seen.total + 0.5) - betaln(0.5, 0.5)).sum())
+
+
+def _divergence(a: Array, b: Array, *, counts: bool) -> Array:
+    """D(a, b) of one reward, nats."""
+    one = np.ones(1, dtype=np.int64)
+    return _log_likelihood(a, one, a, counts=counts) - _log_likelihood(a, one, b, counts=counts)
+
+
+def _inverted(average: Array, plays: IndexArray, radius: float, *, counts: bool) -> tuple[Array, Array]:
+    """The interval of n d(ybar, p) <= radius, a little too wide, `(N,)` each.
+
+    Newton's steps from outside stay there. Where they begin follows from d(a, b) >= (a - b)^2 / 2 V.
+    """
+    arms = len(plays)
+    share = np.divide(radius, plays, out=np.full(arms, 1e9), where=plays > 0)
+    high, low = average + share + np.sqrt(share * (share + 2.0 * average)), average - np.sqrt(2.0 * average * share)
+    if not counts:
+        rest = 1.0 - average
+        high = np.minimum(np.minimum(high, average + np.sqrt(2.0 * rest * share)), 1.0 - EDGE)
+        low = np.maximum(low, average - share - np.sqrt(share * (share + 2.0 * rest)))
+    ends, start = np.concatenate([np.maximum(low, EDGE), high]), np.concatenate([average, average])
+    for _ in range(STEPS):
+        excess = _divergence(start, ends, counts=counts) - np.concatenate([share, share])
+        # In ln p, or ln p / (1 - p), where d is convex as well and nearly straight far out: its slope there is p - a.
+        beyond = ends - start
+        step = np.divide(excess, beyond, out=np.zeros(2 * arms), where=(excess > 0.0) & (beyond != 0.0))
+        odds = ends * np.exp(-step) if counts else ends / (1.0 - ends) * np.exp(-step)
+        ends = odds if counts else odds / (1.0 + odds)
+    lower, upper = ends[:arms], ends[arms:]
+    seen = plays > 0
+    lower = np.where(seen & (lower > EDGE), lower, 0.0)
+    if counts:
+        return lower, np.where(seen, upper, LARGEST_REWARD)
+    return lower, np.where(seen & (upper < 1.0 - EDGE), upper, 1.0)
+
+
+def _largest_variance(low: Array, high: Array, *, counts: bool) -> Array:
+    """The largest v(u) for low <= u <= high."""
+    if counts:
+        return np.asarray(high)
+    nearest = np.clip(0.5, low, high)
+    return np.asarray(nearest * (1.0 - nearest))

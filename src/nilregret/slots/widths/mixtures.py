@@ -1,0 +1,376 @@
+"""Widths from mixtures of martingales, for functions of bounded norm: AY, AMM and DMM, each inside the one before.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| B | `norm_bound` | bound on ||f||_k, of f - prior_mean, reward units | scalar |
+| R | `noise` | sub-Gaussian constant of the noise, reward units | scalar |
+| lambda, alpha0 | `regularization` | of the policy: R^2 / c, c the scale of the mixture | reward units^2 |
+| LD_t | | log det(I + K_t / lambda) of what was observed | nats |
+| q_t(alpha) | `Spectrum.misfit` | min_f ||f_t - y||^2 + alpha ||f||_k^2 = y^T (I + K_t / alpha)^{-1} y | |
+| Rad_t^2 | | q_t(alpha0) + R^2 (LD_t + 2 ln(1 / delta)) | reward units^2 |
+
+Flynn & Reeb 2025 (Tighter confidence bounds for sequential kernel regression). For g_t ~ N(0, c K_t) the average over
+g of exp(-(||f_t - y||^2 - ||g_t - y||^2) / 2 R^2) is a supermartingale at the true f with R-sub-Gaussian noise, so that
+with probability 1 - delta, in all rounds,
+
+    ||f_t - y||^2 <= y^T (I + c K_t / R^2)^{-1} y + R^2 log det(I + c K_t / R^2) + 2 R^2 ln(1 / delta) = Rad_t^2.
+
+f lies in {||f_t - y|| <= Rad_t, ||f||_k <= B}. For every alpha > 0 such an f has ||f_t - y||^2 + alpha ||f||_k^2 <=
+Rad_t^2 + alpha B^2. Completing the square, the left is q_t(alpha) + ||f - mu_alpha||^2 in a norm of which the dual norm
+of the evaluation at x is s_alpha(x) / sqrt(alpha): hence, for all alpha at once, without another share of delta,
+
+    |f(x) - mu_alpha(x)| <= s_alpha(x) sqrt((Rad_t^2 + alpha B^2 - q_t(alpha)) / alpha).                         (DMM)
+
+At alpha = alpha0 the q cancel, which leaves s(x) sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(1 / delta))), AMM; and
+sqrt(a^2 + b^2) <= a + b makes it AY, the bound of Abbasi-Yadkori 2013 for any lambda.
+A negative root proves that no such f exists: B (or R) was too small.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, cast, final
+
+import numpy as np
+
+from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle
+from ..._utils.errors import InvalidInput
+from ..._utils.serialize import described
+from ...gp import ArmPosterior, AtPoints, Posterior
+from ...gp.spectrum import Spectrum
+from ..base import Combination
+from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta
+from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
+from .unknown_noise import bounded_noise
+
+RATIOS = np.array([1.0, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0, 100.0])  # alpha / alpha0; the first is AMM
+
+
+def _settle(part: Any) -> None:
+    why = "It is lambda of the policy, which the mixture is made of before the first round."
+    settle(
+        part,
+        norm_bound=checked_bound(part.norm_bound),
+        noise=noise_or_none(part.noise, guessed=part.guessed),
+        delta=checked_delta(part.delta),
+        guessed=flag("guessed", part.guessed),
+        regularization=number(
+            "regularization", part.regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True, why=why
+        ),
+    )
+
+
+def _suits(part: Any, policy: Combination) -> bool:
+    return bool(policy.regularization == part.regularization and (part.noise is None or policy.noise <= part.noise))
+
+
+class _MixtureWidth(NormWidth):
+    """A multiple of the standard deviation for any lambda that is fixed beforehand."""
+
+    regularization: float
+    parts: int
+
+    def __post_init__(self) -> None:
+        _settle(self)
+        object.__setattr__(self, "parts", integer("parts", self.parts, low=1))
+
+    @property
+    def valid_for(self) -> str:
+        """Valid for f, unless the norm was guessed."""
+        return "none" if self.guessed else "f"
+
+    @property
+    def sub_gaussian(self) -> bool:
+        """Yes, but where R is not known: what bounds it is for Gaussian noise."""
+        return self.noise is not None
+
+    def suits(self, policy: Combination) -> bool:
+        """Lambda as said, and noise no larger than R."""
+        return _suits(self, policy)
+
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - by what was observed alone
+        """The multiplier of the standard deviation."""
+        bound = progress.norm(self.norm_bound) * (1.0 + progress.posterior.shortfall)
+        noise, delta = bounded_noise(self.noise, self.delta, progress)
+        spread = progress.posterior.log_determinant_ratio + 2.0 * math.log(self.parts / delta)
+        return self._combined(bound, noise / math.sqrt(self.regularization) * math.sqrt(spread))
+
+    @abstractmethod
+    def _combined(self, bound: float, noise: float) -> float:
+        """From what the norm and what the noise allows."""
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class AnyRidge(_MixtureWidth):
+    """AY: B + (R / sqrt(lambda)) sqrt(LD_t + 2 ln(parts / delta)), for any lambda (Abbasi-Yadkori 2013).
+
+    Of a `Sketch` B (1 + rho) + ..., rho its `shortfall`, and LD_t its upper bound (`posterior.inducing`, 3).
+
+    Attributes:
+        parts: 1; for Thompson samples 2, as in `SelfNormalized`.
+        guessed: `norm_bound` is only the first guess (`NormGuess`).
+    """
+
+    sketched: ClassVar[bool] = True
+
+    norm_bound: float  # B
+    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
+    regularization: float  # lambda
+    parts: int = 1
+    delta: float = 0.1
+    guessed: bool = False
+
+    @property
+    def for_all_at_once(self) -> bool:
+        """Yes: the self-normalised inequality is about the noise alone. But where that is bounded by what is told."""
+        return self.noise is not None
+
+    def _combined(self, bound: float, noise: float) -> float:
+        return bound + noise
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class AnalyticMixture(_MixtureWidth):
+    """AMM: sqrt(B^2 + (R^2 / lambda) (LD_t + 2 ln(parts / delta))): the analytic bound of Flynn & Reeb 2025.
+
+    Attributes:
+        parts: as of `AnyRidge`.
+        guessed: likewise.
+    """
+
+    norm_bound: float  # B
+    noise: float | None  # R; None where it is not known, as in `SelfNormalized`
+    regularization: float  # lambda = alpha0
+    parts: int = 1
+    delta: float = 0.1
+    guessed: bool = False
+
+    def _combined(self, bound: float, noise: float) -> float:
+        return math.hypot(bound, noise)
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class DualMixture(Confidence):
+    """DMM: the best of the bounds above over a grid of alpha: the dual bound of Flynn & Reeb 2025.
+
+    They are no multiple of the standard deviation, and no wider than AMM's. The cost is one eigendecomposition of what
+    was observed a round. Where the set that they bound is empty, `norm_bound` was too small (or `noise`): it is raised
+    (`EmptySet`), `study.norm_bounds` says so, and nothing counts as proved from then on.
+
+    Attributes:
+        guessed: `norm_bound` is only a first guess.
+    """
+
+    norm_bound: float  # B
+    noise: float  # R
+    regularization: float  # lambda = alpha0
+    delta: float = 0.1
+    guessed: bool = False
+
+    def __post_init__(self) -> None:
+        number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why="The set that it bounds is made of it.")
+        _settle(self)
+
+    def check(self, policy: Combination) -> None:
+        """A kernel that is given, of a function that stays as it is."""
+        super().check(policy)
+        if policy.refit is not None:
+            raise InvalidInput(
+                "The dual mixture bounds functions of a norm of at most B in the RKHS of a kernel that is given, and "
+                "`refit` learns another kernel, in which nobody knows the norm. Leave it out, or take another width."
+            )
+        if policy.memory.drift() is not None:
+            raise InvalidInput(
+                f"The dual mixture bounds one function, and under {type(policy.memory).__name__} f is another one in "
+                "each round, so that no single f fits what was observed. Take a window or restarts, or another width."
+            )
+
+    @property
+    def valid_for(self) -> str:
+        """Valid for f, unless the norm was guessed."""
+        return "none" if self.guessed else "f"
+
+    @property
+    def sub_gaussian(self) -> bool:
+        """Yes."""
+        return True
+
+    def suits(self, policy: Combination) -> bool:
+        """Lambda as said, and noise no larger than R."""
+        return _suits(self, policy)
+
+    def guess(self) -> EmptySet:
+        """Of the norm bound, also where it was given: an empty set refutes it."""
+        return EmptySet(self)
+
+    def bounds(self, t: int, progress: Progress) -> DualBounds:  # noqa: ARG002 - by what was observed alone
+        """The bounds of this round."""
+        posterior = _whole(progress.posterior if progress.answers is None else progress.answers)
+        bound = progress.norm(self.norm_bound)
+        ridges, slack = self.slack(posterior.spectrum(), progress.noise_factor)
+        return DualBounds(posterior, ridges, np.sqrt(np.maximum(slack / ridges + bound**2, 0.0)))
+
+    def slack(self, spectrum: Spectrum, noise_factor: float = 1.0) -> tuple[Array, Array]:
+        """Alpha and Rad_t^2 - q_t(alpha), each `(J,)`; the set is empty if this is below -alpha B^2 for any of them."""
+        ridges, variance = self.regularization * RATIOS, (noise_factor * self.noise) ** 2
+        misfit = spectrum.misfit(ridges)
+        spread = spectrum.log_determinant_ratio(self.regularization) + 2.0 * math.log(1.0 / self.delta)
+        return ridges, misfit[0] - misfit + variance * spread
+
+
+@final
+class DualBounds(Bounds):
+    """DMM at the points of one round.
+
+    Given mean and std may be in other units, or the std of more questions than were answered: bounds are moved and
+    stretched with them.
+
+    Args:
+        posterior: of what was answered.
+        ridges: alpha, `(J,)`.
+        radii: sqrt((Rad_t^2 + alpha B^2 - q_t(alpha)) / alpha), `(J,)`.
+    """
+
+    pointwise: ClassVar[bool] = False
+    moves: ClassVar[bool] = True
+
+    def __init__(self, posterior: ArmPosterior | AtPoints, ridges: Array, radii: Array) -> None:
+        self._spectrum, self._radii = posterior.spectrum(), radii[:, None]
+        self._ridges = np.append(ridges, posterior.regularization)
+
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
+        """The tightest of them at each point."""
+        means, stds = self._spectrum.moments(rows, self._ridges)
+        own_mean, own_std = means[-1], stds[-1]
+        half = self._radii * stds[:-1]
+        upper, lower = (means[:-1] + half).min(axis=0) - own_mean, (means[:-1] - half).max(axis=0) - own_mean
+        # Of an empty set, which no alpha of the grid shows, they would cross.
+        lower, upper = np.minimum(lower, upper), np.maximum(lower, upper)
+        stretch = np.divide(std, own_std, out=np.ones_like(std), where=own_std > 0.0)
+        return Envelope(mean, std, lower=mean + lower * stretch, upper=mean + upper * stretch)
+
+
+@final
+class EmptySet(DoubledNorm[DualMixture]):
+    """B, raised where {||f_t - y|| <= Rad_t, ||f||_k <= B} is empty: with a true B that has probability delta at most.
+
+    It is doubled until it is twice the least B of which no alpha shows the set to be empty: what was seen needs that B,
+    and what was not seen more. If half of the true norm was told, what follows is the true one at least.
+
+    Attributes:
+        bound: B in force.
+        history: (round, B): the first, and every one that replaced another.
+    """
+
+    def check(self, rounds: int, posterior: Posterior) -> None:
+        """Raise B where some alpha shows that the set is empty."""
+        ridges, slack = self._confidence.slack(_whole(posterior).spectrum())
+        needed = math.sqrt(max(float((-slack / ridges).max()), 0.0))
+        if needed > self.bound:
+            self._double(rounds, 2.0 * needed)
+
+
+def _whole(posterior: Posterior) -> ArmPosterior | AtPoints:
+    return cast("ArmPosterior | AtPoints", posterior)  # `DualMixture.check` refuses the others
+
+
+@final
+@described
+@dataclass(frozen=True, kw_only=True)
+class Intersection(Confidence):
+    """What lies inside several bounds at once: the largest lower and the smallest upper one.
+
+    They hold together with probability 1 - delta, delta the sum of theirs.
+
+    Attributes:
+        parts: the bounds, two or more.
+    """
+
+    parts: tuple[Confidence, ...]
+
+    def __post_init__(self) -> None:
+        parts = self.parts
+        if not isinstance(parts, tuple | list) or len(parts) < 2 or not all(isinstance(p, Confidence) for p in parts):
+            raise InvalidInput(
+                "`parts` must be two or more parts for `width`: what is inside all of them is what is left.",
+                advice="Such as (FiniteBayes(...), DualMixture(...)).",
+            )
+        settle(self, parts=tuple(parts))
+
+    @property
+    def delta(self) -> float:  # type: ignore[override]  # of parts that have their own
+        """The sum of the parts'."""
+        return min(sum(part.delta for part in self.parts), 1.0)
+
+    def check(self, policy: Combination) -> None:
+        """Each by itself."""
+        super().check(policy)
+        for part in self.parts:
+            part.check(policy)
+
+    @property
+    def recent(self) -> Window | None:
+        """Of the first whose width depends on one."""
+        return next((part.recent for part in self.parts if part.recent is not None), None)
+
+    @property
+    def valid_for(self) -> str:
+        """What all of them are valid for."""
+        claims = {part.valid_for for part in self.parts}
+        return claims.pop() if len(claims) == 1 and self.delta < 1.0 else "none"
+
+    @property
+    def for_all_at_once(self) -> bool:
+        """If all do."""
+        return all(part.for_all_at_once for part in self.parts)
+
+    @property
+    def sub_gaussian(self) -> bool:
+        """If all do."""
+        return all(part.sub_gaussian for part in self.parts)
+
+    @property
+    def likelihood(self) -> bool:
+        """If all are."""
+        return all(part.likelihood for part in self.parts)
+
+    def suits(self, policy: Combination) -> bool:
+        """If all do."""
+        return all(part.suits(policy) for part in self.parts)
+
+    def guess(self) -> Guess | None:
+        """Of the first that guesses; a norm bound that is refuted is so for all."""
+        return next((guess for part in self.parts if (guess := part.guess()) is not None), None)
+
+    def for_noise(self, noise: float | None, regularization: float) -> Intersection:
+        """Each for this noise."""
+        return replace(self, parts=tuple(part.for_noise(noise, regularization) for part in self.parts))
+
+    def bounds(self, t: int, progress: Progress) -> Intersected:
+        """The bounds of this round."""
+        return Intersected([part.bounds(t, progress) for part in self.parts])
+
+
+@final
+class Intersected(Bounds):
+    """The largest lower and the smallest upper bound."""
+
+    pointwise: ClassVar[bool] = False
+
+    def __init__(self, each: list[Bounds]) -> None:
+        self._each = each
+
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:
+        """At each point."""
+        found = [bounds(mean, std, rows) for bounds in self._each]
+        lower = np.max([envelope.lower for envelope in found], axis=0)
+        upper = np.min([envelope.upper for envelope in found], axis=0)
+        return Envelope(mean, std, lower=np.minimum(lower, upper), upper=np.maximum(lower, upper))

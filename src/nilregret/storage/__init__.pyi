@@ -1,0 +1,11 @@
+# The public names of storages, said once.
+
+from .base import Change as Change
+from .base import News as News
+from .base import Storage as Storage
+from .base import StoredStudy as StoredStudy
+from .base import Summary as Summary
+from .base import Writer as Writer
+from .memory import MemoryStorage as MemoryStorage
+from .opening import opened as opened
+from .sql import SqlStorage as SqlStorage

@@ -1,0 +1,229 @@
+"""Trials as rows of a table: what is written, and what a row must be to be read.
+
+SQLite stores any kind of value in any column, so types are checked here; whether the values make sense together and
+belong to a study is the business of `nilregret.study.audit`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import Array, frozen, shown
+from .._utils.errors import StorageError
+from .._utils.serialize import plain_loads
+from .trial import Abandoned, Answer, Fit, Plays, Trial
+
+_TEXT, _WHOLE, _REAL = (str,), (int,), (float,)
+_OR_NULL = (type(None),)
+KINDS: dict[str, tuple[type, ...]] = {
+    "number": _WHOLE,
+    "state": _TEXT,
+    "arm": _WHOLE + _OR_NULL,
+    "point": _TEXT,
+    "parameters": _TEXT + _OR_NULL,
+    "context": _TEXT + _OR_NULL,
+    "explored": (int, bool),
+    "reward": _REAL + _OR_NULL,
+    "reason": _TEXT + _OR_NULL,
+    "asked_order": _WHOLE,
+    "asked_at": _REAL,
+    "told_order": _WHOLE + _OR_NULL,
+    "told_at": _REAL + _OR_NULL,
+    "constraints": _TEXT + _OR_NULL,
+    "constraints_order": _WHOLE + _OR_NULL,
+    "lease_until": _REAL + _OR_NULL,
+    "abandoned_order": _WHOLE + _OR_NULL,
+    "abandoned_at": _REAL + _OR_NULL,
+    "abandoned_reason": _TEXT + _OR_NULL,
+    "corrected": _TEXT + _OR_NULL,
+    "repeats": _WHOLE + _OR_NULL,
+    "plays": _WHOLE + _OR_NULL,
+    "scatter": _REAL + _OR_NULL,
+    "fits": _TEXT + _OR_NULL,
+}
+FIXED = (
+    "number", "arm", "point", "parameters", "context", "explored", "asked_order", "asked_at", "lease_until", "repeats",
+    "fits",
+)  # fmt: skip
+OUTCOME = tuple(name for name in KINDS if name not in FIXED)  # columns that may change after the question
+NONE = "[]"  # fits: the policy makes some, and none came into force
+MOST_SHAPES = 64  # combinations of types of a row that are remembered as good
+MOST_TEXTS = 4096  # points that are remembered with their text: arms come again and again
+
+
+def question(trial: Trial) -> dict[str, Any]:
+    """The columns that never change."""
+    return {
+        "number": trial.number,
+        "arm": trial.arm,
+        "point": json.dumps(trial.point.tolist()),
+        "parameters": None if trial.parameters is None else json.dumps(trial.parameters),
+        "context": None if trial.context is None else json.dumps(trial.context.tolist()),
+        "explored": trial.explored,
+        "asked_order": trial.asked_order,
+        "asked_at": trial.asked_at,
+        "lease_until": trial.lease_until,
+        "repeats": None if trial.repeats == 1 else trial.repeats,
+        "fits": None if trial.fits is None else NONE if trial.fits == () else _listed_fits(trial.fits),
+    }
+
+
+def outcome(trial: Trial) -> dict[str, Any]:
+    """The columns that may change."""
+    left = trial.abandoned
+    return {
+        "state": trial.state,
+        "reward": trial.reward,
+        "reason": trial.reason,
+        "told_order": trial.told_order,
+        "told_at": trial.told_at,
+        "constraints": _listed(trial.constraints),
+        "constraints_order": trial.constraints_order,
+        "abandoned_order": None if left is None else left.order,
+        "abandoned_at": None if left is None else left.time,
+        "abandoned_reason": None if left is None else left.reason,
+        "corrected": None if not trial.corrected else json.dumps([_dict_of(answer) for answer in trial.corrected]),
+        "plays": None if trial.plays is None else trial.plays.times,
+        "scatter": None if trial.plays is None else trial.plays.scatter,
+    }
+
+
+def _listed_fits(fits: tuple[Fit, ...]) -> str:
+    return json.dumps([fit._asdict() for fit in fits])
+
+
+def _listed(array: Array | None) -> str | None:
+    return None if array is None else json.dumps(array.tolist())
+
+
+def _dict_of(answer: Answer) -> dict[str, Any]:
+    g, plays = answer.constraints, answer.plays
+    told = answer._asdict() | {"constraints": None if g is None else g.tolist()}
+    del told["plays"]
+    return told if plays is None else told | {"plays": list(plays)}
+
+
+class Reader:
+    """Reads rows of `KINDS`' columns, in their order."""
+
+    def __init__(self) -> None:
+        self._shapes: set[tuple[type, ...]] = set()
+        self._points: dict[str, Array] = {}
+
+    def trials(self, rows: Iterable[Sequence[Any]]) -> list[Trial]:
+        """Their `settings` are those written in the row, which nobody has compared with the point."""
+        return [self._trial(row) for row in rows]
+
+    def _trial(self, row: Sequence[Any]) -> Trial:
+        try:
+            shape = tuple(map(type, row))
+            if shape not in self._shapes:
+                self._check(row, shape)
+            (
+                number, state, arm, text, parameters, context, explored, reward, reason, asked_order, asked_at,
+                told_order, told_at, constraints, constraints_order, lease_until, left_order, left_at, left_reason,
+                corrected, repeats, plays, scatter, fits,
+            ) = row  # fmt: skip
+            if explored not in (0, 1):
+                raise ValueError(f"`explored` is {explored}")
+            point = self._points.get(text)
+            if point is None:
+                if len(self._points) > MOST_TEXTS:
+                    self._points.clear()
+                point = self._points[text] = _array("point", plain_loads(text))
+            left = None
+            if (left_order, left_at, left_reason) != (None, None, None):
+                if None in (left_order, left_at, left_reason):
+                    raise ValueError(f"`abandoned_order` is {left_order}, `abandoned_at` is {left_at}")
+                left = Abandoned(left_order, left_at, left_reason)
+            return Trial(
+                number, point, arm, None if parameters is None else _settings(parameters), asked_order, asked_at,
+                _values("context", context), bool(explored), state, reward, reason, told_order, told_at,
+                _values("constraints", constraints), None, constraints_order, lease_until, left,
+                () if corrected is None else _corrected(corrected), 1 if repeats is None else repeats,
+                None if plays is None and scatter is None else _plays(plays, scatter),
+                None if fits is None else () if fits == NONE else _fits(fits),
+            )  # fmt: skip
+        except ValueError as error:
+            raise StorageError(
+                f"Trial {shown(row[0])} in the storage has been damaged ({error}). Restore a copy of the file."
+            ) from error
+
+    def _check(self, row: Sequence[Any], shape: tuple[type, ...]) -> None:
+        for (name, kinds), kind, value in zip(KINDS.items(), shape, row, strict=True):
+            if kind not in kinds:
+                raise ValueError(f"`{name}` is {shown(value)}")
+        if len(self._shapes) < MOST_SHAPES:
+            self._shapes.add(shape)
+
+
+def _plays(count: Any, scatter: Any) -> Plays:
+    if type(count) is not int or type(scatter) is not float:
+        raise ValueError(f"`plays` is {shown(count)}, `scatter` is {shown(scatter)}")
+    return Plays(count, scatter)
+
+
+def _fits(text: str) -> tuple[Fit, ...]:
+    found = plain_loads(text)
+    if not isinstance(found, list):
+        raise ValueError("`fits` is no list")  # noqa: TRY004 - of a file, not of a call
+    for fit in found:
+        if not isinstance(fit, dict) or {name: type(value) for name, value in fit.items()} != _FIT:
+            raise ValueError(f"`fits` has {shown(fit)}")
+    return tuple(Fit(**fit) for fit in found)
+
+
+def _values(name: str, text: str | None) -> Array | None:
+    return None if text is None else _array(name, plain_loads(text))
+
+
+def _array(name: str, values: Any) -> Array:
+    if type(values) is not list or not all(type(value) in (int, float) for value in values):
+        raise ValueError(f"`{name}` is no list of numbers")
+    try:
+        array = np.array(values, dtype=np.float64)
+    except OverflowError:
+        raise ValueError(f"`{name}` has a number too large for a float") from None
+    if not np.isfinite(array).all():
+        raise ValueError(f"`{name}` has a value that is not finite")
+    return frozen(array)
+
+
+def _settings(text: str) -> tuple[tuple[str, Any], ...]:
+    values = plain_loads(text)
+    if not isinstance(values, dict):
+        raise ValueError("`parameters` is no object")  # noqa: TRY004 - of a file, not of a call
+    return tuple(values.items())
+
+
+_FIT = {"channel": int, "number": int, "values": dict}
+_ANSWER: dict[str, tuple[type, ...]] = {
+    "order": _WHOLE, "time": _REAL, "reward": _REAL + _OR_NULL, "reason": _TEXT + _OR_NULL,
+    "constraints": (list, *_OR_NULL),
+}  # fmt: skip
+
+
+def _corrected(text: str) -> tuple[Answer, ...]:
+    answers = plain_loads(text)
+    if not isinstance(answers, list) or not answers:
+        raise ValueError(f"`corrected` is {shown(text)}")
+    found = []
+    for answer in answers:
+        if not isinstance(answer, dict) or answer.keys() - {"plays"} != _ANSWER.keys():
+            raise ValueError(f"`corrected` has {shown(answer)}")
+        plays = answer.get("plays")
+        if plays is not None and (not isinstance(plays, list) or len(plays) != 2):
+            raise ValueError(f"`plays` of `corrected` is {shown(plays)}")
+        for name, kinds in _ANSWER.items():
+            if type(answer[name]) not in kinds:
+                raise ValueError(f"`{name}` of `corrected` is {shown(answer[name])}")
+        g = answer["constraints"]
+        constraints = None if g is None else _array("constraints", g)
+        found.append(
+            Answer(**answer | {"constraints": constraints, "plays": None if plays is None else _plays(*plays)})
+        )
+    return tuple(found)

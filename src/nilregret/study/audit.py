@@ -1,0 +1,443 @@
+"""What a stored study must be before a study goes on with it: nothing in a file is believed unseen.
+
+A file may be damaged, edited by hand, or made to harm. A study replays its record, so a row that could not have come
+about would silently change what is asked next: every row is checked once, when it is first read.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any, NoReturn, Protocol
+
+import numpy as np
+
+from .._utils.checks import LARGEST_REWARD, Array, many, shown
+from .._utils.errors import InvalidInput, StorageError
+from .._utils.serialize import plain_loads
+from ..domains.domain import Arms, Domain, Space
+from ..domains.parameters import Float, Parameter
+from ..gp.protocol import LEAST_REGULARIZATION
+from ..kernels import Kernel
+from ..policy.engines import row_of
+from ..policy.policy import Policy
+from ..slots.refit import Refitted
+from ..slots.switching import MOST_REPEATS
+from ..storage.record import Record
+from ..storage.trial import Fit, Trial
+from .direction import AnyPolicy, Goal, check_told, has_channels
+from .rewards import finite_scatter
+
+SHORT = 60  # characters of a value that an error still shows
+SAME = 1e-9  # how far a coordinate or parameter may be from what it must be, as a share of its extent
+
+
+def settings_at(domain: Domain, point: Array) -> tuple[tuple[str, Any], ...] | None:
+    """The named parameters of a point, where its domain has them."""
+    space = _space_of(domain)
+    return None if space is None else tuple(space.decode(point).items())
+
+
+def _space_of(domain: Domain) -> Space | None:
+    if isinstance(domain, Arms):
+        return domain.space
+    return domain if isinstance(domain, Space) else None
+
+
+_Settings = tuple[tuple[str, Any], ...] | None
+
+
+class Auditor:
+    """Checks the stored trials of one study.
+
+    Args:
+        policy: of the study.
+        goal: of the study.
+        where: the study in words, for errors.
+    """
+
+    def __init__(self, policy: AnyPolicy, goal: Goal, where: str) -> None:
+        self._policy = policy
+        self._goal = goal
+        self._where = where
+        self._explores = isinstance(policy, Policy) and policy.explore.ever
+        self._timed = policy.pending.in_time
+        self._seen: dict[int | None, Array] = {}  # points of arms; a storage may give the same array for each trial
+
+    def news(self, stored: Sequence[Trial], known: Record) -> list[Trial]:
+        """Those of the stored trials of which the record does not know all yet, with the parameters of their points.
+
+        Args:
+            stored: by number, every trial that had a part in the last event known or in a later one.
+            known: the record so far, checked before.
+        """
+        fresh: list[Trial] = []
+        reached = known.order == 0  # whether the last event known is still in the storage
+        count = expected = len(known)
+        before = known[-1] if count else None
+        for trial in stored:
+            if 0 <= trial.number < count:
+                old = known[trial.number]
+                if trial == old:
+                    reached = reached or trial.last_order == known.order
+                    continue
+                if trial.as_of(known.order) != old:  # it may have been answered since; nothing else may change
+                    self._refuse(trial, "it is not what it was when it was read before")
+                reached = reached or old.last_order == known.order
+            else:
+                if trial.number != expected:
+                    self._refuse(trial, f"trial {expected} is missing")
+                expected += 1
+                self._check_question(trial, before)
+                if trial.fits:
+                    self._check_fits(trial, trial.fits)
+                before = trial
+            self._check_outcome(trial)
+            fresh.append(trial)
+        if not reached:
+            self._fail(f"no longer holds event {known.order} of its record: the file has been replaced by another")
+        self._check_orders(fresh, known)
+        return self._decoded(fresh)
+
+    # -- one trial -----------------------------------------------------------------------------------------------
+
+    def _check_question(self, trial: Trial, before: Trial | None) -> None:
+        domain, contexts = self._policy.domain, self._policy.context
+        if before is not None and trial.asked_order <= before.asked_order:
+            self._refuse(trial, f"it was asked (event {trial.asked_order}) before trial {before.number}")
+        if (trial.context is None) != (contexts is None):
+            self._refuse(trial, f"it has {'no' if contexts else 'a'} context")
+        if contexts is not None and trial.context is not None and not _inside(contexts, trial.context):
+            self._refuse(trial, f"its context {trial.context.tolist()} is not in the domain of contexts")
+        if isinstance(domain, Arms):
+            placed = self._seen.get(trial.arm) is trial.point or _is_arm(domain, trial)
+            self._seen[trial.arm] = trial.point
+        else:
+            placed = trial.arm is None and _inside(domain, trial.point)
+        if not placed:
+            self._refuse(trial, f"arm {trial.arm}, {trial.point.tolist()} is not in the domain of its policy")
+        if trial.explored and (not self._explores or trial.asked_order == trial.told_order):
+            self._refuse(trial, "it is marked as a forced uniform round, and was none")
+        if not math.isfinite(trial.asked_at) or (
+            self._timed and before is not None and trial.asked_at < before.asked_at
+        ):
+            self._refuse(trial, f"it was asked at {trial.asked_at}")
+
+    def _check_fits(self, trial: Trial, fits: tuple[Fit, ...]) -> None:
+        channels = [fit.channel for fit in fits]
+        if channels != sorted(set(channels)):
+            self._refuse(trial, f"fits of the channels {channels} came into force with it")
+        for fit in fits:
+            self._check_fit(trial, fit)
+
+    def _check_fit(self, trial: Trial, fit: Fit) -> None:
+        """One that the policy could have made: of its kernel, with other hyperparameters."""
+        policy = self._policy
+        channels = policy.constraint_count if has_channels(policy) else 0
+        asked = trial.righted().told_order != trial.asked_order
+        of = None
+        if isinstance(policy, Policy) and asked and 0 <= fit.channel <= channels:
+            of = policy.of_channel(fit.channel) if fit.channel else policy
+        if of is None or of.fitting is None or not 1 <= fit.number <= of.fitting.fits(trial.number):
+            self._refuse(trial, f"fit {shown(fit.number)} of channel {fit.channel} came into force with it")
+        try:
+            kernel, ridge, _, _ = Refitted.of(fit.values)
+            same = _structure(kernel) == _structure(of.kernel.rescaled(1.0 / of.sides).rescaled(of.sides))
+            told = same and ridge >= LEAST_REGULARIZATION * float(kernel.diagonal(row_of(trial)[None])[0])
+        except (InvalidInput, ValueError) as error:
+            self._refuse(trial, f"its fit describes nothing: {error}")
+        if not same:
+            self._refuse(trial, f"its fit is of another kernel, {shown(kernel)}")
+        if not told:
+            self._refuse(trial, f"its fit has the regularization {ridge:g}, too little for {shown(kernel)}")
+
+    def _check_outcome(self, trial: Trial) -> None:
+        wanted = (trial.reward is not None, trial.reason is not None, trial.told_order is not None)
+        state = (trial.state, *wanted, trial.told_at is not None)
+        if state not in _STATES or (trial.state == "abandoned" and trial.abandoned is None):
+            self._refuse(
+                trial,
+                f"state {shown(trial.state)} with reward {trial.reward!r}, reason {shown(trial.reason)}, told_order "
+                f"{trial.told_order} and told_at {trial.told_at}",
+            )
+        if trial.abandoned is not None or trial.lease_until is not None:
+            self._check_given_up(trial)
+        if trial.repeats != 1 or trial.plays is not None or trial.corrected:
+            self._check_plays(trial)
+        withdrawn = bool(trial.corrected) and trial.reward is None
+        if trial.corrected:
+            self._check_corrections(trial)
+            trial = trial.righted()
+        if trial.constraints is not None:
+            self._check_constraints(trial, trial.constraints, withdrawn=withdrawn)
+        elif trial.constraints_order is not None:
+            self._refuse(trial, f"event {trial.constraints_order} told its constraint values, and it has none")
+        if trial.told_order is not None and trial.told_at is not None:
+            self._check_answer(trial, trial.told_order, trial.told_at, withdrawn=withdrawn)
+
+    def _check_answer(self, trial: Trial, order: int, at: float, *, withdrawn: bool) -> None:
+        added = order == trial.asked_order
+        if order < trial.asked_order or (added and ((trial.reward is None and not withdrawn) or at != trial.asked_at)):
+            self._refuse(trial, f"it was told in event {order} and asked in event {trial.asked_order}")
+        if not math.isfinite(at) or (self._timed and at < trial.asked_at):
+            self._refuse(trial, f"it was told at {at}")
+        if trial.reward is not None:
+            self._check_reward(trial, trial.reward)
+        elif not (trial.reason or "").strip():
+            self._refuse(trial, "it failed without a reason")
+
+    def _check_plays(self, trial: Trial) -> None:
+        """Only a policy that plays runs asks for several plays, and no more are told."""
+        told = [plays for plays in (trial.plays, *(answer.plays for answer in trial.corrected)) if plays is not None]
+        runs = isinstance(self._policy, Policy) and self._policy.switching is not None
+        fits = trial.repeats == 1 or (runs and 1 < trial.repeats <= MOST_REPEATS)
+        fits = fits and all(finite_scatter(plays) and plays.times <= trial.repeats for plays in told)
+        if not fits or (trial.plays is not None and trial.reward is None):
+            self._refuse(trial, f"it is to be played {many(trial.repeats, 'time')}, and was told as {shown(told)}")
+
+    def _check_given_up(self, trial: Trial) -> None:
+        """That nobody worked on it any more was found out after it was asked for, and before it was answered."""
+        if trial.lease_until is not None and not math.isfinite(trial.lease_until):
+            self._refuse(trial, f"its lease ends at {trial.lease_until}")
+        left = trial.abandoned
+        if left is None:
+            return
+        first = trial.righted().told_order
+        in_between = trial.asked_order < left.order and (first is None or left.order < first)
+        if not in_between or not math.isfinite(left.time) or not left.reason.strip():
+            self._refuse(trial, f"it was given up in event {left.order}, at {left.time}, {shown(left.reason)}")
+
+    def _check_corrections(self, trial: Trial) -> None:
+        """Answers one after the other, each of which could have been told."""
+        orders = [answer.order for answer in trial.corrected] + [trial.told_order or 0]
+        if orders != sorted(set(orders)) or trial.state not in ("observed", "failed"):
+            self._refuse(trial, f"it is {trial.state}, and its answers came in events {orders}")
+        times = [answer.time for answer in trial.corrected] + [trial.told_at or 0.0]
+        if not all(map(math.isfinite, times)) or (self._timed and min(times) < trial.asked_at):
+            self._refuse(trial, f"its answers came at {times}")
+        for answer in trial.corrected:
+            g, wanted = answer.constraints, self._policy.constraint_count
+            if (answer.reward is None) == (answer.reason is None) or (g is not None and wanted and len(g) != wanted):
+                self._refuse(trial, f"it was told {shown(answer)}")
+            if answer.reward is not None:
+                self._check_reward(trial, answer.reward)
+
+    def _check_reward(self, trial: Trial, reward: float) -> None:
+        if not abs(reward) <= LARGEST_REWARD:
+            self._refuse(trial, f"its reward is {reward}")
+        try:
+            check_told(self._policy, self._goal, reward)
+        except InvalidInput as error:
+            self._refuse(trial, str(error))
+
+    def _check_constraints(self, trial: Trial, g: Array, *, withdrawn: bool) -> None:
+        wanted = self._policy.constraint_count
+        by_themselves = trial.constraints_order
+        if by_themselves is None:
+            told = trial.state == "observed"
+        else:
+            told = trial.asked_order < by_themselves != trial.told_order
+            told = told and (withdrawn or trial.state != "failed" or by_themselves < (trial.told_order or 0))
+        if not told or (wanted and len(g) != wanted) or np.abs(g).max(initial=0.0) > LARGEST_REWARD:
+            self._refuse(trial, f"it is {trial.state} with {many(len(g), 'constraint value')}; the policy has {wanted}")
+
+    # -- together ------------------------------------------------------------------------------------------------
+
+    def _check_orders(self, fresh: list[Trial], known: Record) -> None:
+        """Events are numbered 1, 2, ... without gaps or repeats."""
+        if _are_plain(fresh, known):
+            return
+        events: list[tuple[int, Trial]] = []
+        for trial in fresh:
+            if trial.constraints_order is None and trial.abandoned is None and not trial.corrected:
+                if trial.told_order is not None and trial.told_order != trial.asked_order:
+                    events.append((trial.told_order, trial))
+                if trial.number >= len(known):
+                    events.append((trial.asked_order, trial))
+                continue
+            old = {at for _, at in known[trial.number].happened()} if trial.number < len(known) else set()
+            events += [(order, trial) for _, order in trial.happened() if order not in old]
+        events.sort(key=lambda event: event[0])
+        for expected, (found, trial) in enumerate(events, start=known.order + 1):
+            if found != expected:
+                self._refuse(trial, f"it is in event {found}, where event {expected} is due")
+
+    def _decoded(self, trials: list[Trial]) -> list[Trial]:
+        """With the parameters of the points, which must be the ones that were stored beside them."""
+        result = []
+        for trial in trials:
+            settings = settings_at(self._policy.domain, trial.point)
+            if not _agree(_space_of(self._policy.domain), trial.settings, settings):
+                self._refuse(
+                    trial, f"its parameters {shown(trial.settings)} are not those of its point, {shown(settings)}"
+                )
+            result.append(self._named(trial, settings))
+        return result
+
+    def _named(self, trial: Trial, settings: _Settings) -> Trial:
+        contexts = self._policy.context
+        under = None if contexts is None or trial.context is None else settings_at(contexts, trial.context)
+        if settings is None and under is None:
+            return trial
+        return trial._replace(settings=settings, context_settings=under)
+
+    def _refuse(self, trial: Trial, why: str) -> NoReturn:
+        raise StorageError(f"Trial {trial.number} of {self._where} has been damaged: {why}. Restore a copy.")
+
+    def _fail(self, why: str) -> NoReturn:
+        raise StorageError(f"The storage of {self._where} {why}. Nothing was written; open the study anew.")
+
+
+# (state, whether there is a reward, a reason, a told_order, a told_at) of trials that can be
+_STATES = {
+    ("pending", False, False, False, False),
+    ("abandoned", False, False, False, False),
+    ("observed", True, False, True, True),
+    ("failed", False, True, True, True),
+}
+
+
+def _is_arm(domain: Arms, trial: Trial) -> bool:
+    return trial.arm in range(len(domain)) and np.array_equal(trial.point, domain.points[trial.arm])
+
+
+def _are_plain(fresh: list[Trial], known: Record) -> bool:
+    """Whether these are new trials, each asked for and then answered or not, in events without gaps: most records."""
+    orders = [trial.asked_order for trial in fresh]
+    orders += [trial.told_order for trial in fresh if trial.told_order is not None]
+    orders.sort()
+    plain = not any(trial.constraints_order is not None or trial.abandoned or trial.corrected for trial in fresh)
+    new = bool(fresh) and fresh[0].number >= len(known)
+    return plain and new and orders == list(range(known.order + 1, known.order + 1 + len(orders)))
+
+
+def _structure(kernel: Kernel) -> Kernel:
+    """A kernel, whatever its hyperparameters."""
+    return kernel.with_log_parameters(np.zeros(len(kernel.log_parameters)))
+
+
+def _inside(domain: Domain, point: Array) -> bool:
+    """Whether a point is in a domain, and stands for itself there."""
+    if len(point) != domain.dimension:
+        return False
+    try:
+        (inside,) = domain.inside("point", point[None])
+    except InvalidInput:
+        return False
+    return bool((np.abs(inside - point) <= SAME * np.maximum(1.0, np.abs(inside))).all())
+
+
+def _agree(space: Space | None, stored: _Settings, decoded: _Settings) -> bool:
+    """Whether two settings are the same; processors and libraries may round a float differently in the last digit."""
+    if stored is None or decoded is None or space is None:
+        return stored is decoded
+    old, new = dict(stored), dict(decoded)
+    return old.keys() == new.keys() and all(_same(space.parameters[name], old[name], new[name]) for name in new)
+
+
+def _same(parameter: Parameter, old: object, new: object) -> bool:
+    if type(old) is not type(new):
+        return False
+    if isinstance(parameter, Float) and isinstance(old, float) and isinstance(new, float):
+        margin = 0.0 if parameter.log else SAME * (parameter.high - parameter.low)
+        return math.isclose(old, new, rel_tol=SAME, abs_tol=margin)
+    return old == new
+
+
+def check_facts(about: object) -> dict[str, Any]:
+    """Facts about a study as they come back from a storage, or an error that says why they would not."""
+    try:
+        text = json.dumps(dict(about or {}), sort_keys=True, allow_nan=False)  # type: ignore[call-overload]
+        facts: dict[str, Any] = plain_loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"`about` must be a dict of facts that JSON can hold, such as {{'units': 'kg'}}: {error}."
+        ) from error
+    return facts
+
+
+def stored_facts(text: str, where: str) -> dict[str, Any]:
+    """The facts in a storage."""
+    try:
+        facts = plain_loads(text)
+    except InvalidInput as error:
+        raise StorageError(f"{where} has been damaged: {error} Restore a copy.") from error
+    if not isinstance(facts, dict):
+        raise StorageError(f"{where} has been damaged: its facts are {shown(facts)}. Restore a copy.")
+    return facts
+
+
+class _Stored(Protocol):
+    """What is compared of a study in a storage."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def policy(self) -> str: ...
+    @property
+    def goal(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def about(self) -> str: ...
+
+
+def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
+    """A resumed study continues the same decisions or none; policies and facts are JSON."""
+    where = f"Study {stored.name!r} in {url}"
+    differing = differences(stored, policy, goal, seed, about, where)
+    if differing:
+        raise InvalidInput(
+            f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
+            "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
+            "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
+            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.",
+            topic="made",
+        )
+
+
+def differences(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
+    """What a stored study was made with and these have otherwise, each named once; policies and facts are JSON.
+
+    Args:
+        stored: the study.
+        policy: JSON.
+        goal: likewise.
+        seed: likewise.
+        about: JSON.
+        where: the study in words, for errors.
+    """
+    found = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
+    found += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
+    found += _differing(stored_facts(stored.about, where), json.loads(about))
+    return list(dict.fromkeys(found))
+
+
+def _as_of_now(policy: str) -> str:
+    """The JSON of a policy that an older version may have written, with what it did not know of filled in."""
+    try:
+        return Policy.from_json(policy).to_json()
+    except InvalidInput:
+        return policy
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
+    """What differs, with both values where they are short."""
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
+            found += _differing(before, after, f"{inside}{name}.")
+        else:
+            values = [_shortly(value) for value in (before, after)]
+            short = all(len(value) <= SHORT for value in values)
+            found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
+    return found
+
+
+def _shortly(value: Any) -> str:
+    """A part by the name of its class, which is what differs where two parts stand in one place."""
+    return str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)

@@ -1,0 +1,99 @@
+"""Which of the answered trials is the best one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.errors import TrialError
+from ..slots.objective import satisfying
+from ..storage.record import Trial
+from .direction import AnyPolicy, AnyState, Goal, has_channels
+
+
+def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:
+    """See `Study.best`.
+
+    Args:
+        policy: of the study.
+        goal: of the study.
+        state: of the study, settled.
+        trials: all of them.
+        context: under which the best is wanted, `(c,)`, or None.
+    """
+    answered = _answered(state, trials)
+    elsewhere = [] if context is None or not has_channels(policy) else _learned_to_satisfy(state, answered, context)
+    if elsewhere:
+        answered = elsewhere
+    elif policy.constraint_count:
+        answered = satisfying(answered if context is None else _under(context, answered))
+        inside = state.inside(answered)  # one noisy value is not the whole truth
+        if inside is not None and inside.any():
+            answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
+    if context is None or (policy.constraint_count and not elsewhere):
+        means = state.answered_means(answered)
+    else:
+        means = state.envelope(np.array([trial.point for trial in answered]), context).mean
+    return answered[int(means.argmax() if goal == "maximize" else means.argmin())]
+
+
+def closest_of(trials: Iterable[Trial]) -> Trial | None:
+    """The answered trial of the smallest violation, where constraint values were told and none is `satisfying`."""
+    told = [trial for trial in trials if trial.reward is not None and trial.constraints is not None]
+    if not told:
+        return None
+    try:
+        satisfying(told)
+    except TrialError:
+        return min(told, key=_violation)
+    return None
+
+
+def _violation(trial: Trial) -> float:
+    return 0.0 if trial.constraints is None else float(trial.constraints.max())
+
+
+def _answered(state: AnyState, trials: Iterable[Trial]) -> list[Trial]:
+    """Those of which the mean says something; errors if there are none."""
+    answered = [trial for trial in trials if trial.reward is not None]
+    if not answered:
+        raise TrialError("No trial has been answered yet, so there is no best one.")
+    if state.restarts:  # of what was before the mean says nothing any more
+        since = state.restarts[-1].round
+        answered = [trial for trial in answered if trial.number >= since]
+        if not answered:
+            raise TrialError(f"No trial has been answered since the restart at round {since}, so none is best.")
+    return answered
+
+
+def _learned_to_satisfy(state: AnyState, trials: list[Trial], context: Array) -> list[Trial]:
+    """Trials that satisfied all constraints as told, and whose points do so under another context as far as is known.
+
+    That is in the posterior mean of each; at no such point anything was told to be violated under this very context.
+    """
+    told = satisfying(trials)
+    points = np.array([trial.point for trial in told])
+    count = len(told[0].constraints) if told[0].constraints is not None else 0
+    worst = np.max([state.limit(j + 1, points, context).mean for j in range(count)], axis=0)
+    broken = {
+        trial.point.tobytes()
+        for trial in trials
+        if trial.context is not None and np.array_equal(trial.context, context)
+        if trial.constraints is not None and trial.constraints.max() > 0.0
+    }
+    return [
+        trial for trial, mean in zip(told, worst, strict=True) if mean <= 0.0 and trial.point.tobytes() not in broken
+    ]
+
+
+def _under(context: Array, trials: list[Trial]) -> list[Trial]:
+    """The trials of this very context; errors if there are none."""
+    found = [trial for trial in trials if trial.context is not None and np.array_equal(trial.context, context)]
+    if not found:
+        raise TrialError(
+            f"No trial has been answered under context {context.tolist()} yet, so there is no best one. Under "
+            "constraints only such trials say what is satisfied there."
+        )
+    return found

@@ -1,0 +1,213 @@
+"""What a record says against the numbers that a policy was made with, in sentences.
+
+A wrong scale is no error: everything runs, and little is learned. So now and then a study compares what it was told
+with what the policy takes for granted.
+
+| symbol | name | meaning | unit |
+|---|---|---|---|
+| s | `deviation` | prior standard deviation of f, times the norm bound where there is one | reward |
+| S | `spread` | sum of squares of rewards about the mean of their own point | reward squared |
+| n | | answered trials | |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._utils.checks import Array
+from ..domains.domain import Arms, Domain
+from ..kernels.domains import prior_std
+from ..policy.policy import Policy
+from ..policy.scripted import ScriptedPolicy
+from ..slots.explore import UniformExploration
+from ..slots.memory import Forever
+from ..slots.objective import Constrained
+from ..storage.record import Trial
+from ..theory.penalties import LARGEST
+from .direction import has_channels
+
+FIRST, LAST = 4, 4096  # trials at which a study looks: 4, 16, 64, ... 4,096; with constraints 4, 8, 16, ...
+FEWEST = 4  # answers from which anything is said
+TAUGHT_NOTHING = 16  # answers without the constraint values that were wanted
+FAR = 6.0  # prior deviations (and as many of the noise): samples of the prior come that far once in 5e8
+STIFF = 30.0  # prior variances that lambda may be
+RUNAWAY = 100.0  # ranges of the rewards that a typical violation may be charged
+MOSTLY = 0.9  # share of the recent trials that violate a constraint
+UNWANTED, NOISE = "constraints not wanted", "noise"
+FALSE_ALARM = 1e-6  # probability that the noise is said to be larger than told where it is not, in all looks together
+
+
+def next_look(trials: int, *, constrained: bool) -> float:
+    """How many trials there are at the next look, after one at so many; multipliers run away fast."""
+    if trials >= LAST:
+        return math.inf
+    look = FIRST
+    while look <= trials:
+        look *= 2 if constrained else 4
+    return look
+
+
+def cautions(policy: Policy | ScriptedPolicy, trials: Sequence[Trial], multipliers: Array) -> dict[str, str]:
+    """What does not fit: a sentence for each kind, by its name.
+
+    Args:
+        policy: of the study.
+        trials: all of them.
+        multipliers: of the constraints, now, `(m,)`.
+    """
+    answered = [trial for trial in trials if trial.reward is not None]
+    if len(answered) < FEWEST:
+        return {}
+    said = {
+        "constraints not told": _constraints_not_told(policy, answered),
+        UNWANTED: _constraints_not_wanted(policy, answered),
+    }
+    if isinstance(policy, Policy):
+        rewards = np.array([trial.reward for trial in answered])
+        said["multipliers"] = _multipliers(policy, answered, rewards, multipliers)
+        # A fit finds out about scales and noise by itself, and so does a posterior of rates.
+        if policy.fitting is None and policy.objective.learned(policy) is None:
+            deviation = prior_std(policy.domain, policy.context, policy.kernel)
+            said["rewards"] = _rewards(policy, rewards, deviation)
+            said["regularization"] = _regularization(policy, deviation)
+            if getattr(policy.confidence, "noise", 0.0) is not None:  # None: nobody has told it
+                said[NOISE] = _noise(policy, answered, rewards, len(trials))
+    return {kind: sentence for kind, sentence in said.items() if sentence is not None}
+
+
+def infeasible_sentence(sure: float, domain: Domain) -> str:
+    """That no point may satisfy the constraints.
+
+    Args:
+        sure: the probability of it, at least.
+        domain: of the study; what lies between the points of a continuous one that were looked at is not known.
+    """
+    finite = isinstance(domain, Arms)
+    which = "" if finite else " that was looked at"
+    where = "everywhere" if finite else "at all candidates of the search and all points tried"
+    return (
+        f"No point{which} can satisfy all constraints, with probability at least {sure:.3g}: {where} some lower bound "
+        "is above 0. What may violate least is played. Usually the constraint values do not lie at 0 where they are "
+        "just met, or have the other sign: see `study.bounds(points, channel=1)`."
+    )
+
+
+def _constraints_not_told(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
+    if not policy.constraint_count or len(answered) < TAUGHT_NOTHING:
+        return None
+    if any(trial.constraints is not None for trial in answered):
+        return None
+    of_what = " of the constraints" if has_channels(policy) else ""
+    return (
+        f"{len(answered)} rewards have been told and none with the constraint values that {policy.algorithm} needs: "
+        f"nothing has been learned{of_what}. Usually `constraints=` was forgotten in `study.tell`. Pass them with "
+        "every reward (`study.add` takes over what there is, with its constraint values), or use a policy without "
+        "constraints."
+    )
+
+
+def _constraints_not_wanted(policy: Policy | ScriptedPolicy, answered: list[Trial]) -> str | None:
+    if policy.constraint_count or all(trial.constraints is None for trial in answered):
+        return None
+    return (
+        f"Constraint values are told, but {policy.algorithm} has no constraints: they are recorded and change nothing. "
+        "Usually another policy was meant: say `constraints=nr.EveryRound(count=...)`, or one of its relatives, where "
+        "it is made, or tell rewards alone."
+    )
+
+
+def _rewards(policy: Policy, rewards: Array, deviation: float) -> str | None:
+    """Rewards many prior deviations from the prior mean; of functions of bounded norm, |f| <= B sqrt(k(x, x))."""
+    confidence = policy.confidence
+    if getattr(confidence, "guessed", False):
+        return None  # a larger norm is what is being looked for
+    bound = max(1.0, float(getattr(confidence, "norm_bound", 1.0)))
+    distance = float(np.median(np.abs(rewards - policy.prior_mean)))
+    if distance <= FAR * (bound * deviation + policy.noise):
+        return None
+    times = "" if bound == 1.0 else f", with a norm bound of {bound:.3g}"
+    return (
+        f"Rewards lie far from what is expected of them: half of the {len(rewards)} told are {distance:.3g} or more "
+        f"from the prior mean of {policy.prior_mean:.3g}, while f has a prior standard deviation of "
+        f"{deviation:.3g}{times}. Usually `prior_mean` was left at 0, or rewards are in other units than the kernel's "
+        "`scale`; then a point that has been seen looks better (or worse) than all others whatever it is worth. Give "
+        "`prior_mean=` a typical reward and the kernel a `scale=` of the rewards' variance, tell standardised rewards, "
+        "or have both learned by `refit=nr.slots.Refit(every=10)`."
+    )
+
+
+def _regularization(policy: Policy, deviation: float) -> str | None:
+    ridge, variance = policy.regularization, deviation**2
+    if ridge <= STIFF * variance or ridge <= 4.0 * policy.noise**2:  # noise that large is a reason
+        return None
+    return (
+        f"`regularization` (lambda) is {ridge:.3g}, {ridge / variance:.3g} times the prior variance {variance:.3g} of "
+        "f: a reward hardly moves the posterior, and hundreds of repeats teach little. Usually lambda = 1 + 2/T of "
+        "the theorems meets a kernel of a small `scale`. Give `regularization=` (a Gaussian process takes the noise's "
+        f"variance, {policy.noise**2:.3g}), or tell rewards in units in which they vary by about 1 and leave the "
+        "kernel's `scale` at 1."
+    )
+
+
+def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -> str | None:
+    """Repeats that differ more than noise of the constant told can make them.
+
+    S <= sum of all n squares of the noise, whichever points the rewards made the policy choose; for R-sub-Gaussian
+    noise that is at most R^2 (n + 2 sqrt(n x) + 2 x) with probability 1 - e^-x (Hsu, Kakade & Zhang 2012, Theorem 1).
+    The k-th look has a share 1 / (k (k + 1)) of the probability.
+    """
+    if not isinstance(policy.memory, Forever) or isinstance(policy.explore, UniformExploration):
+        return None  # f itself is taken to change, whether or not somebody looks for it
+    variance = policy.noise**2 or policy.regularization
+    place: dict[object, int] = {}
+    groups = np.array([place.setdefault(_where(trial), len(place)) for trial in answered])
+    centred = rewards - rewards.mean()
+    plays = np.array([trial.times for trial in answered])
+    sums, counts = np.bincount(groups, plays * centred), np.bincount(groups, plays)
+    n = int(plays.sum())
+    free = n - len(place)
+    total = float(centred**2 @ plays) + sum(trial.scatter for trial in answered)
+    spread = total - float((sums**2 / counts).sum())
+    look = max(trials // FIRST, 1).bit_length()  # k = 1 from 4 trials, 2 from 8, and so on
+    x = math.log(look * (look + 1) / FALSE_ALARM)
+    if spread <= variance * (n + 2.0 * math.sqrt(n * x) + 2.0 * x) + 1e-12 * total:
+        return None
+    return (
+        f"Repeats of a point differ more than `noise` allows: {n} rewards vary about the means of their "
+        f"points with a standard deviation of {math.sqrt(spread / free):.3g}, and `noise` is {policy.noise:.3g}; were "
+        "that so, this would come about in one study of a million. Usually `noise` is too small, or something changes "
+        "from trial to trial that the policy does not know of. Give a larger `noise`, make what changes a context, or "
+        "choose a `memory` for a world that changes."
+    )
+
+
+def _where(trial: Trial) -> object:
+    """What repeats of a trial have in common."""
+    point = trial.point.tobytes() if trial.arm is None else trial.arm
+    return point if trial.context is None else (point, trial.context.tobytes())
+
+
+def _multipliers(policy: Policy, answered: list[Trial], rewards: Array, multipliers: Array) -> str | None:
+    objective = policy.objective
+    if not isinstance(objective, Constrained) or not (multipliers > objective.first()).any():
+        return None
+    told = [trial.constraints for trial in answered if trial.constraints is not None]
+    recent = told[len(told) // 2 :]
+    violating = [g for g in recent if (g > 0.0).any()]
+    if len(recent) < FEWEST or len(violating) < MOSTLY * len(recent):
+        return None
+    charged = float(np.median([objective.penalty_of(g, multipliers) for g in violating]))
+    size = max(float(np.ptp(rewards)), prior_std(policy.domain, policy.context, policy.kernel))
+    if charged <= RUNAWAY * size or (multipliers >= LARGEST).any() or any(map(objective.saturates, recent)):
+        return None  # those that have been cut off are warned of by themselves
+    return (
+        f"The multipliers of the constraints run away: the largest is {multipliers.max():.3g}, and {len(violating)} of "
+        f"the last {len(recent)} trials violated a constraint. A typical violation is now charged {charged:.3g}, while "
+        f"rewards differ by {size:.3g}, so that they count for nothing. Usually nothing that was tried can meet the "
+        "constraints, their values are large numbers, or an epoch is too short to learn anything in. See whether any "
+        "trial satisfied them and whether they are 0 where they are just met; divide them by a typical violation, or "
+        "take a smaller `c` (or `step`), penalty='power', or a longer `epoch`."
+    )

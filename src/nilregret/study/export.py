@@ -1,0 +1,379 @@
+"""Trials as tables and files: pandas, CSV, JSON lines, Parquet; and files read again.
+
+A record says everything of a trial and nests: `parameters` is a dict. A row is a record with one value a column:
+`parameters.rate`, `point.0`, `context.hour`, `constraints.0`.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, final
+
+from .._utils.checks import shown
+from .._utils.errors import InvalidInput, MissingExtra
+from ..domains.domain import Arms, Domain, Space
+from ..domains.parameters import Choice, Int, Parameter
+from ..policy.policy import Policy
+from ..storage.record import Trial
+from .direction import AnyPolicy
+from .inputs import Given
+from .rewards import Rewards
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
+Row = dict[str, Any]
+Beside = Callable[[Trial], Row]
+
+
+def record_of(trial: Trial) -> Row:
+    """Everything that is known of a trial, in plain values.
+
+    `context` is a dict where contexts have named parameters, else a list of coordinates; times are Unix seconds.
+    """
+    return {
+        "number": trial.number,
+        "state": trial.state,
+        "reward": trial.reward,
+        "reason": trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason,
+        "parameters": trial.parameters,
+        "point": trial.point.tolist(),
+        "arm": trial.arm,
+        "context": context_of(trial),
+        "constraints": None if trial.constraints is None else trial.constraints.tolist(),
+        "explored": trial.explored,
+        "late": trial.late,
+        "asked_at": trial.asked_at,
+        "told_at": trial.told_at,
+    } | (_run_of(trial) if trial.repeats > 1 else {})
+
+
+def whole_record_of(trial: Trial) -> Row:
+    """The same, with the fits that came into force with it, where some did."""
+    fits = [fit._asdict() for fit in trial.fits or ()]
+    return record_of(trial) | ({"fits": fits} if fits else {})
+
+
+def context_of(trial: Trial) -> dict[str, Any] | list[float] | None:
+    """By names where contexts have them, else a list of coordinates."""
+    if trial.context is None:
+        return None
+    named = trial.context_parameters
+    return trial.context.tolist() if named is None else named
+
+
+def _run_of(trial: Trial) -> Row:
+    """How often a trial was to be played, how many rewards were told, and how they scatter about their average."""
+    told = trial.reward is not None
+    return {
+        "repeats": trial.repeats,
+        "plays": trial.times if told else None,
+        "scatter": trial.scatter if told else None,
+    }
+
+
+def rows(policy: AnyPolicy, trials: Iterable[Trial], beside: Beside | None = None) -> list[Row]:
+    """A row for each trial, all with the same columns; None where there is nothing to say."""
+    trials = list(trials)
+    records = [record_of(trial) for trial in trials]
+    widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
+    told = [_row(record, policy, widest) for record in records]
+    return told if beside is None else [row | beside(trial) for row, trial in zip(told, trials, strict=True)]
+
+
+def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
+    named = _names(policy.domain)
+    told = record["constraints"] or []  # where the policy heeds none, trials may have different numbers of them
+    limits = [*told, *[None] * (constraints - len(told))]
+    row = {name: record[name] for name in ("number", "state", "reward", "reason")}
+    if named is None:
+        row |= {f"point.{i}": value for i, value in enumerate(record["point"])}
+    else:
+        row |= {f"parameters.{name}": record["parameters"].get(name) for name in named}
+    row |= {"arm": record["arm"]} if isinstance(policy.domain, Arms) else {}
+    if policy.context is not None:
+        context = record["context"]
+        listed = context if isinstance(context, Mapping) else dict(enumerate(context))
+        row |= {f"context.{name}": listed.get(name) for name in _names(policy.context) or listed}
+    row |= {f"constraints.{j}": value for j, value in enumerate(limits)}
+    row |= {name: record[name] for name in ("explored", "late", "asked_at", "told_at")}
+    if not isinstance(policy, Policy) or policy.switching is None:
+        return row
+    return row | {"repeats": record.get("repeats", 1), "plays": record.get("plays"), "scatter": record.get("scatter")}
+
+
+def _names(domain: Domain) -> list[str] | None:
+    """Of parameters, where the domain has named ones."""
+    space = _space(domain)
+    return None if space is None else list(space.parameters)
+
+
+def _space(domain: Domain | None) -> Space | None:
+    return domain if isinstance(domain, Space) else domain.space if isinstance(domain, Arms) else None
+
+
+def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
+    """The rows as a table."""
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise MissingExtra(
+            "`to_pandas` needs pandas, which is not installed: pip install 'nilregret[export]'. "
+            "`study.export('trials.csv')` writes the same table and needs nothing."
+        ) from error
+    return pd.DataFrame(rows(policy, trials))
+
+
+def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, beside: Beside | None = None) -> Path:
+    """A file of all trials; its ending says which kind.
+
+    Args:
+        policy: of the study.
+        trials: of it.
+        path: of the file.
+        beside: what else there is to say of each trial, the same columns of all.
+    """
+    path = Path(path)
+    ending = _ending(path)
+    if ending == ".jsonl":
+        more = beside or _nothing
+        lines = (json.dumps(whole_record_of(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
+        with path.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(lines)
+        return path
+    texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
+    table = [_told_in_text(row, texts) for row in rows(policy, trials, beside)]
+    if ending in (".parquet", ".arrow"):
+        _write_columns(table, path)
+        return path
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(table[0]) if table else ["number"])
+        writer.writeheader()
+        writer.writerows(table)
+    return path
+
+
+def _nothing(_: Trial) -> Row:
+    return {}
+
+
+def _ending(path: Path) -> str:
+    ending = path.suffix.lower()
+    if ending not in FORMATS:
+        raise InvalidInput(
+            f"The file is {shown(str(path))}: its name must end in .csv, .jsonl (a JSON object for each trial), "
+            ".parquet or .arrow, which says how it is written."
+        )
+    return ending
+
+
+def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:
+    """Columns whose values are options."""
+    for prefix, domain in (("parameters", policy.domain), ("context", policy.context)):
+        space = _space(domain)
+        for name, parameter in space.parameters.items() if space is not None else ():
+            if isinstance(parameter, Choice):
+                yield f"{prefix}.{name}", parameter
+
+
+def _texts(parameter: Choice) -> dict[tuple[str, Any], str]:
+    """Each option in text: as it is, or as JSON where two would look alike or one like nothing."""
+    plain = [option if isinstance(option, str) else json.dumps(option) for option in parameter.options]
+    if len(set(plain)) < len(plain) or "" in plain:
+        plain = [json.dumps(option) for option in parameter.options]
+    return {(type(option).__name__, option): text for option, text in zip(parameter.options, plain, strict=True)}
+
+
+def _told_in_text(row: Row, texts: Mapping[str, Mapping[tuple[str, Any], str]]) -> Row:
+    """A row whose options are text: a column of a file has one type. What does not count stays empty."""
+    return row | {
+        column: known.get((type(row[column]).__name__, row[column])) for column, known in texts.items() if column in row
+    }
+
+
+def _write_columns(table: list[Row], path: Path) -> None:
+    arrow, parquet = _arrow()
+    columns = arrow.Table.from_pylist(table)
+    if path.suffix.lower() == ".parquet":
+        parquet.write_table(columns, path)
+        return
+    with arrow.OSFile(str(path), "wb") as file, arrow.ipc.new_file(file, columns.schema) as writer:
+        writer.write_table(columns)
+
+
+def _read_columns(path: Path) -> list[Row]:
+    arrow, parquet = _arrow()
+    rows: list[Row]
+    try:
+        if path.suffix.lower() == ".parquet":
+            rows = parquet.read_table(path).to_pylist()
+        else:
+            with arrow.OSFile(str(path), "rb") as file, arrow.ipc.open_file(file) as reader:
+                rows = reader.read_all().to_pylist()
+    except arrow.ArrowInvalid as error:
+        kind = "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
+        raise InvalidInput(f"{path} is no {kind} file, or has been cut off: {error}.") from error
+    return rows
+
+
+def _arrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        raise MissingExtra(
+            "A Parquet or Arrow file needs pyarrow, which is not installed: pip install "
+            "'nilregret[export]'. Files that "
+            "end in .csv or .jsonl need nothing."
+        ) from error
+    return pyarrow, parquet
+
+
+# -- files read again ----------------------------------------------------------------------------------------------
+
+
+@final
+class Told(NamedTuple):
+    """A trial of a file that has a reward: what `Study.add` takes."""
+
+    where: Any
+    reward: float | Rewards
+    context: Any
+    constraints: list[float] | None
+
+
+def read(policy: AnyPolicy, path: str | Path) -> list[Told]:
+    """The observed trials of a file that `write` wrote, or one like it, in its order.
+
+    Of a CSV, Parquet or Arrow file every row counts that has a reward; where it has no column "parameters.NAME" a
+    column "NAME" will do. What the values mean is what the policy's domain says.
+    """
+    path = Path(path)
+    if _ending(path) == ".jsonl":
+        with path.open(encoding="utf-8") as file:
+            records = [_parsed(line, number) for number, line in enumerate(file, start=1) if line.strip()]
+        return [_told(record) for record in records if record.get("reward") is not None]
+    if path.suffix.lower() in (".parquet", ".arrow"):
+        table = _read_columns(path)
+    else:
+        with path.open(encoding="utf-8", newline="") as file:
+            table = list(csv.DictReader(file))
+    found = (_Reader(policy, row, number) for number, row in enumerate(table, start=1))
+    return [each.told() for each in found if each.number("reward") is not None]
+
+
+def _parsed(line: str, number: int) -> Row:
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or not {"parameters", "point"} & set(record):
+        raise InvalidInput(
+            f"Line {number} is no JSON object of a trial: {shown(line.strip())}. A file of JSON lines has one for each "
+            "trial, with `reward` and `parameters` or `point`."
+        )
+    return record
+
+
+def _told(record: Row) -> Told:
+    named = record.get("parameters")
+    where = record.get("point") if named is None else named
+    reward = record["reward"]
+    if (record.get("plays") or 1) > 1:
+        reward = _several(reward, record["plays"], record.get("scatter"))
+    return Told(where, reward, record.get("context"), record.get("constraints"))
+
+
+def _several(mean: float, plays: float, scatter: float | None) -> Rewards:
+    """The rewards of a run of plays."""
+    return Rewards(count=int(plays), sum=0.0, squares=scatter or 0.0, about=mean)
+
+
+@final
+class _Reader:
+    """One row of a table, by its columns."""
+
+    def __init__(self, policy: AnyPolicy, row: Row, line: int) -> None:
+        self._policy, self._row, self._line = policy, row, line
+
+    def told(self) -> Told:
+        """What it tells."""
+        policy = self._policy
+        limits = [self.number(name) for name in self._several("constraints")]
+        known = [value for value in limits if value is not None]
+        fewer = policy.constraint_count == 0 and limits[: len(known)] == known
+        reward, plays = float(self.number("reward") or 0.0), self.number("plays") or 1.0
+        return Told(
+            self._at("parameters", policy.domain) if _space(policy.domain) else self._at("point", policy.domain),
+            reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
+            None if policy.context is None else self._at("context", policy.context),
+            known if known and (len(known) == len(limits) or fewer) else None,
+        )
+
+    def number(self, column: str) -> float | None:
+        """The number in a column; None where it is empty or missing."""
+        value = self._row.get(column)
+        if value is None or value == "":
+            return None
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise self._wrong(column, value, "a number") from None
+
+    def _several(self, prefix: str) -> list[str]:
+        """The columns "prefix.0", "prefix.1", ..."""
+        return [name for name in (f"{prefix}.{i}" for i in range(len(self._row))) if name in self._row]
+
+    def _at(self, prefix: str, domain: Domain) -> Any:
+        space = _space(domain)
+        if space is None:
+            return [self.number(name) for name in self._several(prefix)]
+        named = {name: self._value(prefix, name, each) for name, each in space.parameters.items()}
+        if space.conditions is None:
+            return named
+        active = {name for name in named if space.conditions.is_active(name, named)}
+        return {name: value for name, value in named.items() if name in active}
+
+    def _value(self, prefix: str, name: str, parameter: Parameter) -> Any:
+        column = f"{prefix}.{name}" if f"{prefix}.{name}" in self._row else name
+        if column not in self._row:
+            raise InvalidInput(
+                f"The file has no column {prefix}.{name}, and the study has that parameter: it has "
+                f"{shown(list(self._row))}."
+            )
+        if not isinstance(parameter, Choice):
+            number = self.number(column)
+            return int(number) if isinstance(parameter, Int) and number is not None and number.is_integer() else number
+        text = self._row[column]
+        if text is None or text == "":
+            return None
+        found = [option for (_, option), known in _texts(parameter).items() if known == str(text)]
+        if not found:
+            raise self._wrong(column, text, f"one of {shown(list(_texts(parameter).values()))}")
+        return found[0]
+
+    def _wrong(self, column: str, value: Any, wanted: str) -> InvalidInput:
+        return InvalidInput(f"Row {self._line} has {shown(value)} in column {column}: it must be {wanted}, or empty.")
+
+
+def add_from(add: Callable[..., Trial], given: Given, policy: AnyPolicy, path: str | Path) -> list[Trial]:
+    """Add the observed trials of a file by a study's `add`: all of them, or none where one of them cannot be."""
+    found = read(policy, path)
+    for number, told in enumerate(found, start=1):
+        try:
+            given.point(told.where)
+            given.rewards(told.reward)
+            given.context(told.context)
+            if told.constraints is not None:
+                given.constraints(told.constraints)
+        except InvalidInput as error:
+            raise InvalidInput(
+                f"Reward {number} of those in {path}: {error.what} Nothing was added.",
+                advice=error.advice,
+                topic=error.topic,
+            ) from None
+    return [add(told.where, told.reward, context=told.context, constraints=told.constraints) for told in found]

@@ -1,0 +1,99 @@
+"""What users hand to a study, checked: rewards, constraint values, contexts and points."""
+
+from __future__ import annotations
+
+from typing import Any, final
+
+import numpy as np
+
+from .._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, many, number, outcome, shown
+from .._utils.errors import InvalidInput
+from ..domains.coordinates import one_row
+from ..domains.domain import Arms
+from ..policy.engines import Decision
+from ..policy.policy import Policy
+from .direction import AnyPolicy, Goal, check_told
+from .rewards import Gathered, gathered, is_several, refuse_several
+
+NO_REWARD = (
+    "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not reach "
+    "the model."
+)
+
+
+@final
+class Given:
+    """Checks for one study.
+
+    Args:
+        policy: of the study, in the user's units.
+        goal: of the study.
+    """
+
+    def __init__(self, policy: AnyPolicy, goal: Goal) -> None:
+        self._policy = policy
+        self._goal = goal
+
+    def reward(self, value: object) -> float:
+        """A reward (a loss, where the goal is to minimise) as it is recorded."""
+        try:
+            reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
+        except InvalidInput as error:
+            raise error.advised(NO_REWARD, topic="unusable") from None
+        check_told(self._policy, self._goal, reward)
+        return reward
+
+    def rewards(self, value: object) -> Gathered:
+        """A reward, or those of a run of plays, as they are recorded."""
+        if not is_several(value):
+            return Gathered(self.reward(value), None)
+        if not isinstance(self._policy, Policy) or self._policy.switching is None:
+            refuse_several(value)
+        return gathered(value, self.reward)
+
+    def constraints(self, values: Any) -> Array:
+        """Constraint values, `(m,)`, read-only."""
+        g = np.atleast_1d(finite_array("constraints", values))
+        wanted = self._policy.constraint_count
+        if g.ndim != 1 or (wanted and len(g) != wanted):
+            count = f"{many(wanted, 'number')}, one for each constraint" if wanted else "a vector of numbers"
+            raise InvalidInput(f"`constraints` has shape {g.shape}: it must be {count} of the policy.")
+        number("constraints", float(np.abs(g).max(initial=0.0)), high=LARGEST_REWARD)
+        return frozen(g.copy())
+
+    def context(self, context: Any) -> Array | None:
+        """A context, `(c,)`, read-only; None where the policy has none."""
+        domain = self._policy.context
+        if domain is None:
+            if context is not None:
+                meant = f"Did you mean `ask(count={shown(context)})`?" if isinstance(context, int) else ""
+                raise InvalidInput(
+                    "This policy has no context domain, so it takes no context.", advice=meant, topic="no_context"
+                )
+            return None
+        if context is None:
+            raise InvalidInput(
+                f"This policy decides for a context of {many(domain.dimension, 'number')}, what "
+                "is known before the decision, and none is given.",
+                advice="Pass `context=`.",
+                topic="context",
+            )
+        if type(context) is not np.ndarray:  # as a simulation has it, round after round
+            one_row("context", context, domain.dimension)
+        rows = domain.inside("context", context)
+        if len(rows) != 1:
+            raise InvalidInput(f"A decision has one context; {len(rows)} were given.")
+        return frozen(rows[0].copy())
+
+    def point(self, point: Any) -> Decision:
+        """One point of the domain, or the parameters of one."""
+        domain = self._policy.domain
+        one_row("point", point, domain.dimension)
+        rows = domain.inside("point", point)
+        if len(rows) != 1:
+            raise InvalidInput(
+                f"What was not asked for is recorded one point at a time; {len(rows)} were given.",
+                advice="Call `add` for each.",
+            )
+        arm = int(domain.index(rows)[0]) if isinstance(domain, Arms) else None
+        return Decision(frozen(rows[0].copy()), arm, explored=False)

@@ -1,0 +1,79 @@
+"""What violating each constraint cost when each trial was decided.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| phi, kappa | `values` | the multipliers in force | (n, m) |
+| g | `trial.constraints` | what was told | (m,) |
+
+Epochs that charge in what is learned keep the steps that they take, which are few. Prices on average take one after
+each trial: these are worked out again from the record, which takes no posterior.
+
+Answers that were corrected count as if they had been right in the first place, as in all that a study goes by.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .._utils.checks import Array, IndexArray
+from ..policy.policy import Policy
+from ..slots.constraints import OnAverage
+from ..storage.trial import Trial
+from .direction import AnyPolicy, AnyState, of_rewards
+
+
+def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Trial]) -> tuple[IndexArray, Array]:
+    """The trials that were asked for, and the multipliers under which each was decided.
+
+    Args:
+        policy: of the study.
+        state: after all these trials.
+        trials: by number.
+
+    Returns:
+        Numbers `(n,)` and multipliers `(n, m)`; m is 0 where the policy has none.
+    """
+    first = [trial.righted() if trial.corrected else trial for trial in trials]
+    asked = [trial for trial in first if trial.asked_order != trial.told_order]
+    numbers = np.array([trial.number for trial in asked], dtype=np.intp)
+    if isinstance(policy, Policy) and isinstance(policy.constraints, OnAverage):
+        return numbers, _on_average(policy.constraints, first, asked)
+    steps = of_rewards(state).price_steps
+    if not steps or not np.isfinite(steps[0][1]).all():  # ADMM's are of other constraints
+        return numbers, np.zeros((len(numbers), 0))
+    since = np.array([rounds for rounds, _ in steps])
+    return numbers, np.array([values for _, values in steps])[np.searchsorted(since, numbers, side="right") - 1]
+
+
+def _on_average(world: OnAverage, trials: Sequence[Trial], asked: Sequence[Trial]) -> Array:
+    """phi_j <- clip(phi_j + step g_j, 0, most) where another epoch begins, as `OnAverage` says, `(n, m)`."""
+    epochs = np.array([trial.number // world.epoch for trial in asked], dtype=np.int64)
+    steps = np.flatnonzero(np.diff(epochs, prepend=0))  # questions before which there is a step
+    sums = world.step / world.epoch * _told(world.count, trials, asked, steps)
+    values = np.zeros((len(steps) + 1, world.count))
+    for j in range(world.count):
+        values[1:, j] = list(_walk(sums[:, j].tolist(), world.most))
+    return values[np.searchsorted(steps, np.arange(len(asked)), side="right")]
+
+
+def _told(count: int, trials: Sequence[Trial], asked: Sequence[Trial], steps: IndexArray) -> Array:
+    """Sums of what was told of the constraints before each step, since the step before, `(len(steps), count)`."""
+    limited = [trial for trial in trials if trial.constraints is not None]
+    orders = [trial.told_order if trial.constraints_order is None else trial.constraints_order for trial in limited]
+    # Each is heard before the next question, those that wait for the same one by number.
+    places = np.searchsorted(np.array([trial.asked_order for trial in asked]), np.array(orders, dtype=np.int64))
+    heard = np.argsort(places, kind="stable")
+    sums = np.zeros((len(steps) + 1, count))  # and what is told after the last one
+    told = [trial.constraints for trial in limited if trial.constraints is not None]
+    g = np.concatenate([np.zeros(0), *told]).reshape(-1, count)
+    np.add.at(sums, np.searchsorted(steps, places[heard]), g[heard])  # one after the other
+    return sums[:-1]
+
+
+def _walk(sums: list[float], most: float) -> Iterator[float]:
+    price = 0.0
+    for total in sums:
+        price = min(max(price + total, 0.0), most)
+        yield price

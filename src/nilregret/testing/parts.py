@@ -1,0 +1,328 @@
+"""The promises of the parts in the slots of a policy, but for the score."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.errors import InvalidInput
+from .._utils.randomness import Randomness
+from ..domains.domain import Domain
+from ..gp import Averaged, Belief
+from ..policy.engines import Engine
+from ..policy.training_data import Ledger
+from ..slots.envelope import Bounds, Envelope
+from ..slots.explore import Explore, Situation
+from ..slots.memory import Memory
+from ..storage.record import Trial
+from ..study.study import Study
+from .base import close, promise, same
+
+CLAIMS = ("f", "played", "rho_m f", "none")  # what bounds may be proved for
+MEANS = np.linspace(-1.5, 2.0, 8)
+STDS = np.linspace(0.05, 1.2, 8)
+
+
+# -- memory ----------------------------------------------------------------------------------------------------------
+
+
+def check_memory(memory: Memory, rounds: int) -> None:
+    """Cuts lie between the last cut and now, what counts only shrinks, and what keeps all keeps all."""
+    name = type(memory).__name__
+    for since in (0, 3):
+        before = since
+        for round_ in range(since, rounds):
+            first, cut = memory.first_counted(since, round_), memory.cut(since, round_)
+            promise(
+                before <= first <= round_,
+                f"`{name}.first_counted(since={since}, round_={round_})` is {first}: it must lie between `since` and "
+                f"`round_`, and it was {before} before and may not go back. Take `max(since, ...)`.",
+            )
+            before = first
+            promise(
+                cut is None or since < cut.round <= round_,
+                f"`{name}.cut(since={since}, round_={round_})` is {cut}: a cut lies after `since` and not after "
+                "`round_`, "
+                "or there is none.",
+            )
+            promise(
+                (cut, first) == (memory.cut(since, round_), memory.first_counted(since, round_)),
+                f"`{name}` answers otherwise when it is asked again: it is a description, and remembers nothing.",
+            )
+            if memory.keeps_all:
+                promise(
+                    first == since and cut is None and memory.drift() is None,
+                    f"`{name}` says that it keeps all answers (`keeps_all`) and cuts, forgets or drifts: then its "
+                    "other "
+                    "methods are never called. Leave `keeps_all` as it is, False.",
+                )
+    drift = memory.drift()
+    rates = drift if isinstance(drift, tuple) else (drift,)
+    promise(
+        drift is None or (all(rate is not None and 0.0 <= rate <= 1.0 for rate in rates) and any(rates)),
+        f"`{name}.drift()` is {drift}: the share of f that is new in each round is in (0, 1], or there are several, or "
+        "None.",
+    )
+
+
+# -- explore ---------------------------------------------------------------------------------------------------------
+
+
+def check_explore(explore: Explore, rounds: int, domain: Domain, probes: Array, context: Array | None) -> None:
+    """Whether a round is forced, and to where, is a function of the situation and the trial's own random numbers."""
+    for number in range(rounds):
+        _check_due(explore, number)
+        for uniform in {0, number}:
+            forcing = [explore.forcing(uniform, number, Randomness(7, number)) for _ in range(2)]
+            _check_forcing(explore, forcing, uniform, number)
+            if (part := forcing[0]) is not None:
+                _check_places(
+                    part, [part.places(_situation(domain, probes, context, number)) for _ in range(2)], domain
+                )
+
+
+def _situation(domain: Domain, probes: Array, context: Array | None, number: int) -> Situation:
+    """One in which the probes have been asked for in turn."""
+    tried = probes[np.arange(number) % len(probes)]
+    best = probes[0] if number else None
+    return Situation(domain, context, number, 7, Randomness(7, number), lambda: best, lambda: tried.copy())
+
+
+def _check_due(explore: Explore, number: int) -> None:
+    name = type(explore).__name__
+    for uniform in {0, number // 2, number}:
+        due = [explore.due(uniform, number, Randomness(7, number)) for _ in range(2)]
+        promise(
+            due[0] == due[1],
+            f"`{name}.due` answers otherwise when it is asked again about trial {number}: random numbers come from "
+            "`randomness.generator`, never from one of its own.",
+        )
+        promise(
+            isinstance(due[0], bool | np.bool_),
+            f"`{name}.due` gives {due[0]!r}: it says True or False.",
+        )
+        promise(
+            explore.ever or not due[0],
+            f"`{name}` forces a round and says that it never does (`ever = False`): then it is never asked.",
+        )
+
+
+def _check_forcing(explore: Explore, forcing: list[Explore | None], uniform: int, number: int) -> None:
+    name = type(explore).__name__
+    promise(
+        forcing[0] is None or isinstance(forcing[0], Explore),
+        f"`{name}.forcing` gives {forcing[0]!r}: it is the part that forces the round, itself or one of its own, or "
+        "None where none does.",
+    )
+    promise(
+        forcing[0] == forcing[1],
+        f"`{name}.forcing` answers otherwise when it is asked again about trial {number}: random numbers come from "
+        "`randomness.generator`, never from one of its own.",
+    )
+    due = bool(explore.due(uniform, number, Randomness(7, number)))
+    promise(
+        due == (forcing[0] is not None),
+        f"`{name}.forcing` gives {forcing[0]!r} for trial {number} and `{name}.due` {due}: a round is due where a part "
+        "forces it, and nowhere else.",
+    )
+
+
+def _check_places(part: Explore, places: list[Array | None], domain: Domain) -> None:
+    name, width = type(part).__name__, domain.dimension
+    for each in places:
+        promise(
+            each is None or (isinstance(each, np.ndarray) and each.ndim == 2 and each.shape[1] == width),
+            f"`{name}.places` gives {each!r}: it must be an array `(n, {width})`, with no rows where the round is not "
+            "forced after all, or None for the whole domain.",
+        )
+    promise(
+        same(places[0], places[1]),
+        f"`{name}.places` answers otherwise when it is asked again about a trial: random numbers come from "
+        "`situation.randomness.generator`, never from one of its own.",
+    )
+    if places[0] is not None and len(places[0]):
+        try:
+            inside = domain.inside("places", places[0])
+        except InvalidInput as error:
+            raise AssertionError(f"`{name}.places` must be points of the domain: {error}") from error
+        promise(
+            np.array_equal(inside, places[0]),
+            f"`{name}.places` gives {places[0]!r}, which are no points of the domain but next to some: {inside!r}.",
+        )
+
+
+# -- what counts -----------------------------------------------------------------------------------------------------
+
+
+def check_belief(study: Study) -> None:
+    """The posterior holds what memory, pending and objective say that counts: so many, and no others."""
+    state: Any = study._look()
+    policy, ledger = state.policy, state._ledger
+    first = max(policy.memory.first_counted(state._since, len(study.trials)), state._since)
+    wanted = {trial.number for trial in study.trials if trial.number >= first and _counts(trial, ledger, study)}
+    held = set(ledger.entries)
+    promise(
+        held == wanted,
+        f"Trials {sorted(wanted)} count by what the memory ({type(policy.memory).__name__}), the pending part "
+        f"({type(policy.pending).__name__}) and the objective say, and the posterior has learned {sorted(held)}. "
+        "Usually "
+        "what an unanswered trial counts as changes with time: then set `moves = True`.",
+    )
+    belief: Belief[Any] = ledger.belief
+    valued = sum(entry.target is not None for entry in ledger.entries.values())
+    promise(
+        (belief.answered.count, belief.asked.count) == (valued, len(held) if belief.apart else valued),
+        f"{len(held)} trials count, {valued} of them with a value, and the posterior holds {belief.answered.count} "
+        "with a "
+        f"value and {belief.asked.count} for the variance.",
+    )
+    if policy.memory.drift() is None and held:
+        _check_predictions(study, ledger, state._engine)
+
+
+def _counts(trial: Trial, ledger: Ledger, study: Study) -> bool:
+    """Whether a trial that the memory has not forgotten is among the data."""
+    if trial.state == "observed" and trial.told_order == trial.asked_order:
+        return ledger._target(trial) is not None
+    if trial.state == "abandoned":
+        return False
+    if trial.state == "failed":
+        return study.policy.pending.failed == "worst"
+    if trial.state == "pending" or trial.number in ledger.dropped:
+        return ledger._pseudo(trial) is not None
+    return ledger._target(trial) is not None
+
+
+def _check_predictions(study: Study, ledger: Ledger, engine: Engine[Any]) -> None:
+    """A posterior that learns the same afresh predicts the same."""
+    fresh = engine.fresh(
+        ledger.in_use, ledger.ridge, apart=ledger.belief.apart, drift=None, known=ledger.known, bank=ledger.bank
+    )
+    if isinstance(fresh.answered, Averaged):
+        fresh.answered.leader = ledger.belief.answered.leader
+    entries = list(ledger.entries.values())
+    engine.put(fresh, [engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
+    cells = np.array([engine.cell(trial) for trial in study.trials])
+    if ledger.known is not None:  # what was learned of variances hangs on when it was: of the same sums
+        promise(
+            close(ledger.belief.answered.averages, fresh.answered.averages, 1e-6),
+            "The posterior has learned other rewards than those of the trials that count.",
+        )
+        return
+    found, wanted = ledger.belief.predict(cells), fresh.predict(cells)
+    promise(
+        close(found[0], wanted[0], 1e-6) and close(found[1] ** 2, wanted[1] ** 2, 1e-6),
+        "The posterior is not the one of the trials that count. Usually a part changes what trials count as without "
+        "saying so: `Objective.revises`, `Pending.revises` and `Pending.moves` say what may change.",
+    )
+
+
+# -- pending ---------------------------------------------------------------------------------------------------------
+
+
+def check_pending(study: Study) -> None:
+    """What stands in is what the part says that stands in."""
+    state: Any = study._look()
+    policy, ledger = state.policy, state._ledger
+    pending, name = policy.pending, type(policy.pending).__name__
+    for trial in [trial for trial in study.trials if trial.state == "pending" and trial.number >= state._since]:
+        pseudo = ledger._pseudo(trial)
+        promise(
+            pending.revises or pseudo is None,
+            f"`{name}.count_as` gives {pseudo} and `{name}.revises` is False: then it is never asked. Leave "
+            "`revises` as "
+            "it is, True.",
+        )
+        promise(
+            pseudo is None or pseudo.value is None or np.isfinite(pseudo.value),
+            f"`{name}.count_as` gives {pseudo}: a value is finite.",
+        )
+        entry = ledger.entries.get(trial.number)
+        if entry is not None and pseudo is not None and not pending.moves:
+            now = ledger._of(pseudo)
+            promise(
+                now == entry.target,
+                f"`{name}` says that what an unanswered trial counts as stays (`moves = False`), and trial "
+                f"{trial.number} "
+                f"counts as {entry.target}, which by now would be {now}: set `moves = True` in the class.",
+            )
+        alone = pending.stand_in(ledger.lowest())
+        promise(
+            alone is None or (pseudo is not None and pseudo.value == alone - ledger.charge(trial)),
+            f"`{name}.stand_in` says that all unanswered trials count as {alone}, and trial {trial.number} counts as "
+            f"{pseudo}.",
+        )
+    claim = pending.proves("none", policy)
+    promise(claim == "none", f"`{name}.proves` makes the claim {claim!r} of bounds for which nothing is proved.")
+
+
+# -- confidence ------------------------------------------------------------------------------------------------------
+
+
+def check_confidence(study: Study, probes: Array, context: Array | None) -> None:
+    """Bounds have the shape of the points, lie in order, and are what the part says that they depend on."""
+    state: Any = study._look()
+    confidence = state.policy.confidence
+    name = type(confidence).__name__
+    promise(confidence.valid_for in CLAIMS, f"`{name}.valid_for` is {confidence.valid_for!r}: one of {CLAIMS}.")
+    bounds = state.bounds(now=float(len(study.trials)))
+    promise(isinstance(bounds, Bounds), f"`{name}.bounds` gives {bounds!r}: it must be a `Bounds`, made for the round.")
+    _check_envelope(name, state.envelope(probes, context, now=float(len(study.trials))), len(probes))
+    promise(
+        bounds.width is not None or not confidence.multiple,
+        f"`{name}.multiple` is True and its bounds have no `width`: draws need it.",
+    )
+    if bounds.pointwise:
+        _check_pointwise(name, bounds)
+
+
+def _check_envelope(name: str, envelope: Envelope, n: int) -> None:
+    for what in ("mean", "std", "lower", "upper"):
+        values = getattr(envelope, what)
+        promise(
+            isinstance(values, np.ndarray) and values.shape == (n,) and bool(np.isfinite(values).all()),
+            f"`{name}`: `{what}` of {n} points is {values!r}: it must be an array `({n},)` of finite numbers.",
+        )
+    slack = 1e-9 * (1.0 + np.abs(envelope.mean) + envelope.std)
+    promise(
+        (envelope.lower <= envelope.upper + slack).all(),
+        f"`{name}`: a lower bound lies above the upper one: {envelope.lower} and {envelope.upper}.",
+    )
+    if envelope.width is not None:
+        promise(envelope.width >= 0.0, f"`{name}` has a width of {envelope.width}: it multiplies the std, and is >= 0.")
+        promise(
+            (envelope.lower <= envelope.mean + slack).all() and (envelope.mean <= envelope.upper + slack).all(),
+            f"`{name}`: the mean lies outside bounds that are a multiple of the std.",
+        )
+
+
+def _check_pointwise(name: str, bounds: Bounds) -> None:
+    whole, again = bounds(MEANS.copy(), STDS.copy()), bounds(MEANS.copy(), STDS.copy())
+    _check_envelope(name, whole, len(MEANS))
+    for what in ("lower", "upper"):
+        here = getattr(whole, what)
+        promise(
+            np.array_equal(here, getattr(again, what)),
+            f"`{name}`: asked again, the bounds of one round are others. They are a function of mean and std.",
+        )
+        singly = np.array([getattr(bounds(MEANS[[i]], STDS[[i]]), what)[0] for i in range(len(MEANS))])
+        promise(
+            close(singly, here, 1e-12),
+            f"`{name}`: the {what} bound at a point depends on which other points are asked about. Where more than "
+            "mean "
+            "and std at the point count, set `pointwise = False` in its `Bounds` and look at `rows`.",
+        )
+        if bounds.moves:
+            moved = getattr(bounds(MEANS + 2.0, STDS.copy()), what)
+            promise(
+                close(moved - 2.0, here, 1e-9),
+                f"`{name}` says that its bounds move with the rewards (`moves`), and the {what} one does not.",
+            )
+    if bounds.width is not None:
+        promise(
+            close(whole.upper, MEANS + bounds.width * STDS, 1e-9)
+            and close(whole.lower, MEANS - bounds.width * STDS, 1e-9),
+            f"`{name}` gives a `width` of {bounds.width}, and its bounds are not mean +- width * std: leave it None.",
+        )

@@ -1,0 +1,164 @@
+"""Algorithm 1 of Avanesov's GP-UCB-CPD: has the function changed between two halves of some pairs?
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| n | `half` | pairs in each half | |
+| mu_1, mu_2 | | posterior means fitted on the first and the second half | |
+| n rho_n | `ridge` | added to the diagonal of each half's kernel matrix | as k |
+| Delta^2 | `distance` | squared L2 distance of the two means over the domain | reward units^2 |
+| theta_n | `threshold` | a change is reported if Delta^2 > theta_n | reward units^2 |
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg.lapack import dposv
+
+from ..._utils.checks import LARGEST_REWARD, Array, finite_array, many
+from ..._utils.errors import InvalidInput
+from ...domains.domain import Domain
+from ...gp.protocol import LEAST_REGULARIZATION
+from ...kernels import Kernel
+from .geometry import Geometry, make_geometry
+from .schedules import Schedule, default_ridge, default_threshold, schedule_value, smoothness
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ChangeTest:
+    """What a test found; true in an `if` when it found a change.
+
+    Attributes:
+        changed: whether `distance` exceeds `threshold`.
+        distance: Delta^2, averaged (or integrated) over the domain, reward units squared.
+        threshold: theta_n, in the same units.
+        half: n, the pairs in each half; 0 where there were too few for any test.
+        error: standard error of `distance` where it is quasi-Monte Carlo; 0 where it is exact.
+    """
+
+    changed: bool
+    distance: float
+    threshold: float
+    half: int
+    error: float = 0.0
+
+    def __bool__(self) -> bool:
+        return self.changed
+
+
+NO_TEST = ChangeTest(changed=False, distance=0.0, threshold=math.inf, half=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Schedules:
+    """A threshold and a ridge for every half-size n."""
+
+    threshold: Schedule
+    ridge: Schedule
+    least_ridge: float
+
+    def at(self, n: int) -> tuple[float, float]:
+        """(theta_n, n rho_n), checked."""
+        ridge = schedule_value("ridge", self.ridge, n)
+        if not self.least_ridge <= ridge < math.inf:
+            raise InvalidInput(
+                f"`ridge` is {ridge:g} for n = {n}: it must be finite and at least {self.least_ridge:g}, which is "
+                f"{LEAST_REGULARIZATION:g} of the prior variance; below, rounding decides. The paper's is about 2."
+            )
+        return schedule_value("threshold", self.threshold, n), ridge
+
+
+def make_schedules(
+    geometry: Geometry, *, dimension: int, threshold: Schedule | None, ridge: Schedule | None, distance: str
+) -> Schedules:
+    """What is given, and Theorem 3.1's schedules with the constants of `schedules` for what is not."""
+    kernel, size = geometry.kernel, geometry.variance
+    alpha = smoothness(kernel)
+    if threshold is None:
+        threshold = default_threshold(alpha, dimension, size, kernel=kernel)
+    if ridge is None:
+        ridge = default_ridge(alpha, dimension, size, distance=distance)
+    return Schedules(threshold, ridge, LEAST_REGULARIZATION * size)
+
+
+def detect_change(
+    points: Any,
+    rewards: npt.ArrayLike,
+    kernel: Kernel,
+    *,
+    domain: Domain,
+    threshold: Schedule | None = None,
+    ridge: Schedule | None = None,
+    distance: str = "average",
+    weights: npt.ArrayLike | None = None,
+) -> ChangeTest:
+    """Algorithm 1 of Avanesov: whether the function changed between the first and the second half of 2n pairs.
+
+    Args:
+        points: `(2n, d)`, in the order in which they were played; the theory asks for points drawn uniformly.
+        rewards: `(2n,)`; subtract what is expected of them beforehand, the prior mean is 0.
+        kernel: prior covariance.
+        domain: where the two means are compared.
+        threshold: theta_n, reward units squared: a number or a function of n (`PowerLaw`). Default: 2.6 * prior
+            variance * n^{-(2 alpha + d) / (2 alpha + d + 1)}, the one of the paper's experiments; a kernel other than
+            `Matern` and `SquaredExponential` has no default.
+        ridge: n rho_n, in units of the kernel: a number or a function of n. Default: c * prior variance *
+            n^{1 / (2 alpha + d + 1)} with c = 2 for the average and 10 for the integral.
+        distance: "average" (1 / abs(D) times the integral) or "integral" (as eq. 2.4 has it).
+        weights: quadrature weights of arms, `(N,)`; all the same by default.
+
+    Returns:
+        A `ChangeTest`. `distance` is exact to rounding on arms, and on boxes for `SquaredExponential`, `Linear`,
+        `Matern` of half-integer nu in one dimension, and products of these on columns of their own; elsewhere it is
+        quasi-Monte Carlo with the standard error `error`.
+
+    Raises:
+        InvalidInput: for an odd number of pairs or fewer than two, and values that are not finite or out of the domain.
+    """
+    geometry = make_geometry(kernel, domain, distance=distance, weights=weights)
+    schedules = make_schedules(
+        geometry, dimension=domain.dimension, threshold=threshold, ridge=ridge, distance=distance
+    )
+    places, y = geometry.place("points", points), finite_array("rewards", rewards)
+    n = _half(len(places), y)
+    theta, lam = schedules.at(n)
+    first, second = (
+        mean_weights(geometry.covariances(places[half], places[half]) + lam * np.eye(n), y[half])
+        for half in (slice(n), slice(n, 2 * n))
+    )
+    squared, error = geometry.squared_norm(np.concatenate([first, -second]), geometry.traces(places))  # eq. 2.4
+    return ChangeTest(squared > theta, squared, theta, n, error)
+
+
+def mean_weights(matrix: Array, rewards: Array) -> Array:
+    """The weights a = (K + ridge I)^{-1} y `(n,)` of the posterior mean sum_i a_i k(., x_i), eq. 2.2.
+
+    Args:
+        matrix: K + ridge I, `(n, n)`.
+        rewards: y, `(n,)`.
+    """
+    _, solution, failed = dposv(matrix, rewards)
+    if failed:
+        raise InvalidInput(
+            "The kernel matrix plus ridge is not positive definite: usually the kernel is not one, or `ridge` is too "
+            "small for it. Use a larger `ridge`."
+        )
+    return solution  # type: ignore[no-any-return]  # LAPACK wrappers have no types
+
+
+def _half(pairs: int, rewards: Array) -> int:
+    if rewards.shape != (pairs,):
+        raise InvalidInput(f"`rewards` has shape {rewards.shape} for {many(pairs, 'point')}: one for each point.")
+    if pairs < 2 or pairs % 2:
+        raise InvalidInput(
+            f"There are {pairs} pairs: two halves of one size need an even number of them, at least 2. Usually one "
+            "pair too many was kept; leave the oldest out."
+        )
+    if np.abs(rewards).max() > LARGEST_REWARD:
+        raise InvalidInput(f"A reward is beyond {LARGEST_REWARD:g}, where its square may overflow: change the unit.")
+    return pairs // 2

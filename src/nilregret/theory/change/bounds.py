@@ -1,0 +1,125 @@
+"""What Theorem 3.1 of Avanesov promises for GP-UCB-CPD: eq. 3.9, (A.7), and the pairs that a detection takes, (C.13).
+
+| symbol | name | meaning | unit |
+|---|---|---|---|
+| T_i | `periods` | lengths of the K stationary periods; T is their sum | rounds |
+| alpha, d | `alpha`, `dimension` | smoothness of the kernel, coordinates of a point | |
+| Delta^2 | `distance` | smallest squared L2 distance of two functions that follow each other, eq. 3.3 | reward^2 |
+| n* | `pairs` | pairs after a change with which it is detected | |
+| F, g | `norm_bound`, `noise` | bound on the norms of the functions, sub-Gaussian constant | reward |
+| xi | `exploration` | | |
+| D | `constant` | beta_t eta_t <= D t^{2 d(d+1) / (2 alpha + d(d+1))} log^3 T; the paper gives no value for it | |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ..._utils.checks import integer, many, number, shown
+from ..._utils.errors import InvalidInput
+from .schedules import detection_exponent, ucb_regularization
+
+
+def regret_exponent(alpha: float, dimension: int) -> float:
+    """(2 alpha + 3 d(d+1)) / (4 alpha + 2 d(d+1)), the power of each period's length in the regret; 1/2 at infinity."""
+    detection_exponent(alpha, dimension)  # checks both
+    pairs = dimension * (dimension + 1)
+    return 0.5 + pairs / (2.0 * alpha + pairs)
+
+
+def pairs_to_detect(distance: float, *, alpha: float, dimension: int, level: float) -> float:
+    """n* = 2 (level / Delta^2)^{1 + 1 / (2 alpha + d)}, (C.13): pairs in each half from which on a change is detected.
+
+    At n* the threshold of eq. 3.6 is 2^{-(2 alpha + d) / (2 alpha + d + 1)} Delta^2.
+
+    Args:
+        distance: Delta^2, reward units squared, averaged or integrated as the detector does it.
+        alpha: smoothness of the kernel; may be infinite.
+        dimension: d.
+        level: C (F^2 + x^2 g^2), the constant of the threshold (`threshold_level`, or what was calibrated).
+    """
+    squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
+    ratio = number("level", level, low=0.0, open_low=True) / squared
+    return 2.0 * math.pow(ratio, 1.0 / detection_exponent(alpha, dimension))  # 1 / (...) is 1 + 1 / (2 alpha + d)
+
+
+def gp_ucb_cpd_regret_rate(
+    periods: Sequence[int], *, alpha: float, dimension: int, distance: float, constant: float = 1.0
+) -> float:
+    """The order of E[R_T] in eq. 3.9: Delta^{-(2 + 2 / (2 alpha + d))} sum_i T_i^e log^3 T, times `constant`.
+
+    e is `regret_exponent`. For K equal periods the sum is the second line of eq. 3.9, K^{1 - e} T^e, the largest that
+    K periods can make of it. The theorem hides the constant, so nothing is proved about the size.
+
+    Args:
+        periods: T_1, ..., T_K.
+        alpha: smoothness of the kernel; may be infinite.
+        dimension: d.
+        distance: Delta^2, reward units squared.
+        constant: what the order is multiplied with.
+    """
+    lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
+    squared = number("distance", distance, low=0.0, open_low=True, why="Equal functions cannot be told apart.")
+    harder = math.pow(squared, -1.0 / detection_exponent(alpha, dimension))
+    total = sum(math.pow(length, exponent) for length in lengths)
+    return number("constant", constant, low=0.0) * harder * total * math.log(sum(lengths)) ** 3
+
+
+def gp_ucb_cpd_regret_bound(
+    periods: Sequence[int],
+    *,
+    alpha: float,
+    dimension: int,
+    noise: float,
+    norm_bound: float,
+    pairs: float,
+    exploration: float = 3**0.5,
+    constant: float = 1.0,
+    largest_regret: float | None = None,
+) -> float:
+    """The bound (A.7) on R_T, with probability at least 1 - 7/T (the paper's 6 comes of the slip in `PeriodRkhs`).
+
+    sqrt(8 D log^3 T / log(1 + sigma^{-2})) sum_i T_i^e + l (xi + 2 n* (2/xi + 1/xi^2)) sum_i sqrt(T_i), with sigma^2 of
+    eq. 3.4, e = `regret_exponent` and l the most that a round may lose. k(x, x) <= 1 is assumed. As printed: line 6 of
+    Algorithm 2 may play one more uniform round in a period than xi sqrt(T_i), which is another l for each.
+
+    Args:
+        periods: T_1, ..., T_K. An error where (A.6) does not hold, n* (2/xi + 1/xi^2) sqrt(2 max T_i) <= min T_i: then
+            a period may end before the change at its beginning was seen, and the theorem says nothing.
+        alpha: smoothness of the kernel; may be infinite.
+        dimension: d.
+        noise: g, the sub-Gaussian constant of the noise, reward units.
+        norm_bound: F.
+        pairs: n*, from `pairs_to_detect`.
+        exploration: xi.
+        constant: D.
+        largest_regret: l, reward units; 2 F unless given. The paper has F (A.8), which bounds abs(f), and so the regret
+            of a round where rewards are never negative.
+    """
+    lengths, exponent = _lengths(periods), regret_exponent(alpha, dimension)
+    T, F = sum(lengths), number("norm_bound", norm_bound, low=0.0)
+    xi = number("exploration", exploration, low=0.0, open_low=True, why="Without uniform rounds nothing is detected.")
+    needed, D = number("pairs", pairs, low=0.0), number("constant", constant, low=0.0, open_low=True)
+    delay = needed * (2.0 / xi + 1.0 / xi**2)  # times sqrt(T_i + T_{i+1}): rounds until a change is seen, (A.10)
+    if delay * math.sqrt(2.0 * max(lengths)) > min(lengths):
+        raise InvalidInput(
+            f"The shortest of the periods has {many(min(lengths), 'round')}, and (A.6) asks for "
+            f"{delay * math.sqrt(2.0 * max(lengths)):.0f}: a change needs about {needed:.3g} uniform pairs to be seen. "
+            "Periods that are longer, changes that are larger, or a larger `exploration` make the theorem hold."
+        )
+    ridge = ucb_regularization(noise=noise, horizon=T)  # sigma^2
+    learning = math.sqrt(8.0 * D * math.log(T) ** 3 / math.log1p(1.0 / ridge)) * sum(
+        math.pow(length, exponent) for length in lengths
+    )
+    most = 2.0 * F if largest_regret is None else number("largest_regret", largest_regret, low=0.0)
+    return learning + most * (xi + 2.0 * delay) * sum(math.sqrt(length) for length in lengths)
+
+
+def _lengths(periods: Sequence[int]) -> list[int]:
+    why = "They are the lengths of the stationary periods, in rounds."
+    if not isinstance(periods, Sequence) or len(periods) == 0:
+        raise InvalidInput(f"`periods` is {shown(periods)}: it must be a list of at least one length. {why}")
+    lengths = [integer("periods", length, low=1, why=why) for length in periods]
+    integer("periods", sum(lengths), low=2, why="Their sum is T, and the bounds grow with its logarithm.")
+    return lengths

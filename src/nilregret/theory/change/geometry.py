@@ -1,0 +1,230 @@
+"""The squared distance of mean functions over a domain.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| mu(x) | | sum_i a_i k(x, x_i), a posterior mean | |
+| a | `weights` | of a mean function, or of the difference of two | (n,) |
+| g(u, v) | `overlaps` | integral over the domain of k(x, u) k(x, v), or 1 / abs(D) times it | (n, m) |
+| | `places` | points as the geometry handles them: arm numbers, or coordinates | (n,), (n, d) |
+| | `traces` | what overlaps are made of: k(., u) at nodes, or u itself | (n, q) |
+
+The squared L2 distance of two mean functions is a^T g a, with a the weights of one and minus those of the other. It is
+exact on arms, and on boxes where `closed` knows g; elsewhere it is quasi-Monte Carlo with a standard error.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._utils.checks import Array, IndexArray, finite_array, many, one_of
+from ..._utils.errors import InvalidInput
+from ...domains.domain import Arms, Box, Domain, Space, check_domain, enclosing_box
+from ...domains.parameters import Float
+from ...kernels import ALL, Kernel, check_kernel
+from .closed import Average, product_average
+
+SCRAMBLES = 8  # independent sets of nodes, whose spread tells the error
+NODES = 512  # in each of them, a power of two
+SEED = 20210  # of the scrambles: always the same nodes
+
+Places = Array | IndexArray
+
+
+class Geometry(ABC):
+    """A kernel over a domain, and what integrals over it need."""
+
+    kernel: Kernel
+    volume: float  # what averages are multiplied with: 1, or abs(D)
+    exact: bool  # to rounding, or with a standard error
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """The prior variance, averaged over the domain."""
+
+    @abstractmethod
+    def place(self, name: str, points: Any) -> Places:
+        """Places of points, checked."""
+
+    @abstractmethod
+    def covariances(self, first: Places, second: Places) -> Array:
+        """The kernel between places, `(n, m)`."""
+
+    @abstractmethod
+    def traces(self, places: Places) -> Array:
+        """Traces of places, `(n, q)`."""
+
+    @abstractmethod
+    def overlaps(self, first: Array, second: Array) -> Array:
+        """The overlaps g between the places of two sets of traces, `(n, m)`."""
+
+    @abstractmethod
+    def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
+        """a^T g a, and its standard error (0 where it is exact to rounding)."""
+
+
+def make_geometry(
+    kernel: Kernel, domain: Domain, *, distance: str = "average", weights: npt.ArrayLike | None = None
+) -> Geometry:
+    """The geometry that suits kernel and domain.
+
+    Args:
+        kernel: prior covariance.
+        domain: where the distance is taken.
+        distance: "average" (1 / abs(D) times the integral) or "integral". Arms without weights stand for the box around
+            them; the volume of a `Space` is 1.
+        weights: of the arms, `(N,)`, nonnegative: a quadrature rule. "average" divides by their sum.
+    """
+    check_domain("domain", domain)
+    check_kernel("kernel", kernel)
+    integral = one_of("distance", distance, ["average", "integral"]) == "integral"
+    if isinstance(domain, Arms):
+        return ArmGeometry(kernel, domain, _arm_weights(domain, weights, integral=integral))
+    if weights is not None:
+        raise InvalidInput("`weights` are weights of arms; on a box or a space the distance is a plain integral.")
+    volume = float(np.prod(domain.upper - domain.lower)) if integral and isinstance(domain, Box) else 1.0
+    if isinstance(domain, Box) or all(isinstance(p, Float) for p in domain.parameters.values()):
+        average = product_average(kernel, domain.lower, domain.upper)
+        if average is not None:
+            return ClosedGeometry(kernel, domain, average, volume)
+    return SampledGeometry(kernel, domain, volume)
+
+
+def _arm_weights(domain: Arms, weights: npt.ArrayLike | None, *, integral: bool) -> Array:
+    if weights is None:
+        box = enclosing_box(domain)
+        volume = float(np.prod(box.upper - box.lower)) if integral else 1.0
+        return np.full(len(domain), volume / len(domain))
+    given = finite_array("weights", weights)
+    if given.shape != (len(domain),) or (given < 0.0).any() or given.sum() <= 0.0:
+        raise InvalidInput(
+            f"`weights` must be {many(len(domain), 'number')}, one for each arm, none of them negative and not all "
+            "0: the weights of a quadrature rule with the arms as nodes."
+        )
+    return given if integral else given / given.sum()
+
+
+@final
+class ArmGeometry(Geometry):
+    """Arms: the integral is a weighted sum over them. Places are arm numbers."""
+
+    def __init__(self, kernel: Kernel, domain: Arms, weights: Array) -> None:
+        self.kernel, self.domain, self.volume, self.exact = kernel, domain, float(weights.sum()), True
+        self._roots = np.sqrt(weights)
+        variances = kernel.arm_variances(domain.points)  # also checks that the kernel fits the arms
+        self._variance = float(variances @ (weights / weights.sum()))
+
+    @property
+    def variance(self) -> float:
+        """The prior variance, averaged over the arms."""
+        return self.kernel.variance or self._variance
+
+    def place(self, name: str, points: Any) -> Places:  # noqa: ARG002 - an error about arms needs no other name
+        """Which arms the points are."""
+        return self.domain.index(points)
+
+    def covariances(self, first: Places, second: Places) -> Array:
+        """The kernel between arms."""
+        return self.kernel.between_arms(self.domain.points, first.astype(np.intp), second.astype(np.intp))
+
+    def traces(self, places: Places) -> Array:
+        """sqrt(weight) * k(., u) at all arms, `(n, N)`."""
+        return (self._roots[:, None] * self.kernel.between_arms(self.domain.points, ALL, places.astype(np.intp))).T
+
+    def overlaps(self, first: Array, second: Array) -> Array:
+        """Weighted sums of products."""
+        return np.asarray(first @ second.T)
+
+    def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
+        """A sum of squares."""
+        values = weights @ traces
+        return float(values @ values), 0.0
+
+
+@final
+class ClosedGeometry(Geometry):
+    """A box or a space of `Float`s, and a kernel whose products have closed integrals. Places and traces are points."""
+
+    def __init__(self, kernel: Kernel, domain: Box | Space, average: Average, volume: float) -> None:
+        self.kernel, self.domain, self.volume, self.exact = kernel, domain, volume, True
+        self._average = average
+
+    @property
+    def variance(self) -> float:
+        """The prior variance, averaged over quasi-random points where it is not the same everywhere."""
+        return self.kernel.variance or float(self.kernel.diagonal(_nodes(self.domain)).mean())
+
+    def place(self, name: str, points: Any) -> Places:
+        """Points of the domain."""
+        return self.domain.inside(name, points)
+
+    def covariances(self, first: Places, second: Places) -> Array:
+        """The kernel between points."""
+        return self.kernel(first, second)
+
+    def traces(self, places: Places) -> Array:
+        """The points."""
+        return places.astype(np.float64)
+
+    def overlaps(self, first: Array, second: Array) -> Array:
+        """Closed forms."""
+        return self.volume * self._average(first, second)
+
+    def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
+        """A quadratic form; never negative."""
+        return max(float(weights @ self.overlaps(traces, traces) @ weights), 0.0), 0.0
+
+
+@final
+class SampledGeometry(Geometry):
+    """Everything else: quasi-Monte Carlo with several scrambled Sobol sets (snapped to valid points in a space)."""
+
+    def __init__(self, kernel: Kernel, domain: Box | Space, volume: float) -> None:
+        self.kernel, self.domain, self.volume, self.exact = kernel, domain, volume, False
+        self._nodes = _nodes(domain)
+        self._variance = kernel.variance or float(kernel.diagonal(self._nodes).mean())
+
+    @property
+    def variance(self) -> float:
+        """The prior variance, averaged over the nodes."""
+        return self._variance
+
+    def place(self, name: str, points: Any) -> Places:
+        """Points of the domain."""
+        return self.domain.inside(name, points)
+
+    def covariances(self, first: Places, second: Places) -> Array:
+        """The kernel between points."""
+        return self.kernel(first, second)
+
+    def traces(self, places: Places) -> Array:
+        """sqrt(volume / nodes) * k(., u) at all nodes, `(n, SCRAMBLES * NODES)`."""
+        return float(np.sqrt(self.volume / len(self._nodes))) * self.kernel(places, self._nodes)
+
+    def overlaps(self, first: Array, second: Array) -> Array:
+        """Sums of products."""
+        return np.asarray(first @ second.T)
+
+    def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
+        """The mean over the scrambles, and its standard error by their spread."""
+        values = (weights @ traces).reshape(SCRAMBLES, NODES)
+        each = SCRAMBLES * np.einsum("ij,ij->i", values, values)
+        return float(each.mean()), float(each.std(ddof=1)) / SCRAMBLES**0.5
+
+
+def _nodes(domain: Box | Space) -> Array:
+    """Scrambled Sobol points of the domain, one set after the other, `(SCRAMBLES * NODES, d)`."""
+    from scipy.stats import qmc  # slow to import, and arms need none of it
+
+    unit = np.concatenate(
+        [
+            qmc.Sobol(domain.dimension, scramble=True, rng=np.random.default_rng([SEED, scramble])).random(NODES)
+            for scramble in range(SCRAMBLES)
+        ]
+    )
+    points = domain.lower + unit * (domain.upper - domain.lower)
+    return domain.snap(points) if isinstance(domain, Space) else points

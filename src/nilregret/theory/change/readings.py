@@ -1,0 +1,162 @@
+"""A belief in which single answers may be outliers, and the noise may differ from place to place and from time to time.
+
+| symbol | name | meaning | shape |
+|---|---|---|---|
+| b | place | a reading: which answers were outliers, and since when the scale is as it is | R at most |
+| w_b | `_logs` (logs) | how much a reading is believed | (R,) |
+| v_b | | factor of kernel and noise variance, as in `beliefs`, of the answers that were none | (R, c) |
+| kappa_b(x) | | factor of the noise variance at a cell by itself, worth `OWN` answers at first | (R, cells) |
+| eps_b | | share of outliers, worth `WORTH` answers at first | (R,) |
+
+Under a reading an answer is an outlier with probability eps, which says nothing of f (Box & Tiao 1968); the first of
+another scale with probability `ANEW`; and else as told, Student-t about the posterior mean with the squared scale
+v (sigma^2(x) + kappa(x) lambda). An outlier is anywhere: half a Cauchy density of `WIDE` such scales, half the prior's.
+So each reading becomes three, of which the `READINGS` that are believed most go on. What is predicted is their mixture.
+Any pruning leaves a density, which is all that `evidence` asks of it.
+"""
+
+from __future__ import annotations
+
+import math
+from contextlib import nullcontext
+from typing import Any, ClassVar, final
+
+import numpy as np
+
+from ..._utils.blas import one_thread
+from ..._utils.checks import Array
+from .beliefs import FARTHEST, LARGE, PLACES, Covariance, Posteriors
+
+READINGS = 8  # no more than `PLACES`
+FORGOTTEN = 25.0  # nats below the best reading, from which on one goes
+OWN = 4.0  # answers that kappa = 1 is worth at a cell
+WORTH = 20.0  # answers that the share of outliers told is worth
+FEW = 2.0  # answers that the scale told is worth where another one begins
+WIDE = 5.0  # scales of a prediction: of an outlier
+ANEW = 0.02  # probability that with an answer another scale begins
+HALF = math.log(0.5)
+
+
+@final
+class Readings(Posteriors):
+    """The readings of one stretch.
+
+    Args:
+        covariance, noise_variance, channels, weight: as of `Posteriors`.
+        outliers: the share of answers that are outliers, at first, in (0, 1).
+    """
+
+    ROWS: ClassVar[tuple[str, ...]] = (
+        *Posteriors.ROWS,
+        "_logs",
+        "_since",
+        "_taken",
+        "_outliers",
+        "_own_seen",
+        "_own_squares",
+    )
+
+    def __init__(
+        self, covariance: Covariance, noise_variance: float, *, channels: int, weight: float, outliers: float
+    ) -> None:
+        self._share = outliers
+        self._cells: dict[Any, int] = {}
+        self._logs = np.zeros(PLACES)
+        self._since = np.zeros(PLACES)  # answers, since the scale is as it is
+        self._taken, self._outliers = np.zeros(PLACES), np.zeros(PLACES)  # answers, and how many were outliers
+        self._own_seen, self._own_squares = np.zeros((PLACES, 0)), np.zeros((PLACES, 0))
+        super().__init__(covariance, noise_variance, channels=channels, weight=weight)
+        self._anew = min(FEW - weight, 0.0)  # answers: what another scale begins with, beside `weight` of them
+
+    def learn(self, cell: Any, values: Array) -> float:
+        """Log density of an answer `(c,)` under all readings, before they learn it. O(R (r^2 + cells))."""
+        with one_thread if len(self._basis) >= LARGE else nullcontext():
+            return self._learn(cell, values)
+
+    def _learn(self, cell: Any, values: Array) -> float:
+        phi, rest = self._feature(cell)
+        at, many = self._column(cell), slice(self._count)
+        direction = self._covariances[many] @ phi  # C_b phi, (R, r)
+        variance = np.maximum(direction @ phi, 0.0) + rest  # (R,)
+        own = OWN + self._own_seen[many, at]
+        total = variance + self._noise * (OWN + self._own_squares[many, at]) / own
+        scale = (self._weight + self._squares[many]) / (self._weight + self._since[many])[:, None]  # v, (R, c)
+        error = values - self._weights[many] @ phi
+        squares = np.clip(error / np.sqrt(total)[:, None], -FARTHEST, FARTHEST) ** 2
+        freedom = np.minimum(own, self._weight + self._since[many])
+        wide = scale * total[:, None]
+        cauchy = _log_density(squares / (WIDE**2 * scale), WIDE**2 * wide, np.ones(len(own)))
+        prior = scale * (float(phi @ phi) + rest + self._noise)
+        anywhere = _log_density(
+            np.clip(values, -FARTHEST, FARTHEST) ** 2 / prior, prior, np.full(len(own), self._weight)
+        )
+        share = (WORTH * self._share + self._outliers[many]) / (WORTH + self._taken[many])
+        logs = self._logs[many] + np.stack(
+            [
+                np.log1p(-share - ANEW * (1.0 - share)) + _log_density(squares / scale, wide, freedom),
+                np.log(share) + HALF + np.logaddexp(cauchy, anywhere),
+                np.log(ANEW * (1.0 - share))
+                + _log_density(
+                    squares, np.broadcast_to(total[:, None], wide.shape), np.minimum(own, self._weight + self._anew)
+                ),
+            ]
+        )
+        density = float(np.logaddexp.reduce(logs, axis=None))
+        kinds, parents = self._best(logs)
+        self._become(parents, logs[kinds, parents])
+        heard = np.where(kinds == 1, 0.0, 1.0)  # whether the answer says something of f
+        along, of_noise = direction[parents] * heard[:, None], squares[parents] * heard[:, None]
+        step, many = along / total[parents, None], slice(self._count)
+        self._weights[many] += error[parents][:, :, None] * step[:, None, :]
+        self._covariances[many] -= step[:, :, None] * along[:, None, :]
+        anew = kinds == 2
+        self._squares[many] = np.where(anew[:, None], self._anew, self._squares[many]) + of_noise
+        self._since[many] = np.where(anew, self._anew, self._since[many]) + heard
+        self._taken[many] += 1.0
+        self._outliers[many] += kinds == 1
+        as_told = (total / (variance + self._noise))[parents, None] / scale[parents]
+        self._own_squares[many, at] += (of_noise * as_told).mean(axis=1)
+        self._own_seen[many, at] += heard
+        return density
+
+    def _best(self, logs: Array) -> tuple[Array, Array]:
+        """Which readings go on, in the order of belief: what the answer is taken for, and in which of them before."""
+        flat = logs.ravel()
+        best = np.argsort(-flat, kind="stable")[:READINGS]
+        kinds, parents = np.divmod(best[flat[best] > flat[best[0]] - FORGOTTEN], logs.shape[1])
+        return kinds, parents
+
+    def _become(self, parents: Array, logs: Array) -> None:
+        """A copy of each of these readings, and the belief in it."""
+        self._count = len(parents)
+        for name in self.ROWS:
+            rows = getattr(self, name)
+            rows[: self._count] = rows[parents]
+        self._logs[: self._count] = logs - np.logaddexp.reduce(logs)
+
+    def _column(self, cell: Any) -> int:
+        """Where the noise of a cell by itself is kept."""
+        at = self._cells.setdefault(cell if isinstance(cell, int) else cell.tobytes(), len(self._cells))
+        if at == self._own_seen.shape[1]:
+            for name in ("_own_seen", "_own_squares"):
+                setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, max(at, 16)))))
+        return at
+
+    def copy(self) -> Readings:
+        """Independent ones in the same state."""
+        other = super().copy()
+        other._cells = self._cells.copy()
+        return other
+
+
+def _log_density(squares: Array, variance: Array, freedom: Array) -> Array:
+    """Of Student's t, for errors over their scale squared and this scale squared `(R, c)`, added up over channels.
+
+    As in `beliefs`, less a constant, half the log of pi a channel.
+    """
+    from scipy.special import gammaln  # slow to import
+
+    half, nu = 0.5 * (freedom + 1.0), freedom[:, None]
+    constant = gammaln(half) - gammaln(0.5 * freedom) - 0.5 * np.log(freedom)
+    each = 0.5 * np.log(variance) + half[:, None] * np.log1p(squares / nu)
+    return np.asarray(variance.shape[1] * constant - each.sum(axis=1))

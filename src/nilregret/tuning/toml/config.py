@@ -1,0 +1,186 @@
+"""The TOML file of `nilregret tune`, checked and turned into what it describes."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from ..._utils.checks import shown
+from ..._utils.errors import InvalidInput, NoRegretError
+from ...algorithms.parameter_tables import Table, parameter
+from ...algorithms.registry import Place, policy
+from ...algorithms.sections import convert, within
+from ...domains.domain import Arms, Space
+from ...policy.policy import Policy
+from ...study.direction import Goal, check_goal
+from ..feasibility import Limits, limits_of
+
+PICTURES = (".png", ".pdf", ".svg")
+LONGEST_TIMEOUT = 1e8  # seconds
+
+Positive = Annotated[int, msgspec.Meta(ge=1)]
+
+
+class Evaluation(Table, frozen=True):
+    """What is evaluated: a Python function or a shell command, exactly one of them."""
+
+    function: str | None = None  # "module:function", called with the parameters as keyword arguments
+    command: str | None = None  # a shell command with {name} for each parameter
+    goal: str | None = None  # of the file, where it does not say so itself, as files used to
+    timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None  # seconds
+    constraints: list[str] | None = None  # such as "latency <= 50", of an entry of its answer
+
+
+class _File(Table, frozen=True):
+    trials: Positive
+    parameters: dict[str, dict[str, Any]]
+    objective: Evaluation
+    policy: dict[str, Any] | None = None
+    goal: str | None = None
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    grid: Positive | dict[str, Positive] | None = None
+    name: str | None = None
+    storage: str | None = None
+    plot: str | None = None
+
+
+@dataclass(frozen=True)
+class TuningFile:
+    """A checked tuning file.
+
+    Attributes:
+        name: of the study.
+        folder: where the file lies; its relative paths and its objective start from there.
+        goal: "maximize" or "minimize", what the objective gives.
+        trials: how many there shall be in all, failed ones included.
+        seed: of the study.
+        storage: URL of the database.
+        plot: where the picture goes.
+        domain: what may be tried, the parameters or a grid of them.
+        policy: how to decide; None for what the library chooses.
+        objective: what to evaluate.
+        limits: what its answers must satisfy.
+    """
+
+    name: str
+    folder: Path
+    goal: Goal
+    trials: int
+    seed: int
+    storage: str
+    plot: Path
+    domain: Arms | Space
+    policy: Policy | None
+    objective: Evaluation
+    limits: Limits
+
+    @property
+    def space(self) -> Space:
+        """The parameters."""
+        space = self.domain.space if isinstance(self.domain, Arms) else self.domain
+        if not isinstance(space, Space):
+            raise InvalidInput("A tuning job is about named parameters.")
+        return space
+
+
+def load(path: Path) -> TuningFile:
+    """Read and check a tuning file; every error names the file and the field."""
+    data = read_toml(path, "A tuning file has `trials`, [parameters.NAME], [objective].")
+    try:
+        return _job(convert(data, _File, ""), path)
+    except NoRegretError as error:
+        raise error.after(f"{path}: ") from error
+
+
+def read_toml(path: Path, wanted: str) -> dict[str, Any]:
+    """The tables of a file; what it should have is said where it is empty."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        if not text.strip():
+            raise InvalidInput(f"{path} is empty. {wanted}")
+        return tomllib.loads(text)
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {str(path)!r}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}.") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InvalidInput(
+            f"{path} is not valid TOML: {error}. Usually a quote or bracket is not closed, or a word lacks its quotes."
+        ) from error
+
+
+def check_picture(path: Path) -> Path:
+    """Refuse, before hours of trials, a picture that could not be written after them."""
+    if path.suffix.lower() not in PICTURES:
+        raise InvalidInput(f"The picture {str(path)!r} must end in one of {', '.join(PICTURES)}.")
+    try:
+        folder, _ = path.parent.is_dir(), path.exists()
+    except OSError as error:
+        raise InvalidInput(f"The picture {shown(str(path))} cannot be written: {error.strerror}.") from error
+    if not folder:
+        raise InvalidInput(f"The picture goes to the folder {str(path.parent)!r}, which does not exist: make it first.")
+    return path
+
+
+def _job(file: _File, path: Path) -> TuningFile:
+    _check_objective(file.objective)
+    limits = within("objective", limits_of, file.objective.constraints)
+    folder = path.resolve().parent
+    if not file.parameters:
+        raise InvalidInput("[parameters] is empty: there is nothing to tune.")
+    space = Space(**{name: within(f"parameters.{name}", parameter, table) for name, table in file.parameters.items()})
+    domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
+    place = Place(space, folder, limits.count)
+    name = path.stem if file.name is None else file.name
+    if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
+        raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")
+    return TuningFile(
+        name=name,
+        folder=folder,
+        goal=_goal(file),
+        trials=file.trials,
+        seed=file.seed,
+        storage=_beside(file.storage or f"sqlite:///{name}.db", folder),
+        plot=check_picture(folder / (file.plot or f"{name}.png")),
+        domain=domain,
+        policy=None if file.policy is None else within("policy", policy, file.policy, domain, place),
+        objective=file.objective,
+        limits=limits,
+    )
+
+
+def _goal(file: _File) -> Goal:
+    """Of the whole file; said at its top, or with the objective."""
+    if file.goal is None and file.objective.goal is not None:
+        return within("objective", check_goal, file.objective.goal)
+    if file.objective.goal not in (None, file.goal):
+        raise InvalidInput(
+            f"`goal` is {file.goal!r} at the top of the file and {file.objective.goal!r} in [objective]: say it once, "
+            "at the top."
+        )
+    return check_goal("maximize" if file.goal is None else file.goal)
+
+
+def _check_objective(objective: Evaluation) -> None:
+    if (objective.function is None) == (objective.command is None):
+        raise InvalidInput("[objective] needs either `function` or `command`, and not both.")
+    if objective.timeout is None:
+        return
+    if not objective.timeout <= LONGEST_TIMEOUT:
+        raise InvalidInput(
+            f"[objective] `timeout` is {objective.timeout}: at most {LONGEST_TIMEOUT:g} seconds, or leave it out."
+        )
+
+
+def _beside(storage: str, folder: Path) -> str:
+    """A relative SQLite path counts from the file's folder, so that the study is found from anywhere."""
+    prefix = "sqlite:///"
+    path = storage.removeprefix(prefix)
+    if path in (storage, "", ":memory:") or Path(path).is_absolute():
+        return storage
+    return prefix + str(folder / path)

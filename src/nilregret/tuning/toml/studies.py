@@ -1,0 +1,92 @@
+"""A study from a file, for programs that ask and tell by themselves: a tuning file without its objective, or JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import msgspec
+
+from ..._utils.errors import InvalidInput, NoRegretError
+from ..._utils.serialize import loads
+from ...algorithms.auto import auto
+from ...algorithms.parameter_tables import parameter
+from ...algorithms.registry import Place, policy
+from ...algorithms.sections import convert, within
+from ...domains.domain import Arms, Space
+from ...study.direction import AnyPolicy, Goal, check_goal
+from ...study.study import check_policy
+from .config import Positive, read_toml
+
+WANTED = "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `goal`, `seed`, `grid`."
+FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
+
+
+class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
+    parameters: dict[str, dict[str, Any]]
+    context: dict[str, dict[str, Any]] | None = None  # what is known before each decision
+    policy: dict[str, Any] | None = None
+    goal: str = "maximize"
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    grid: Positive | dict[str, Positive] | None = None
+    constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # values told with each reward
+
+
+class Described(NamedTuple):
+    """What a file says of a study."""
+
+    policy: AnyPolicy
+    goal: Goal
+    seed: int
+
+
+def load(path: Path) -> Described:
+    """Read and check a file: `.toml`, or `.json` with what `policy.to_json()` gave; errors name file and field."""
+    if path.suffix.lower() == ".json":
+        return _from_json(path)
+    if path.suffix.lower() != ".toml":
+        raise InvalidInput(f"{path}: a study is described by a file that ends in .toml or .json.")
+    data = read_toml(path, WANTED)
+    for_tuning = sorted(FOR_TUNING & data.keys())
+    if for_tuning:
+        raise InvalidInput(
+            f"{path}: {', '.join(f'`{name}`' for name in for_tuning)} is for `nilregret tune`, which "
+            f"makes its study by "
+            f"itself. {WANTED}"
+        )
+    try:
+        return _described(convert(data, _File, ""), path.resolve().parent)
+    except NoRegretError as error:
+        raise error.after(f"{path}: ") from error
+
+
+def _from_json(path: Path) -> Described:
+    try:
+        made = loads(path.read_text(encoding="utf-8"))
+        check_policy(made)
+    except FileNotFoundError:
+        raise InvalidInput(f"There is no file {str(path)!r}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{path} cannot be read: {error}.") from error
+    except NoRegretError as error:
+        wanted = "It must hold a policy as the library writes it."
+        raise InvalidInput(f"{path}: {error.what} {wanted}", advice="`policy.to_json()` gives it.") from error
+    return Described(made, "maximize", 0)
+
+
+def _described(file: _File, folder: Path) -> Described:
+    if not file.parameters:
+        raise InvalidInput("[parameters] is empty: there is nothing to decide.")
+    space = _space("parameters", file.parameters)
+    domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
+    context = _space("context", file.context) if file.context else None
+    if file.policy is None:
+        made = auto(domain, context=context, constraints=file.constraints)
+    else:
+        place = Place(space, folder, file.constraints, context, live=True)
+        made = within("policy", policy, file.policy, domain, place)
+    return Described(made, check_goal(file.goal), file.seed)
+
+
+def _space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:
+    return Space(**{name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()})

@@ -1,5 +1,0 @@
-"""`python -m noregret` is the command line."""
-
-from .cli import main
-
-main()

@@ -1,6 +1,0 @@
-"""Verma, Dai and Low (2022): figures 1 to 5, and two of our own on what their method is compared with."""
-
-from . import synthetic, tuning, contexts, widths  # noqa: I001 - figures are listed in this order
-from .rules import PAPER
-
-__all__ = ["PAPER", "contexts", "synthetic", "tuning", "widths"]

@@ -1,1 +1,0 @@
-"""Decisions over HTTP: the service, its security and its dashboard; needs the extra `noregret[serve]`."""
