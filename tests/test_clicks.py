@@ -8,7 +8,7 @@ from scipy.stats import binom
 
 import nilregret as nr
 from nilregret import testing
-from nilregret.gp import Known, RatePosterior
+from nilregret.gp import RatePosterior, RatePrior
 from nilregret.gp.binomial_counts import _likelihoods
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.widths.likelihood_ratio import LikelihoodRatio, _divergence, _inverted, _largest_variance
@@ -147,7 +147,7 @@ def dense(posterior, rewards):
 
 def test_the_posterior_is_that_of_the_textbook_whatever_was_taken_back():
     rng = np.random.default_rng(0)
-    posterior = RatePosterior(ROUGH, ARMS.points, Known(Fixed(rng.uniform(0.05, 0.2, 12)), 0.0), regularization=1.0)
+    posterior = RatePosterior(ROUGH, ARMS.points, RatePrior(Fixed(rng.uniform(0.05, 0.2, 12)), 0.0), regularization=1.0)
     rewards = []
     for step in range(70):
         arm, reward = int(rng.integers(9)), float(rng.random())
@@ -179,7 +179,7 @@ def test_the_posterior_is_that_of_the_textbook_whatever_was_taken_back():
 
 def test_samples_have_the_posteriors_moments():
     rng = np.random.default_rng(1)
-    posterior = RatePosterior(ROUGH, ARMS.points, Known(nr.slots.Bernoulli(), 0.0), regularization=0.25)
+    posterior = RatePosterior(ROUGH, ARMS.points, RatePrior(nr.slots.Bernoulli(), 0.0), regularization=0.25)
     for t in range(60):
         posterior.append(t % 7, float(rng.random() < RATES[t % 7]))
     drawn = posterior.sample(rng, size=20_000)
@@ -210,7 +210,7 @@ def test_it_learns_how_much_arms_resemble_their_neighbours_and_what_their_noise_
     x = arms.points[:, 0]
     for values, alike in ((0.05 + 0.4 * np.exp(-50 * (x - 0.4) ** 2), True), (rng.uniform(0.05, 0.45, 60), False)):
         posterior = RatePosterior(
-            nr.SquaredExponential(0.15), arms.points, Known(nr.slots.Bernoulli(), 0.0), regularization=1
+            nr.SquaredExponential(0.15), arms.points, RatePrior(nr.slots.Bernoulli(), 0.0), regularization=1
         )
         for arm in np.tile(np.arange(60), 60):
             posterior.append(int(arm), float(rng.random() < values[arm]))

@@ -17,7 +17,7 @@ from nilregret.serve.auth.origins import Names, bound_to, is_loopback
 from nilregret.serve.auth.tokens import Tokens
 from nilregret.serve.limits import Limits
 from nilregret.serve.problems import HANDLERS, Problem, problem_of
-from nilregret.serve.rates import Buckets, Crowd
+from nilregret.serve.rates import ConcurrencyLimit, TokenBuckets
 from nilregret.storage import MemoryStorage, SqlStorage
 
 from .asgi import ask, spoken
@@ -482,7 +482,7 @@ def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
 
     monkeypatch.setattr(rates, "MOST_CALLERS", 10)
     now = [0.0]
-    buckets = Buckets(2.0, 2.0, clock=lambda: now[0])
+    buckets = TokenBuckets(2.0, 2.0, clock=lambda: now[0])
     buckets.take("a")
     buckets.take("a")
     with pytest.raises(Problem, match="Too many"):
@@ -495,7 +495,7 @@ def test_buckets_fill_and_the_oldest_callers_are_forgotten(monkeypatch):
 
 
 def test_how_many_at_once():
-    crowd = Crowd(2)
+    crowd = ConcurrencyLimit(2)
     for caller in "aab":
         crowd.enter(caller)
     with pytest.raises(Problem, match="2 requests of this caller at once"):

@@ -383,11 +383,11 @@ def test_two_servers_may_go_on_with_one_request(tmp_path):
     from nilregret.serve.commands import Decide
     from nilregret.serve.idempotency import Request
     from nilregret.serve.messages import DecisionRequest
-    from nilregret.serve.worker import Desk
+    from nilregret.serve.worker import StudyWorker
 
     body = DecisionRequest(count=6, propensity=True)
     call = Decide(body, Request.of("decisions", "k", body), 100)
-    desks = [Desk("default", "s", each, storage.find("study"), Settings(), None, None) for each in (left, right)]
+    desks = [StudyWorker("default", "s", each, storage.find("study"), Settings(), None, None) for each in (left, right)]
     acts = [call.prepared(desk) for desk in desks]
     done, turn = [None, None], itertools.cycle([0, 1])
     while None in done:

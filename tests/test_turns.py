@@ -10,7 +10,7 @@ from nilregret._utils.serialize import described
 from nilregret.policy.state import State
 from nilregret.simulation.environments.delays import GeometricDelay
 from nilregret.slots.envelope import ConstantWidth
-from nilregret.slots.memory import Memory, Watch
+from nilregret.slots.memory import Detector, Memory
 from nilregret.storage.record import Record
 
 ARMS = nr.Arms.grid(0, 1, 8)
@@ -23,7 +23,7 @@ PENDING = {
 }
 
 
-class Listening(Watch):
+class Listening(Detector):
     """Remembers what it is shown."""
 
     joins = True

@@ -11,18 +11,18 @@ from nilregret.kernels import Stationary
 from nilregret.slots import (
     Bounds,
     Change,
-    Charges,
     Confidence,
+    Detector,
     Envelope,
     Explore,
+    ImputedValue,
     Memory,
     Objective,
+    PenaltyState,
     Pending,
     PointwiseScore,
-    Pseudo,
     Restart,
     Score,
-    Watch,
     Width,
 )
 
@@ -53,7 +53,7 @@ class Surprise(Memory):
         return Surprises(self)
 
 
-class Surprises(Watch):
+class Surprises(Detector):
     predicts = True
 
     def __init__(self, memory):
@@ -86,7 +86,7 @@ class OwnPicture(Memory):
         return Picture(self.limit, world, world.fresh())
 
 
-class Picture(Watch):
+class Picture(Detector):
     def __init__(self, limit, world, belief):
         self.limit, self.world, self.belief = limit, world, belief
 
@@ -138,7 +138,7 @@ class Liar(Pending):
     """An unanswered trial counts as the lowest reward so far."""
 
     def count_as(self, trial, known):
-        return Pseudo(known.lowest)
+        return ImputedValue(known.lowest)
 
 
 @described
@@ -152,7 +152,7 @@ class Patient(Pending):
     moves = True
 
     def count_as(self, trial, known):
-        return Pseudo(None) if known.age() >= self.rounds else None
+        return ImputedValue(None) if known.age() >= self.rounds else None
 
 
 @described
@@ -165,7 +165,7 @@ class Believer(Pending):
     moves = True
 
     def count_as(self, trial, known):
-        return Pseudo(known.mean() - self.less)
+        return ImputedValue(known.mean() - self.less)
 
 
 # -- objective -------------------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class RisingPrice(Objective):
         return Price(self)
 
 
-class Price(Charges):
+class Price(PenaltyState):
     def __init__(self, objective):
         self.objective, self.values = objective, np.zeros(1)
 

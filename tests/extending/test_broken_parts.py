@@ -13,16 +13,16 @@ from nilregret.kernels import Stationary
 from nilregret.slots import (
     Bounds,
     Confidence,
+    Detector,
     Envelope,
     Explore,
+    ImputedValue,
     Memory,
     Objective,
     Pending,
     PointwiseScore,
-    Pseudo,
     Restart,
     Score,
-    Watch,
     Width,
 )
 from nilregret.storage import SqlStorage
@@ -66,7 +66,7 @@ class DriftsTooMuch(Memory):
         return 1.5
 
 
-class SharedWatch(Watch):
+class SharedWatch(Detector):
     def __init__(self):
         self.count = 0
 
@@ -110,7 +110,7 @@ class SaysNumbers(Explore):
 @part
 class MovesSilently(Pending):
     def count_as(self, trial, known):
-        return Pseudo(-0.1 * known.age())
+        return ImputedValue(-0.1 * known.age())
 
 
 @part
@@ -118,13 +118,13 @@ class NeverRevises(Pending):
     revises = False
 
     def count_as(self, trial, known):
-        return Pseudo(known.lowest)
+        return ImputedValue(known.lowest)
 
 
 @part
 class ProvesAnything(Pending):
     def count_as(self, trial, known):
-        return Pseudo(known.lowest)
+        return ImputedValue(known.lowest)
 
     def proves(self, proved, policy):
         return "f"
@@ -133,7 +133,7 @@ class ProvesAnything(Pending):
 @part
 class StandsInForAnother(Pending):
     def count_as(self, trial, known):
-        return Pseudo(0.25)
+        return ImputedValue(0.25)
 
     def stand_in(self, lowest):
         return lowest

@@ -13,11 +13,11 @@ from nilregret._utils.serialize import described
 from nilregret.slots import (
     Confidence,
     Explore,
+    ImputedValue,
     Memory,
     Objective,
     Pending,
     PointwiseScore,
-    Pseudo,
     Restart,
     Score,
     Width,
@@ -350,7 +350,7 @@ def test_counting_for_the_variance_alone_must_be_declared():
     @dataclass(frozen=True)
     class Silent(Pending):
         def count_as(self, trial, known):
-            return Pseudo(None)
+            return ImputedValue(None)
 
     study = nr.Study(ROOMS["arms"].using(pending=Silent()))
     study.ask()

@@ -148,7 +148,7 @@ SEARCH = Section(PointSearch, {}, {
 })  # fmt: skip
 
 
-class Place(NamedTuple):
+class PolicyContext(NamedTuple):
     """What stands beside a policy, which some of its parts need.
 
     Attributes:
@@ -166,10 +166,10 @@ class Place(NamedTuple):
     live: bool = False
 
 
-Reader = Callable[[Mapping[str, Any], Place], Any]
+Reader = Callable[[Mapping[str, Any], PolicyContext], Any]
 
 
-def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
+def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Policy:
     """The policy of `[policy]`."""
     entries = dict(table)
     name = entries.pop("algorithm", None)
@@ -199,7 +199,7 @@ def policy(table: Mapping[str, Any], domain: Domain, place: Place) -> Policy:
     return made
 
 
-def _check_live(name: str, described: Section, arguments: Mapping[str, Any], place: Place) -> None:
+def _check_live(name: str, described: Section, arguments: Mapping[str, Any], place: PolicyContext) -> None:
     """Refuse what only together does not fit, and no algorithm would say in words of its table."""
     if name != "auto" and "noise" in described.allowed and not {"noise", "reward"} & set(arguments):
         raise InvalidInput(
@@ -215,18 +215,18 @@ def _check_live(name: str, described: Section, arguments: Mapping[str, Any], pla
         )
 
 
-def read(table: Section, entries: Mapping[str, Any], place: Place, *, named: str = "") -> dict[str, Any]:
+def read(table: Section, entries: Mapping[str, Any], place: PolicyContext, *, named: str = "") -> dict[str, Any]:
     """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
     return {name: _read(name, value, place) for name, value in table.check(entries, named).items()}
 
 
-def _read(name: str, value: Any, place: Place) -> Any:
+def _read(name: str, value: Any, place: PolicyContext) -> Any:
     if name in READERS and isinstance(value, Mapping):
         return within(name, READERS[name], value, place)
     return value
 
 
-def _kernel(table: Mapping[str, Any], place: Place) -> Kernel:
+def _kernel(table: Mapping[str, Any], place: PolicyContext) -> Kernel:
     kernel: Kernel = _typed(Kernel, KERNELS, table, place)
     return kernel
 
@@ -235,7 +235,7 @@ def _part(slot: str) -> Reader:
     return lambda table, place: _typed(*PARTS[slot], table, place)
 
 
-def _pending(table: Mapping[str, Any], place: Place) -> Any:
+def _pending(table: Mapping[str, Any], place: PolicyContext) -> Any:
     kind, tables = PARTS["pending"]
     described = _described(kind, tables, table.get("type"), place)
     return _typed(kind, tables, {"failed": "worst", **table} if "failed" in described.entries else table, place)
@@ -245,11 +245,11 @@ def _plain(described: Section) -> Reader:
     return lambda table, place: described.make(**read(described, table, place))
 
 
-def _refit(table: Mapping[str, Any], place: Place) -> Any:
+def _refit(table: Mapping[str, Any], place: PolicyContext) -> Any:
     return _typed(Learning, REFITS, table, place) if "type" in table else _plain(REFIT)(table, place)
 
 
-def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], place: Place) -> Any:
+def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], place: PolicyContext) -> Any:
     """What a table with a `type` describes."""
     entries = dict(value)
     name = entries.pop("type", None)
@@ -273,12 +273,12 @@ def _typed(kind: type, tables: Mapping[str, Section], value: Mapping[str, Any], 
         raise InvalidInput(f"{name!r} does not take these values: {error}.") from error
 
 
-def _same_kind(kind: type, tables: Mapping[str, Section], part: Any, place: Place) -> Any:
+def _same_kind(kind: type, tables: Mapping[str, Section], part: Any, place: PolicyContext) -> Any:
     reader: Reader = partial(_typed, kind, tables)
     return within("parts", reader, part, place) if isinstance(part, Mapping) else part
 
 
-def _columns(names: list[str], place: Place) -> tuple[int, ...]:
+def _columns(names: list[str], place: PolicyContext) -> tuple[int, ...]:
     """The columns of these parameters in an encoded row: (context, point)."""
     where: dict[str, range] = {}
     before = 0
@@ -289,7 +289,7 @@ def _columns(names: list[str], place: Place) -> tuple[int, ...]:
     return tuple(column for name in names for column in one_named("parameters", name, where))
 
 
-def _described(kind: type, tables: Mapping[str, Section], name: object, place: Place) -> Section:
+def _described(kind: type, tables: Mapping[str, Section], name: object, place: PolicyContext) -> Section:
     """The table of a type, or of a class of the user's own, "module:Class" or "module.Class"."""
     if place.folder is None or not isinstance(name, str) or not {":", "."} & set(name):
         return one_named("type", name, {**tables})

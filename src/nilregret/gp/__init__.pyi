@@ -9,8 +9,8 @@ from .belief import Belief as Belief
 from .belief import PointBelief as PointBelief
 from .belief import Several as Several
 from .belief import TableBelief as TableBelief
-from .binomial_counts import Known as Known
 from .binomial_counts import RatePosterior as RatePosterior
+from .binomial_counts import RatePrior as RatePrior
 from .candidates import Standing as Standing
 from .choice import posterior_at_points as posterior_at_points
 from .choice import posterior_on_arms as posterior_on_arms

@@ -67,7 +67,7 @@ class Rates(Protocol):
         """The size that differences between arms are measured in, reward units."""
 
 
-class Known(NamedTuple):
+class RatePrior(NamedTuple):
     """What is known of rewards, and what was taken from each to make it a target, reward units."""
 
     rates: Rates
@@ -91,7 +91,7 @@ class RatePosterior(RevisablePosterior):
         regularization: the variance that a theorem would take; nothing here depends on it.
     """
 
-    def __init__(self, kernel: Kernel, points: Array, known: Known, *, regularization: float) -> None:
+    def __init__(self, kernel: Kernel, points: Array, known: RatePrior, *, regularization: float) -> None:
         self.prior, self.regularization = Prior(kernel, points), regularization
         self._rates, self._center = known
         size = max(self.prior.size, math.sqrt(np.finfo(float).tiny))

@@ -49,7 +49,7 @@ class Running(NamedTuple):
     values: Mapping[str, Any]
 
 
-class Seen(NamedTuple):
+class OptunaHistory(NamedTuple):
     """What a study shows when a trial begins.
 
     Attributes:
@@ -122,7 +122,7 @@ class Follower:
         self._before: _Stand | None = None  # as it was before it decided, for round `_decided`
         self._decided = 0
 
-    def decide(self, number: int, seen: Seen, *, now: float, fixed: Mapping[str, Any]) -> Decision:
+    def decide(self, number: int, seen: OptunaHistory, *, now: float, fixed: Mapping[str, Any]) -> Decision:
         """The point of a trial.
 
         Args:
@@ -152,7 +152,7 @@ class Follower:
 
     # -- following the record ------------------------------------------------------------------------------------
 
-    def _follow(self, seen: Seen, waiting: list[int]) -> None:
+    def _follow(self, seen: OptunaHistory, waiting: list[int]) -> None:
         """Take in what has finished since; where the past has become another one, go back to before that."""
         same = len(self._marks)
         if seen.marks[:same] != self._marks:

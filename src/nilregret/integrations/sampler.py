@@ -25,7 +25,7 @@ from ..domains.search.designs import from_cube
 from ..policy.policy import Policy
 from ..study.direction import Goal
 from .distributions import Translation, is_known
-from .follower import Follower, Mark, Running, Seen, mark
+from .follower import Follower, Mark, OptunaHistory, Running, mark
 from .suggested import Suggested
 
 OLD_RELATIVE = "noregret:relative"  # in studies of version 0.2
@@ -167,7 +167,7 @@ class NoRegretSampler(BaseSampler):
             now = trial.datetime_start.timestamp() if trial.datetime_start else math.inf
             for follower in self._followers_of(study, reading, search_space):
                 translation = follower.translation
-                others = Seen(seen.finished, seen.marks, [_known(each, translation) for each in seen.running])
+                others = OptunaHistory(seen.finished, seen.marks, [_known(each, translation) for each in seen.running])
                 decision = follower.decide(trial.number, others, now=now, fixed=fixed)
                 chosen = translation.values(decision.point)
                 values |= {name: value for name, value in chosen.items() if name in search_space}
@@ -216,7 +216,7 @@ class NoRegretSampler(BaseSampler):
 
     # -- reading a study -----------------------------------------------------------------------------------------
 
-    def _read(self, study: Study, trial: FrozenTrial | None) -> tuple[_Reading, Seen]:
+    def _read(self, study: Study, trial: FrozenTrial | None) -> tuple[_Reading, OptunaHistory]:
         """What a study shows, the trial in question aside."""
         number = None if trial is None else trial.number
         trials = study.get_trials(deepcopy=False, states=(*ENDED, TrialState.RUNNING))
@@ -230,7 +230,7 @@ class NoRegretSampler(BaseSampler):
             (reading.mark(each), each) for each in trials if each.state in ended and each.number != number
         )
         running = [Running(each, {}) for each in trials if each.state == TrialState.RUNNING and each.number != number]
-        seen = Seen([each for _, each in finished], [each for each, _ in finished], running)
+        seen = OptunaHistory([each for _, each in finished], [each for each, _ in finished], running)
         reading.take(seen.finished, seen.marks)
         return reading, seen
 

@@ -10,7 +10,7 @@ import numpy as np
 from .._utils.checks import Array, shown
 from .._utils.errors import InvalidInput
 from ..slots.delay_law import Waits
-from ..slots.pending import Pending, Pseudo
+from ..slots.pending import ImputedValue, Pending
 from ..storage.record import Trial
 from .engines.base import Units
 
@@ -79,17 +79,17 @@ def noise_of_silence(ledger: Accounts) -> float:
     return 0.25 * (scaled(answer) - scaled(waits.worth(ledger.lowest()))) ** 2
 
 
-def checked_value(pseudo: Pseudo, part: Pending) -> float | None:
+def checked_value(pseudo: ImputedValue, part: Pending) -> float | None:
     """The value that a part gives an unanswered trial, reward units; None for the variance alone; errors otherwise."""
-    if not isinstance(pseudo, Pseudo):
+    if not isinstance(pseudo, ImputedValue):
         raise InvalidInput(
-            f"`{type(part).__name__}.count_as` returned {shown(pseudo)}: it must be a `Pseudo(value)`, "
-            "`Pseudo(None)` for the variance alone, or None for nothing."
+            f"`{type(part).__name__}.count_as` returned {shown(pseudo)}: it must be a `ImputedValue(value)`, "
+            "`ImputedValue(None)` for the variance alone, or None for nothing."
         )
     if pseudo.value is None and not part.hallucinates:
         name = type(part).__name__
         raise InvalidInput(
-            f"`{name}` counts a trial for the variance alone (`Pseudo(None)`) and does not say that it ever "
+            f"`{name}` counts a trial for the variance alone (`ImputedValue(None)`) and does not say that it ever "
             "does: set "
             f"`hallucinates = True` in the class, or return None where a trial is to count as nothing."
         )

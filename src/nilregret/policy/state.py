@@ -24,7 +24,7 @@ from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.explore import Explore, Situation, checked_places
 from ..slots.feasibility import Mask
 from ..slots.lengthscales import Lengthscales
-from ..slots.memory import Evidence, Prediction, Restart, Seen, Watch, World
+from ..slots.memory import Detector, Evidence, ModelInfo, Observation, Prediction, Restart
 from ..slots.objective import Change
 from ..storage.record import Event, Trial
 from ..theory.information import GreedyDesign
@@ -99,11 +99,11 @@ class State:
         self._simple = self._quiet and not self._drifts and self._guess is None
         self._limited: list[Trial] = []  # whose constraint values came by themselves since the last decision
 
-    def _world(self, *, learned: bool) -> World:
+    def _world(self, *, learned: bool) -> ModelInfo:
         policy, engine, ledger = self.policy, self._engine, self._ledger
         kernel, ridge, scaled = ledger.in_use, ledger.ridge, ledger.units.scaled
         noise = policy.noise**2 if policy.fitting is None else max(ridge, noise_of_silence(ledger))
-        return World(
+        return ModelInfo(
             policy.domain, policy.context, kernel, ridge, engine.cell,
             partial(engine.fresh, kernel, ridge, apart=False, drift=None),
             noise, 1 + policy.constraint_count,
@@ -267,10 +267,10 @@ class State:
             if trial.number >= self._since and self._watch is not None:
                 self._look_at(self._watch, trial, None, self._drift())
 
-    def _look_at(self, watch: Watch, trial: Trial, before: Prediction | None, drift: float) -> None:
+    def _look_at(self, watch: Detector, trial: Trial, before: Prediction | None, drift: float) -> None:
         """What came of a trial, and the cut that follows from it."""
         value = math.nan if trial.reward is None else trial.reward - self.policy.prior_mean
-        cut = watch.see(Seen(trial, value, before, drift))
+        cut = watch.see(Observation(trial, value, before, drift))
         if cut is not None:
             self._cut(cut)
 

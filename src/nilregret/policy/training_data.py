@@ -16,12 +16,12 @@ import numpy as np
 
 from .._utils.checks import Array
 from ..gp import Belief
-from ..gp.binomial_counts import Known as KnownRates
+from ..gp.binomial_counts import RatePrior
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
 from ..slots.memory import Prediction
-from ..slots.pending import Known, Pseudo
+from ..slots.pending import ImputedValue, PendingInfo
 from ..storage.trial import Trial
 from .answers_alone import AnswersAlone
 from .aside import Aside
@@ -64,7 +64,7 @@ class Ledger:
         self._drift, self._learning = policy.memory.drift(), policy.refit
         self._direct = self._plain and self._charged is None and self.waits is None and not self._pending.moves
         rates = policy.objective.learned(policy)
-        self.known = None if rates is None else KnownRates(rates, policy.prior_mean)
+        self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
         self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
         self.kernel = policy.kernel  # of what is learned, where it is not fitted
         self.added = 0  # kernels to compare that came in the run
@@ -537,8 +537,8 @@ class Ledger:
         pseudo = self._pseudo(trial)
         return None if pseudo is None else self._of(pseudo)
 
-    def _pseudo(self, trial: Trial) -> Pseudo | None:
-        known = Known(
+    def _pseudo(self, trial: Trial) -> ImputedValue | None:
+        known = PendingInfo(
             self._worst(trial),
             float(self.units.back(np.zeros(()))),
             lambda: self._asked_since(trial),
@@ -549,7 +549,7 @@ class Ledger:
         )
         return self._pending.count_as(trial, known)
 
-    def _of(self, pseudo: Pseudo) -> float | None:
+    def _of(self, pseudo: ImputedValue) -> float | None:
         value = checked_value(pseudo, self._pending)
         return None if value is None else self._scaled(value)
 

@@ -22,13 +22,13 @@ from ..study.answers import Told, reason_of, told_of
 from ..study.audit import settings_at
 from ..study.explain import propensity_of
 from ..study.rewards import Rewards, check_plays
-from ..study.transaction import Going, Turn
+from ..study.transaction import Going, Transaction
 from . import messages
 from .deadlines import DEFAULTED
 from .decisions import key_of
 from .idempotency import Request
 from .problems import Problem, about
-from .worker import Act, Desk
+from .worker import Act, StudyWorker
 
 LATE, OBSERVED, WOULD = "late", "observed", "would"  # notes of a trial
 PLACES = ("parameters", "point", "arm")  # entries of an observation that say where
@@ -61,13 +61,13 @@ class Decide(NamedTuple):
     request: Request
     most_pending: int
 
-    def keys(self, desk: Desk) -> list[str]:  # noqa: ARG002
+    def keys(self, desk: StudyWorker) -> list[str]:  # noqa: ARG002
         """See `Call`."""
         client = self.body.client
         found = [] if client is None else [key_of("client", client)]
         return found if self.request.key is None else [self.request.key, *found]
 
-    def prepared(self, desk: Desk) -> Act:
+    def prepared(self, desk: StudyWorker) -> Act:
         """See `Call`."""
         body, study = self.body, desk.study
         seen = about("context", study._given.context, body.context)
@@ -81,7 +81,7 @@ class Decide(NamedTuple):
         )
         lease = desk.waiting.lease(body.deadline)
 
-        def act(turn: Turn, before: Sequence[_Made] = ()) -> Decided | Going:
+        def act(turn: Transaction, before: Sequence[_Made] = ()) -> Decided | Going:
             known = self._known(turn, before)
             if isinstance(known, Decided):
                 return known
@@ -101,7 +101,7 @@ class Decide(NamedTuple):
 
         return act
 
-    def _note(self, turn: Turn, trials: Sequence[Trial], left: int) -> None:
+    def _note(self, turn: Transaction, trials: Sequence[Trial], left: int) -> None:
         """Remember what was decided, in the transaction that records it; so many decisions are left to make."""
         body, numbers = self.body, [trial.number for trial in trials]
         self.request.note(turn, numbers, left or None)
@@ -109,7 +109,7 @@ class Decide(NamedTuple):
             offered = self.request.hash_of(body.among, body.exclude)
             turn.note(key_of("client", body.client), json.dumps([numbers, offered]))
 
-    def _known(self, turn: Turn, before: Sequence[_Made]) -> Decided | Sequence[_Made]:
+    def _known(self, turn: Transaction, before: Sequence[_Made]) -> Decided | Sequence[_Made]:
         """What it was answered before, or what its client still has to do; else what has been decided of it so far."""
         body, answered = self.body, self.request.answered(turn)
         if answered is not None:
@@ -144,7 +144,7 @@ def _chance(before: State | None, trial: Trial, available: Available | None) -> 
     return None if before is None else propensity_of(before, trial, available=available)
 
 
-class Heard(NamedTuple):
+class TellResult(NamedTuple):
     """What comes of a reward or a failure.
 
     Attributes:
@@ -167,17 +167,17 @@ class Heard(NamedTuple):
 
 
 @final
-class Hear(NamedTuple):
+class Tell(NamedTuple):
     """Tell what came of a decision: a reward, constraint values, or that it failed."""
 
     number: int
     body: messages.RewardRequest | messages.FailureRequest
 
-    def keys(self, desk: Desk) -> list[str]:
+    def keys(self, desk: StudyWorker) -> list[str]:
         """See `Call`."""
         return [f"{kind}:{self.number}" for kind in (DEFAULTED, LATE)] if desk.waiting.acts else []
 
-    def prepared(self, desk: Desk) -> Act:
+    def prepared(self, desk: StudyWorker) -> Act:
         """See `Call`."""
         body, study = self.body, desk.study
         if isinstance(body, messages.FailureRequest):
@@ -191,7 +191,7 @@ class Hear(NamedTuple):
             number("observed_at", body.observed_at, high=study._clock() + AHEAD, why=SEEN)
         return lambda turn: self._told(desk, turn, told, body)
 
-    def _told(self, desk: Desk, turn: Turn, told: Told, body: messages.RewardRequest) -> Heard:
+    def _told(self, desk: StudyWorker, turn: Transaction, told: Told, body: messages.RewardRequest) -> TellResult:
         trial = _at(turn, self.number)
         if turn.noted(f"{DEFAULTED}:{self.number}") is not None:
             return self._after_default(desk, turn, trial, told, revise=body.revise)
@@ -202,7 +202,9 @@ class Hear(NamedTuple):
         came = heard(desk, turn.trials, trial)
         return came._replace(new=was_open and not trial.open, again=turn.order == order)
 
-    def _after_default(self, desk: Desk, turn: Turn, trial: Trial, told: Told, *, revise: bool) -> Heard:
+    def _after_default(
+        self, desk: StudyWorker, turn: Transaction, trial: Trial, told: Told, *, revise: bool
+    ) -> TellResult:
         """Too late for the study's rule: kept, and counted where the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
@@ -220,12 +222,12 @@ class Hear(NamedTuple):
             if counts
             else f"It came after the deadline and does not count: {stands} stands. It is kept with the decision."
         )
-        return Heard(
+        return TellResult(
             trial, late=True, counted=counts, sentence=sentence, told=(late[0], late[2] and Plays(*late[2]), late[1]),
             new=before[0] is None and late[0] is not None, again=late == before,
         )  # fmt: skip
 
-    def _failed(self, desk: Desk, turn: Turn, reason: str, *, revise: bool) -> Heard:
+    def _failed(self, desk: StudyWorker, turn: Transaction, reason: str, *, revise: bool) -> TellResult:
         after = _over(turn, self.number)
         if after is not None:
             return after
@@ -241,11 +243,11 @@ class GiveUp(NamedTuple):
     number: int
     reason: str
 
-    def keys(self, desk: Desk) -> list[str]:
+    def keys(self, desk: StudyWorker) -> list[str]:
         """See `Call`."""
         return [f"{DEFAULTED}:{self.number}"] if desk.waiting.acts else []
 
-    def prepared(self, desk: Desk) -> Act:
+    def prepared(self, desk: StudyWorker) -> Act:
         """See `Call`."""
         reason = about("reason", reason_of, "was abandoned", self.reason)
         return lambda turn: _over(turn, self.number) or heard(desk, turn.trials, turn.abandon(self.number, reason))
@@ -266,11 +268,11 @@ class Observe(NamedTuple):
     body: messages.ObservationRequest
     request: Request
 
-    def keys(self, desk: Desk) -> list[str]:  # noqa: ARG002
+    def keys(self, desk: StudyWorker) -> list[str]:  # noqa: ARG002
         """See `Call`."""
         return [] if self.request.key is None else [self.request.key]
 
-    def prepared(self, desk: Desk) -> Act:
+    def prepared(self, desk: StudyWorker) -> Act:
         """See `Call`."""
         body, study = self.body, desk.study
         given = study._given
@@ -280,7 +282,7 @@ class Observe(NamedTuple):
         decision = about(place, given.point, where)._replace(repeats=1 if plays is None else plays.times)
         g = None if body.constraints is None else about("constraints", given.constraints, body.constraints)
 
-        def act(turn: Turn) -> Observed:
+        def act(turn: Transaction) -> Observed:
             known = self.request.answered(turn)
             if known is not None:
                 return Observed(_at(turn, known.numbers[0]), known.more, again=True)
@@ -293,7 +295,7 @@ class Observe(NamedTuple):
 
         return act
 
-    def _place(self, desk: Desk) -> tuple[str, Any]:
+    def _place(self, desk: StudyWorker) -> tuple[str, Any]:
         """The entry that says where, and what it says."""
         body, domain = self.body, desk.study.policy.domain
         given = [(name, getattr(body, name)) for name in PLACES if getattr(body, name) is not None]
@@ -307,7 +309,7 @@ class Observe(NamedTuple):
         return "arm", domain.points[body.arm]
 
     @staticmethod
-    def _would(desk: Desk, decision: Decision, done: Decision) -> dict[str, Any]:
+    def _would(desk: StudyWorker, decision: Decision, done: Decision) -> dict[str, Any]:
         settings = settings_at(desk.study.policy.domain, decision.point)
         return {
             "parameters": None if settings is None else dict(settings), "point": decision.point.tolist(),
@@ -326,13 +328,13 @@ def _rewards(said: messages.Rewards | None) -> Any:
         raise error.within("reward") from None
 
 
-def _over(turn: Turn, number_: int) -> Heard | None:
+def _over(turn: Transaction, number_: int) -> TellResult | None:
     """What is said of a decision to which the study's rule has been applied at its deadline; None of others."""
     trial = _at(turn, number_)
     if turn.noted(f"{DEFAULTED}:{number_}") is None:
         return None
     sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
-    return Heard(trial, late=True, counted=False, sentence=sentence)
+    return TellResult(trial, late=True, counted=False, sentence=sentence)
 
 
 def _both(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> list[Any]:
@@ -354,20 +356,20 @@ def _both(number_: int, before: Sequence[Any], told: Told, *, revise: bool) -> l
     return [first[0], g if now[1] is None else now[1], first[1]]
 
 
-def heard(desk: Desk, trials: Sequence[Trial], trial: Trial) -> Heard:
+def heard(desk: StudyWorker, trials: Sequence[Trial], trial: Trial) -> TellResult:
     """What an answered trial says of its answer."""
     late = desk.waiting.late(trial)
     if not late or trial.state != "observed":
-        return Heard(trial, late=late, counted=trial.state == "observed")
+        return TellResult(trial, late=late, counted=trial.state == "observed")
     counted = counts(desk, trials, trial)
     expires = desk.waiting.expires_at(trial)
     passed = expires is not None and trial.told_at is not None and trial.told_at > expires
     since = "the deadline" if passed else "the decision had been given up"
     sentence = f"It came after {since}, and " + ("counts all the same." if counted else "does not count.")
-    return Heard(trial, late=True, counted=counted, sentence=sentence)
+    return TellResult(trial, late=True, counted=counted, sentence=sentence)
 
 
-def counts(desk: Desk, trials: Sequence[Trial], trial: Trial) -> bool:
+def counts(desk: StudyWorker, trials: Sequence[Trial], trial: Trial) -> bool:
     """Whether the policy's rule for pending trials lets its reward count."""
     first = trial.righted()
 
@@ -379,7 +381,7 @@ def counts(desk: Desk, trials: Sequence[Trial], trial: Trial) -> bool:
     return desk.study.policy.pending.counts(first, since)
 
 
-def _at(turn: Turn, number_: int) -> Trial:
+def _at(turn: Transaction, number_: int) -> Trial:
     trials = turn.trials
     if number_ >= len(trials):
         raise Problem(

@@ -7,7 +7,7 @@ from typing import NamedTuple, final, get_args
 from .._utils.checks import many
 from ..storage.trial import TrialState
 from ..study.study import Study
-from ..study.transaction import Turn
+from ..study.transaction import Transaction
 from .deadlines import Waiting
 from .problems import Problem
 
@@ -38,7 +38,7 @@ class Counts(NamedTuple):
 
 
 @final
-class Tally:
+class StudyCounts:
     """Of one study in one process."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Tally:
         )  # fmt: skip
         return self._counts
 
-    def check(self, turn: Turn, most: int, wanted: int) -> None:
+    def check(self, turn: Transaction, most: int, wanted: int) -> None:
         """Refuse more decisions where too many wait for an answer.
 
         Raises:

@@ -24,13 +24,13 @@ from .holding import check_posterior
 from .limits import Limits
 from .problems import Problem, about
 from .replies import study_said
-from .worker import Place
+from .worker import NotesStorage
 
 RECIPE = ("space", "arms", "grid", "context")
 
 
 def put(
-    storage: Place, caller: Caller, name: str, body: messages.StudyRequest, limits: Limits
+    storage: NotesStorage, caller: Caller, name: str, body: messages.StudyRequest, limits: Limits
 ) -> tuple[bool, messages.StudySaid]:
     """Make a study; whether it was not there before, and what it is.
 
@@ -136,15 +136,14 @@ def whole(data: dict[str, Any] | str, limits: Limits) -> AnyPolicy:
 
 def _of_recipe(body: messages.StudyRequest, limits: Limits) -> Policy:
     """What a file of a study would make: the same tables, checks and sentences."""
-    from ..algorithms.registry import Place as Beside
-    from ..algorithms.registry import policy
+    from ..algorithms.registry import PolicyContext, policy
 
     space = None if body.space is None else _space("space", body.space, limits)
     context = None if body.context is None else _space("context", body.context, limits)
     domain = _domain(body, space, limits)
     sizes.check_made(domain, context, limits)
     table = dict(body.policy) if isinstance(body.policy, dict) else {}
-    beside = Beside(space, None, body.constraints, context, live=True)
+    beside = PolicyContext(space, None, body.constraints, context, live=True)
     made = within("policy", policy, {"algorithm": "auto"} | table, domain, beside)
     within("policy", sizes.check_policy, to_plain(made), limits)
     return made

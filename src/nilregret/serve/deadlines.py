@@ -28,9 +28,9 @@ from ..slots.silence import Imputed
 from ..storage.record import Trial
 from ..study.answers import Told
 from ..study.direction import AnyPolicy, Goal
-from ..study.inputs import Given
+from ..study.inputs import Inputs
 from ..study.study import LONGEST_LEASE
-from ..study.transaction import Going, Turn
+from ..study.transaction import Going, Transaction
 
 OnDeadline = Literal["abandon", "fail", "reward", "censor", "silence"]
 Late = Literal["drop", "count"]
@@ -98,7 +98,7 @@ class Rule:
             InvalidInput: it cannot be that of this policy.
         """
         if self.default_reward is not None:
-            Given(policy, goal).reward(self.default_reward)
+            Inputs(policy, goal).reward(self.default_reward)
         if self.on_deadline not in ("censor", "silence"):
             return policy
         if not isinstance(policy, Policy):
@@ -155,7 +155,7 @@ class Waiting:
         at = trial.corrected[0].time if trial.corrected else trial.told_at
         return trial.late or (expires is not None and at is not None and at > expires)
 
-    def sweep(self, turn: Turn) -> Going | None:
+    def sweep(self, turn: Transaction) -> Going | None:
         """Tell what the rule says of trials whose lease is over: they have just been given up."""
         if not self.acts:
             return None
@@ -182,7 +182,7 @@ class Waiting:
         """What the last sweep told is on record."""
         self._sure = True
 
-    def _end(self, turn: Turn, trial: Trial) -> None:
+    def _end(self, turn: Transaction, trial: Trial) -> None:
         if not trial.open or trial.lease_until is None:
             return
         if self.rule.on_deadline == "fail":

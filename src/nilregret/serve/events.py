@@ -21,7 +21,7 @@ from ..study.study import Study
 from . import messages as m
 from .problems import Problem
 from .settings import Settings
-from .worker import Desk
+from .worker import StudyWorker
 
 MOST = 1000  # events in one answer
 QUIET = 15.0  # seconds after which a stream says that it is alive
@@ -116,7 +116,7 @@ class Streams:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._ended.set)
 
-    async def follow(self, desk: Desk, after: int) -> AsyncIterator[bytes]:
+    async def follow(self, desk: StudyWorker, after: int) -> AsyncIterator[bytes]:
         """Events as they come, for as long as somebody listens."""
         self._loop = asyncio.get_running_loop()
         quiet = 0.0
@@ -149,7 +149,7 @@ class Stream:
         Problem: there are too many.
     """
 
-    def __init__(self, streams: Streams, desk: Desk, after: int) -> None:
+    def __init__(self, streams: Streams, desk: StudyWorker, after: int) -> None:
         streams.enter(desk.tenant)
         self._streams, self._desk, self._after = streams, desk, after
 

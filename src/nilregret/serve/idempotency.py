@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from ..study.transaction import Turn
+from ..study.transaction import Transaction
 from .decisions import key_of
 from .problems import Problem
 
 
-class Known(NamedTuple):
+class StoredReply(NamedTuple):
     """What a request was answered with: trials, and what else there was to say."""
 
     numbers: list[int]
@@ -51,7 +51,7 @@ class Request(NamedTuple):
             return None
         return hashlib.sha256(msgspec.json.encode(parts, order="deterministic")).hexdigest()
 
-    def answered(self, turn: Turn) -> Known | None:
+    def answered(self, turn: Transaction) -> StoredReply | None:
         """What it was answered with, if it was.
 
         Raises:
@@ -66,9 +66,9 @@ class Request(NamedTuple):
                 422, "key_reused", "This Idempotency-Key came before with another request, which it names for good. "
                 "Take a new key for each new request, and the same one to repeat it.", field="Idempotency-Key",
             )  # fmt: skip
-        return Known(numbers, more)
+        return StoredReply(numbers, more)
 
-    def note(self, turn: Turn, numbers: Sequence[int], more: Any = None) -> None:
+    def note(self, turn: Transaction, numbers: Sequence[int], more: Any = None) -> None:
         """Remember it."""
         if self.key is not None:
             turn.note(self.key, msgspec.json.encode([self.body, numbers, more]).decode())

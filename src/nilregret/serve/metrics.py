@@ -11,10 +11,10 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from .._utils.errors import NoRegretError
 from ..study.study import Study
-from .commands import LATE, Heard
+from .commands import LATE, TellResult
 from .deadlines import DEFAULTED
 from .regret import regret_bound
-from .worker import Desk, Desks, Place
+from .worker import NotesStorage, StudyWorker, StudyWorkers
 
 SECONDS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 OF_STUDY = ("tenant", "study")
@@ -33,7 +33,7 @@ class Metrics:
         desks: whose studies are counted, as far as they are open here.
     """
 
-    def __init__(self, desks: Desks) -> None:
+    def __init__(self, desks: StudyWorkers) -> None:
         self._desks = desks
         registry = self._own = CollectorRegistry()
         self._latency = Histogram(
@@ -63,14 +63,14 @@ class Metrics:
         """How long requests of a kind take; `observe` adds one."""
         return self._latency.labels(operation)
 
-    def decided(self, desk: Desk, count: int, *, again: bool) -> None:
+    def decided(self, desk: StudyWorker, count: int, *, again: bool) -> None:
         """Decisions were given."""
         if again:
             self._repeated.labels(desk.tenant, desk.name).inc()
         else:
             self._decisions.labels(desk.tenant, desk.name).inc(count)
 
-    def heard(self, desk: Desk, heard: Heard) -> None:
+    def heard(self, desk: StudyWorker, heard: TellResult) -> None:
         """An answer came, perhaps not for the first time, or what is a part of one."""
         if heard.again:
             self._repeated.labels(desk.tenant, desk.name).inc()
@@ -79,7 +79,7 @@ class Metrics:
         if heard.new and heard.late:
             self._late.labels(desk.tenant, desk.name, "yes" if heard.counted else "no").inc()
 
-    def observed(self, desk: Desk, *, again: bool) -> None:
+    def observed(self, desk: StudyWorker, *, again: bool) -> None:
         """An observation came."""
         (self._repeated if again else self._observations).labels(desk.tenant, desk.name).inc()
 
@@ -97,7 +97,7 @@ class Metrics:
 class _OfRecord:
     """Figures of studies, from their records."""
 
-    def __init__(self, desks: Iterable[Desk], storage: Place) -> None:
+    def __init__(self, desks: Iterable[StudyWorker], storage: NotesStorage) -> None:
         self._desks, self._storage = list(desks), storage
 
     def collect(self) -> Iterable[Metric]:
@@ -122,7 +122,7 @@ class _OfRecord:
             restarts.add_metric(of, len(desk.study.restarts))
         return [trials, decisions, observed, answers, late, violations, restarts, *self._learned()]
 
-    def _silent(self, desk: Desk) -> int:
+    def _silent(self, desk: StudyWorker) -> int:
         """Decisions of which the study's rule has told something, and nobody else has."""
         if not desk.waiting.acts:
             return 0

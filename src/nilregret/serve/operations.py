@@ -19,7 +19,7 @@ from .messages import Problem as Told
 from .messages import Reply
 from .problems import Problem, unfit
 from .service import Service
-from .worker import Desk
+from .worker import StudyWorker
 
 JSON = b"application/json"
 LONGEST_KEY = 200  # characters of an Idempotency-Key
@@ -61,7 +61,7 @@ class Operation:
     path: str
     name: str
     summary: str
-    do: Callable[[Service, Heard], Awaitable[ASGIApp]]
+    do: Callable[[Service, ParsedRequest], Awaitable[ASGIApp]]
     answers: Mapping[int, Answered]
     text: str = ""
     body: type[msgspec.Struct] | None = None
@@ -69,7 +69,7 @@ class Operation:
     repeatable: bool = False
 
 
-class Heard(NamedTuple):
+class ParsedRequest(NamedTuple):
     """A request, read.
 
     Attributes:
@@ -93,7 +93,7 @@ class Heard(NamedTuple):
         """Of the request."""
         return Headers(scope=self.scope)
 
-    async def desk(self, service: Service) -> Desk:
+    async def desk(self, service: Service) -> StudyWorker:
         """Of the study in the address."""
         return await service.desks.of(self.caller.tenant, self.path["name"])
 
@@ -150,11 +150,11 @@ def json_of(reply: Reply, status: int = 200, headers: tuple[tuple[bytes, bytes],
 
 def read(
     operation: Operation, decoder: msgspec.json.Decoder[Any] | None, scope: Scope, body: bytes, path: Mapping[str, Any]
-) -> Heard:
+) -> ParsedRequest:
     """A request, read: its body as the operation's decoder has it."""
     if decoder is not None:
         _check_type(scope)
-    return Heard(
+    return ParsedRequest(
         caller_of(scope), _named(path), scope, None if decoder is None else _read(decoder, body),
         None if operation.query is None else _asked(operation.query, scope),
         _key(scope) if operation.repeatable else None,

@@ -14,7 +14,7 @@ MOST_CALLERS = 10_000  # remembered at a time: who has long been silent begins a
 
 
 @final
-class Buckets:
+class TokenBuckets:
     """For each caller a bucket that fills steadily and from which each request takes one.
 
     Args:
@@ -45,7 +45,7 @@ class Buckets:
 
 
 @final
-class Crowd:
+class ConcurrencyLimit:
     """How many requests of each caller are being answered.
 
     Args:

@@ -25,11 +25,11 @@ from .commands import LATE, OBSERVED, WOULD
 from .commands import heard as heard_of
 from .deadlines import DEFAULTED
 from .events import Stream, events, snapshot
-from .operations import Answered, Heard, Operation, json_of
+from .operations import Answered, Operation, ParsedRequest, json_of
 from .problems import Problem, about
 from .replies import decision, earlier, listed, plays_of, study_in_full, study_said
 from .service import Service
-from .worker import Desk
+from .worker import StudyWorker
 from .write_routes import ONE, STUDY
 
 R = TypeVar("R")
@@ -45,7 +45,7 @@ MEDIA = {
 }  # fmt: skip
 
 
-async def studies(service: Service, heard: Heard) -> ASGIApp:
+async def studies(service: Service, heard: ParsedRequest) -> ASGIApp:
     """The tenant's."""
 
     def found() -> list[m.StudySaid]:
@@ -60,13 +60,13 @@ async def studies(service: Service, heard: Heard) -> ASGIApp:
     return json_of(m.Studies(await service.desks.thread(found, tenant=heard.caller.tenant)))
 
 
-async def study(service: Service, heard: Heard) -> ASGIApp:
+async def study(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Where it stands."""
     desk = await heard.desk(service)
     return json_of(await desk.look(lambda _: study_in_full(desk)))
 
 
-async def one_decision(service: Service, heard: Heard) -> ASGIApp:
+async def one_decision(service: Service, heard: ParsedRequest) -> ASGIApp:
     """What became of it."""
     desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
@@ -97,7 +97,7 @@ async def one_decision(service: Service, heard: Heard) -> ASGIApp:
     return json_of(await desk.look(seen))
 
 
-async def predict(service: Service, heard: Heard) -> ASGIApp:
+async def predict(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Posterior mean and standard deviation."""
     desk, points, context = await _where(service, heard)
     channel: int = heard.query.channel
@@ -105,7 +105,7 @@ async def predict(service: Service, heard: Heard) -> ASGIApp:
     return json_of(m.Prediction(listed(mean), listed(std)))
 
 
-async def bounds(service: Service, heard: Heard) -> ASGIApp:
+async def bounds(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Confidence bounds."""
     desk, points, context = await _where(service, heard)
     channel: int = heard.query.channel
@@ -119,7 +119,7 @@ def _seen(study: Study, look: Callable[..., R], points: Any, context: Any, **mor
     return about("channel" if more.get("channel") else "points", partial(look, points, context=context, **more))
 
 
-async def feasible(service: Service, heard: Heard) -> ASGIApp:
+async def feasible(service: Service, heard: ParsedRequest) -> ASGIApp:
     """What satisfies all constraints, as far as is known."""
     desk, points, context = await _where(service, heard)
 
@@ -132,7 +132,7 @@ async def feasible(service: Service, heard: Heard) -> ASGIApp:
     return json_of(await desk.look(seen))
 
 
-async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
+async def _where(service: Service, heard: ParsedRequest) -> tuple[Any, Any, Any]:
     desk = await heard.desk(service)
     points = _json("points", heard.query.points)
     most = service.settings.limits.count
@@ -141,25 +141,25 @@ async def _where(service: Service, heard: Heard) -> tuple[Any, Any, Any]:
     return desk, points, _json("context", heard.query.context)
 
 
-async def best(service: Service, heard: Heard) -> ASGIApp:
+async def best(service: Service, heard: ParsedRequest) -> ASGIApp:
     """The best decision so far."""
     desk, context = await heard.desk(service), _json("context", heard.query.context)
     trial = await desk.look(lambda study: about("context", partial(study.best, context=context)))
-    heard_again = Heard(
+    heard_again = ParsedRequest(
         heard.caller, scope=heard.scope,
         path={"name": desk.name, "id": service.ids.of(desk.tenant, desk.stored, trial.number)},
     )  # fmt: skip
     return await one_decision(service, heard_again)
 
 
-async def explain(service: Service, heard: Heard) -> ASGIApp:
+async def explain(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Why it was decided so."""
     desk, number = await heard.desk(service), heard.path["number"]
     said = await desk.explained(number, draws=heard.query.draws)
     return Response(json.dumps(said.to_dict(), allow_nan=False), media_type="application/json")
 
 
-async def happened(service: Service, heard: Heard) -> ASGIApp:
+async def happened(service: Service, heard: ParsedRequest) -> ASGIApp:
     """What happened; as a stream where that is asked for."""
     desk, query = await heard.desk(service), heard.query
     if "text/event-stream" in heard.headers.get("accept", ""):
@@ -169,7 +169,7 @@ async def happened(service: Service, heard: Heard) -> ASGIApp:
     return json_of(await desk.look(lambda study: events(study, query.after, query.limit)))
 
 
-async def export(service: Service, heard: Heard) -> ASGIApp:
+async def export(service: Service, heard: ParsedRequest) -> ASGIApp:
     """All trials, as a file."""
     desk, kind = await heard.desk(service), heard.query.format
 
@@ -192,7 +192,7 @@ async def export(service: Service, heard: Heard) -> ASGIApp:
     return StreamingResponse(_parts(file), media_type=MEDIA[kind], headers=named)
 
 
-def _beside(service: Service, desk: Desk) -> Callable[[Trial], dict[str, Any]]:
+def _beside(service: Service, desk: StudyWorker) -> Callable[[Trial], dict[str, Any]]:
     """What a file of trials says of each besides: its id, and what the waiting rule made of it."""
     defaults, late = (service.storage.notes(desk.stored, f"{kind}:") for kind in (DEFAULTED, LATE))
 
@@ -213,7 +213,7 @@ def _parts(file: BinaryIO) -> Iterator[bytes]:
             yield part
 
 
-async def apprentice(service: Service, heard: Heard) -> ASGIApp:
+async def apprentice(service: Service, heard: ParsedRequest) -> ASGIApp:
     """How the policy compares with who was observed."""
     desk = await heard.desk(service)
 
@@ -251,13 +251,13 @@ def _json(name: str, text: str | None) -> Any:
         ) from None
 
 
-async def health(service: Service, _: Heard) -> ASGIApp:
+async def health(service: Service, _: ParsedRequest) -> ASGIApp:
     """The process runs."""
     del service
     return json_of(m.Health(ok=True))
 
 
-async def ready(service: Service, _: Heard) -> ASGIApp:
+async def ready(service: Service, _: ParsedRequest) -> ASGIApp:
     """The storage answers, and is as this version needs it."""
     try:
         await service.desks.quickly(service.storage.find, "ready")
@@ -266,7 +266,7 @@ async def ready(service: Service, _: Heard) -> ASGIApp:
     return json_of(m.Health(ok=True))
 
 
-async def metrics(service: Service, heard: Heard) -> ASGIApp:
+async def metrics(service: Service, heard: ParsedRequest) -> ASGIApp:
     """For Prometheus."""
     tenant = None if heard.caller.may("admin") and heard.caller.tenant == "default" else heard.caller.tenant
     text = await service.desks.thread(service.metrics.text, tenant, tenant=heard.caller.tenant)

@@ -18,10 +18,10 @@ from ..storage.trial import Plays
 from ..study.export import context_of
 from ..study.study import Study
 from . import messages
-from .commands import Heard
+from .commands import TellResult
 from .deadlines import FACT, Rule
 from .decisions import Ids
-from .worker import Desk
+from .worker import StudyWorker
 
 
 def finite(value: float | None) -> float | None:
@@ -46,7 +46,7 @@ def study_said(name: str, algorithm: str, stored: StoredStudy) -> dict[str, Any]
     }  # fmt: skip
 
 
-def study_in_full(desk: Desk) -> messages.StudyInFull:
+def study_in_full(desk: StudyWorker) -> messages.StudyInFull:
     """Where it stands; looks, so in a thread."""
     study = desk.study
     trials = study.trials
@@ -67,7 +67,7 @@ def _known(study: Study, name: str) -> float | None:
         return None
 
 
-def decision(desk: Desk, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
+def decision(desk: StudyWorker, ids: Ids, trial: Trial, propensity: float | None = None) -> messages.Decision:
     """A trial as it was when it was asked for: the same words whenever it is said again."""
     return messages.Decision(
         ids.of(desk.tenant, desk.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
@@ -88,7 +88,7 @@ def earlier(answer: Earlier) -> messages.Earlier:
     return messages.Earlier(answer.reward, plays, g, answer.reason, answer.time)
 
 
-def answer(desk: Desk, ids: Ids, heard: Heard) -> messages.Answer:
+def answer(desk: StudyWorker, ids: Ids, heard: TellResult) -> messages.Answer:
     """What came of telling."""
     trial, told = heard.trial, heard.told
     g = None if trial.constraints is None else trial.constraints.tolist()

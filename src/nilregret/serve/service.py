@@ -9,7 +9,7 @@ from .decisions import SECRET, Ids, new_secret
 from .events import Streams
 from .metrics import Metrics
 from .settings import Settings
-from .worker import Desks, Place
+from .worker import NotesStorage, StudyWorkers
 
 
 @final
@@ -22,9 +22,9 @@ class Service:
         clock: Unix seconds.
     """
 
-    def __init__(self, storage: Place, settings: Settings, clock: Callable[[], float]) -> None:
+    def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float]) -> None:
         self.storage, self.settings = storage, settings
-        self.desks = Desks(storage, settings, clock)
+        self.desks = StudyWorkers(storage, settings, clock)
         self.metrics = Metrics(self.desks)
         self.streams = Streams(settings)
         self._ids: Ids | None = None

@@ -21,39 +21,39 @@ from ..storage import MemoryStorage, SqlStorage, StoredStudy, Summary
 from ..study.explain import DRAWS
 from ..study.explanation import Explanation
 from ..study.study import Study
-from ..study.transaction import Failed, Going, NotYet, Turn, several
+from ..study.transaction import Failed, Going, NotYet, Transaction, several
 from .auth.caller import OPERATOR
 from .auth.tenants import BETWEEN, missing, stored_name
-from .counts import Tally
+from .counts import StudyCounts
 from .deadlines import Rule, Waiting
 from .problems import Problem
 from .settings import Settings
 from .threads import Threads, deliver
 
 R = TypeVar("R")
-Place = SqlStorage | MemoryStorage  # storages that keep notes
-Act = Callable[[Turn], Any]
+NotesStorage = SqlStorage | MemoryStorage  # storages that keep notes
+Act = Callable[[Transaction], Any]
 CLERKS = 2  # threads for looks into the storage
 
 
-class Call(Protocol):
+class Command(Protocol):
     """Something to be done to a study."""
 
-    def keys(self, desk: Desk) -> Sequence[str]:
+    def keys(self, desk: StudyWorker) -> Sequence[str]:
         """Of the notes that it looks for."""
 
-    def prepared(self, desk: Desk) -> Act:
+    def prepared(self, desk: StudyWorker) -> Act:
         """What is left once everything that can be checked beforehand has been."""
 
 
 class _Waiting(NamedTuple):
-    call: Call
+    call: Command
     future: asyncio.Future[Any]  # of the loop in which somebody waits
     act: Act | None = None  # what is left of it, once that is known
 
 
 @final
-class Desk:
+class StudyWorker:
     """One study, as one server process has it open.
 
     Args:
@@ -71,7 +71,7 @@ class Desk:
         writers: Threads, readers: Threads,
     ) -> None:  # fmt: skip
         self.tenant, self.name, self.study, self.stored = tenant, name, study, stored
-        self.waiting, self.tally = Waiting(Rule.of(dict(study.about))), Tally()
+        self.waiting, self.tally = Waiting(Rule.of(dict(study.about))), StudyCounts()
         self._settings, self._writers, self._readers = settings, writers, readers
         self._lock = threading.Lock()
         self._queue: deque[_Waiting] = deque()
@@ -81,7 +81,7 @@ class Desk:
 
     # -- for the event loop --------------------------------------------------------------------------------------
 
-    async def do(self, call: Call) -> Any:
+    async def do(self, call: Command) -> Any:
         """What comes of a call, once it is on disk.
 
         Raises:
@@ -173,7 +173,7 @@ class Desk:
 
 
 @final
-class Desks:
+class StudyWorkers:
     """The desks of one server process.
 
     Args:
@@ -182,17 +182,17 @@ class Desks:
         clock: Unix seconds.
     """
 
-    def __init__(self, storage: Place, settings: Settings, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self.storage, self._settings, self._clock = storage, settings, clock
         self._writers = Threads(settings.writers, "nilregret-writer", most=max(1, settings.writers - 1))
         self._readers = Threads(settings.readers, "nilregret-reader", most=max(1, settings.readers - 1))
         self._clerks = Threads(CLERKS, "nilregret-clerk")
         self._lock = threading.Lock()
-        self._desks: OrderedDict[str, Desk] = OrderedDict()  # by name in the storage, longest unused first
-        self._opening: dict[str, Future[Desk]] = {}
+        self._desks: OrderedDict[str, StudyWorker] = OrderedDict()  # by name in the storage, longest unused first
+        self._opening: dict[str, Future[StudyWorker]] = {}
         self._ready = False  # whether the storage can keep notes by now
 
-    async def of(self, tenant: str, name: str) -> Desk:
+    async def of(self, tenant: str, name: str) -> StudyWorker:
         """The desk of a study.
 
         Raises:
@@ -236,7 +236,7 @@ class Desks:
         return await self._clerks.run(tenant, lambda: do(*args))
 
     @property
-    def open(self) -> list[Desk]:
+    def open(self) -> list[StudyWorker]:
         """Those that are open in this process."""
         with self._lock:
             return list(self._desks.values())
@@ -248,7 +248,7 @@ class Desks:
         self._clerks.close(drop=True)
         self.storage.close()
 
-    def _known(self, stored: str, tenant: str) -> Desk | None:
+    def _known(self, stored: str, tenant: str) -> StudyWorker | None:
         with self._lock:
             desk = self._desks.get(stored)
             if (
@@ -260,7 +260,7 @@ class Desks:
             self._desks.move_to_end(stored)
             return desk
 
-    def _still(self, stored_as: str, tenant: str) -> Desk | None:
+    def _still(self, stored_as: str, tenant: str) -> StudyWorker | None:
         """The one that is open, where its name still stands for it."""
         stored = self.storage.find(stored_as)
         with self._lock:
@@ -273,13 +273,13 @@ class Desks:
             self._desks.pop(stored_as, None)
             return None
 
-    def _found(self, tenant: str, name: str, stored_as: str) -> Desk:
+    def _found(self, tenant: str, name: str, stored_as: str) -> StudyWorker:
         """Open it."""
         if self.storage.find(stored_as) is None:
             raise missing(name)
         return self._kept(stored_as, self._opened(tenant, name, stored_as))
 
-    def _opened(self, tenant: str, name: str, stored_as: str) -> Desk:
+    def _opened(self, tenant: str, name: str, stored_as: str) -> StudyWorker:
         if not self._ready:
             self.storage.keep_notes()
             self._ready = True
@@ -293,9 +293,9 @@ class Desks:
         stored = self.storage.find(stored_as)
         if stored is None:
             raise missing(name)
-        return Desk(tenant, name, study, stored, self._settings, self._writers, self._readers)
+        return StudyWorker(tenant, name, study, stored, self._settings, self._writers, self._readers)
 
-    def _kept(self, stored_as: str, desk: Desk) -> Desk:
+    def _kept(self, stored_as: str, desk: StudyWorker) -> StudyWorker:
         with self._lock:
             self._desks[stored_as] = desk
             while len(self._desks) > self._settings.open_studies:

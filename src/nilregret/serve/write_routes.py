@@ -14,13 +14,13 @@ from ..storage.record import Trial
 from . import create_study as making
 from . import messages as m
 from .auth.caller import Caller
-from .commands import Decide, Decided, GiveUp, Hear, Observe
+from .commands import Decide, Decided, GiveUp, Observe, Tell
 from .idempotency import Request
-from .operations import AGAIN, REFUSED, Answered, Heard, Operation, json_of
+from .operations import AGAIN, REFUSED, Answered, Operation, ParsedRequest, json_of
 from .problems import problem_of
 from .replies import answer, decision
 from .service import Service
-from .worker import Desk
+from .worker import StudyWorker
 
 STUDY = "/v1/studies/{name}"
 PROPENSITIES = 10  # decisions of one request whose propensities are asked for, too: each may take a thousand draws
@@ -31,7 +31,7 @@ TOLD = {
 }
 
 
-async def put_study(service: Service, heard: Heard) -> ASGIApp:
+async def put_study(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Make it, or see that it is the same."""
     made, desk_of = await service.desks.thread(
         making.put,
@@ -45,7 +45,7 @@ async def put_study(service: Service, heard: Heard) -> ASGIApp:
     return json_of(desk_of, 201 if made else 200)
 
 
-async def ask(service: Service, heard: Heard) -> ASGIApp:
+async def ask(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Ask for decisions."""
     desk, body = await heard.desk(service), heard.body
     _check_count("count", body.count or 1, service)
@@ -65,7 +65,7 @@ async def ask(service: Service, heard: Heard) -> ASGIApp:
     return json_of(m.Decisions(said), 201, AGAIN if decided.again else ())
 
 
-async def _propensities(desk: Desk, body: m.DecisionRequest, decided: Decided) -> list[float | None]:
+async def _propensities(desk: StudyWorker, body: m.DecisionRequest, decided: Decided) -> list[float | None]:
     """From the state before each decision, which a repeated request finds by a replay."""
 
     def replayed(trial: Trial) -> Propensity | None:
@@ -76,23 +76,23 @@ async def _propensities(desk: Desk, body: m.DecisionRequest, decided: Decided) -
     return [None if each is None else each.value for each in found]
 
 
-async def reward(service: Service, heard: Heard) -> ASGIApp:
+async def reward(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Tell what came of a decision."""
     desk = await heard.desk(service)
     said, _ = await _told(service, desk, heard.caller, heard.path["id"], heard.body)
     return json_of(said)
 
 
-async def failure(service: Service, heard: Heard) -> ASGIApp:
+async def failure(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Tell that nothing will come of a decision."""
     desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
-    done = await desk.do(Hear(number, heard.body))
+    done = await desk.do(Tell(number, heard.body))
     service.metrics.heard(desk, done)
     return json_of(answer(desk, service.ids, done))
 
 
-async def abandonment(service: Service, heard: Heard) -> ASGIApp:
+async def abandonment(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Tell that nobody works on a decision any more."""
     desk = await heard.desk(service)
     number = service.ids.number(heard.caller.tenant, desk.stored, heard.path["id"])
@@ -101,18 +101,18 @@ async def abandonment(service: Service, heard: Heard) -> ASGIApp:
 
 async def _told(
     service: Service,
-    desk: Desk,
+    desk: StudyWorker,
     caller: Caller,
     id: str,  # noqa: A002 - what it is called everywhere
     body: m.RewardRequest,
 ) -> tuple[m.Answer, int]:
     number = service.ids.number(caller.tenant, desk.stored, id)
-    done = await desk.do(Hear(number, body))
+    done = await desk.do(Tell(number, body))
     service.metrics.heard(desk, done)
     return answer(desk, service.ids, done), number
 
 
-async def rewards(service: Service, heard: Heard) -> ASGIApp:
+async def rewards(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Tell what came of several decisions, each by itself."""
     desk = await heard.desk(service)
     body: m.RewardsRequest = heard.body
@@ -144,7 +144,7 @@ def _check_listed(name: str, listed: list[Any] | None, most: int) -> None:
         raise InvalidInput(f"`{name}` has {len(listed)} entries: at most {most} are looked at in one decision.")
 
 
-async def observe(service: Service, heard: Heard) -> ASGIApp:
+async def observe(service: Service, heard: ParsedRequest) -> ASGIApp:
     """Tell of something that was not asked for."""
     desk = await heard.desk(service)
     done = await desk.do(Observe(heard.body, Request.of("observations", heard.key, heard.body)))

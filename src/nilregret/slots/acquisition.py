@@ -12,7 +12,7 @@ from .._utils.checks import Array, IndexArray, frozen
 from .._utils.randomness import Randomness
 from ..domains.domain import Domain
 from ..domains.search.acquisition import AcquisitionFunction
-from .constraint_state import Books
+from .constraint_state import DualState
 from .envelope import Envelope
 
 
@@ -26,7 +26,7 @@ class Pointwise(Protocol):
         """Derivatives, each `(n,)`, or None."""
 
 
-class View(ABC):
+class AcquisitionContext(ABC):
     """One round as a score sees it, under the context of the question. Rewards are in the user's units.
 
     Attributes:
@@ -47,7 +47,7 @@ class View(ABC):
     randomness: Randomness
     points: Array
     context: Array | None = None
-    books: Books = Books()  # of no constraints: nothing is kept
+    books: DualState = DualState()  # of no constraints: nothing is kept
     limit_sizes: Array = frozen(np.zeros(0))
 
     @abstractmethod
@@ -67,7 +67,7 @@ class View(ABC):
         """The highest reward told under this very context; the prior mean before any."""
 
 
-class TableView(View):
+class TableView(AcquisitionContext):
     """A round on finitely many arms."""
 
     @abstractmethod
@@ -79,7 +79,7 @@ class TableView(View):
         """A function drawn from GP(mu, width^2 cov), at each of them, `(n,)`."""
 
 
-class PointView(View):
+class PointView(AcquisitionContext):
     """A round on a continuous domain, or under contexts of a continuous one.
 
     Attributes:

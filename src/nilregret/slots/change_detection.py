@@ -14,8 +14,8 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
 from ..theory.change.evidence import ChangeEvidence
-from ..theory.change.several import Known, SeveralEvidence
-from .memory import Evidence, Memory, Model, Restart, Seen, Watch, World
+from ..theory.change.several import OutputPrior, SeveralEvidence
+from .memory import Detector, Evidence, Memory, Model, ModelInfo, Observation, Restart
 
 FEWEST = 12  # answers that a kernel must have been learned from
 MOST = 1000.0  # natural log: no answer can say more than this
@@ -80,13 +80,13 @@ class EDetector(Memory):
             ),
         )
 
-    def watch(self, world: World) -> EvidenceWatch:
+    def watch(self, world: ModelInfo) -> EvidenceWatch:
         """The evidence, from nothing."""
         return EvidenceWatch(self, world)
 
 
 @final
-class EvidenceWatch(Watch):
+class EvidenceWatch(Detector):
     """Shows every answer to a `ChangeEvidence`, and cuts where it has come far enough.
 
     Where constraints have kernels or noise of their own, or learn them, or silence is an answer, each channel has one,
@@ -95,10 +95,12 @@ class EvidenceWatch(Watch):
 
     joins = True
 
-    def __init__(self, memory: EDetector, world: World) -> None:
+    def __init__(self, memory: EDetector, world: ModelInfo) -> None:
         self._threshold = math.log(1.0 / memory.delta)
         self._cell, self._learned = world.cell, world.learned
-        self._unwatched: list[Seen] = []  # before the first fit that is trusted, of a policy that learns its kernel
+        self._unwatched: list[
+            Observation
+        ] = []  # before the first fit that is trusted, of a policy that learns its kernel
         self._trials: list[int] = []
         self._values: list[float] = []
         self._evidence = SeveralEvidence(
@@ -112,7 +114,7 @@ class EvidenceWatch(Watch):
             ]
         )  # fmt: skip
 
-    def see(self, seen: Seen) -> Restart | None:
+    def see(self, seen: Observation) -> Restart | None:
         """Take in the answer; the cut, where the evidence now reaches 1 / delta."""
         if not self._learned:
             self._unwatched.append(seen)
@@ -127,7 +129,7 @@ class EvidenceWatch(Watch):
             return None
         return Restart(likely, f"a change, for which the evidence after trial {seen.trial.number} was e^{evidence:.1f}")
 
-    def _add(self, seen: Seen) -> bool:
+    def _add(self, seen: Observation) -> bool:
         """Whether the answer says something."""
         trial, count = seen.trial, self._evidence.channels - 1
         reward, limits = _news(trial) if not self._evidence.together else (True, True)
@@ -149,7 +151,7 @@ class EvidenceWatch(Watch):
         self._unwatched = [seen for seen in self._unwatched if seen.trial.number >= restart.round]
         self._evidence.cut(restart.round)
 
-    def refitted(self, world: World) -> None:
+    def refitted(self, world: ModelInfo) -> None:
         """Weigh all answers of the stretch anew, under the kernel, noise and units that the policy has now.
 
         A fit to a few answers, as there is one soon after each restart, is not trusted: the last one before stays.
@@ -195,14 +197,15 @@ class _Scales:
         return inner
 
 
-def _known_of(world: World) -> list[Known]:
+def _known_of(world: ModelInfo) -> list[OutputPrior]:
     """Of all channels together, or where constraints have models of their own, of each."""
     scales = (world.scaled, *world.limits)
     if not world.models:
-        return [Known(world.between, _noise_of(world), _Scales(scales))]
-    models: list[World | Model] = [world, *world.models]
+        return [OutputPrior(world.between, _noise_of(world), _Scales(scales))]
+    models: list[ModelInfo | Model] = [world, *world.models]
     return [
-        Known(model.between, _noise_of(model), _Scales((scale,))) for model, scale in zip(models, scales, strict=True)
+        OutputPrior(model.between, _noise_of(model), _Scales((scale,)))
+        for model, scale in zip(models, scales, strict=True)
     ]
 
 
@@ -214,7 +217,7 @@ def _news(trial: Trial) -> tuple[bool, bool]:
     return (False, True) if told is None or by_themselves > told else (True, False)
 
 
-def _noise_of(model: World | Model) -> float:
+def _noise_of(model: ModelInfo | Model) -> float:
     return max(model.noise_variance, LEAST_NOISE * model.largest_variance())
 
 

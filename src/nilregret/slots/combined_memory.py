@@ -9,7 +9,18 @@ from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from .base import Combination
-from .memory import FAR, Drift, Evidence, Memory, Restart, RestartEvery, RestartOnChange, Seen, Watch, World
+from .memory import (
+    FAR,
+    Detector,
+    Drift,
+    Evidence,
+    Memory,
+    ModelInfo,
+    Observation,
+    Restart,
+    RestartEvery,
+    RestartOnChange,
+)
 
 
 @final
@@ -74,21 +85,21 @@ class AllOf(Memory):
         """That of the part that has one."""
         return next((drift for part in self.parts if (drift := part.drift()) is not None), None)
 
-    def watch(self, world: World) -> Watch | None:
+    def watch(self, world: ModelInfo) -> Detector | None:
         """All of the parts' watches, or the only one."""
         watches = [watch for part in self.parts if (watch := part.watch(world)) is not None]
         return Watches(watches) if len(watches) > 1 else next(iter(watches), None)
 
 
 @final
-class Watches(Watch):
+class Watches(Detector):
     """Each sees every answer; the latest cut that one of them calls for is made."""
 
-    def __init__(self, each: list[Watch]) -> None:
+    def __init__(self, each: list[Detector]) -> None:
         self._each = each
         self.predicts = any(watch.predicts for watch in each)
 
-    def see(self, seen: Seen) -> Restart | None:
+    def see(self, seen: Observation) -> Restart | None:
         """Every watch looks, whatever the others have found."""
         cuts = [cut for watch in self._each if (cut := watch.see(seen)) is not None]
         return max(cuts, key=lambda cut: cut.round, default=None)
@@ -103,7 +114,7 @@ class Watches(Watch):
         for watch in self._each:
             watch.cut(restart)
 
-    def refitted(self, world: World) -> None:
+    def refitted(self, world: ModelInfo) -> None:
         """All."""
         for watch in self._each:
             watch.refitted(world)

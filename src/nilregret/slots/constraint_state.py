@@ -30,7 +30,7 @@ class Expected(NamedTuple):
     center: float
 
 
-class Books:
+class DualState:
     """What a world keeps of a run: prices, or what was risked. Most keep nothing. A function of what has happened.
 
     Attributes:
@@ -67,6 +67,6 @@ class Books:
     def forget_before(self, first: int) -> None:
         """Trials before this one count no more."""
 
-    def copy(self) -> Books:
+    def copy(self) -> DualState:
         """An independent copy."""
         return self

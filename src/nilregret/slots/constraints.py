@@ -40,7 +40,7 @@ from ..kernels import Kernel, check_kernel
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
 from .base import Combination, Part
-from .constraint_state import Books, Expected
+from .constraint_state import DualState, Expected
 from .envelope import Confidence, ConstantWidth, Envelope
 from .feasibility import less, log_probability, moved_inside, penalised, violation, with_probability
 from .objective import MOST_CONSTRAINTS
@@ -212,9 +212,9 @@ class Constraints(Part):
         """The same, with its points as a domain has them."""
         return self
 
-    def begin(self) -> Books:
+    def begin(self) -> DualState:
         """Books before the first round; mostly nothing is kept in them."""
-        return Books()
+        return DualState()
 
     # -- what becomes of a score ---------------------------------------------------------------------------------
 
@@ -239,7 +239,7 @@ class Constraints(Part):
         """What judges another score than the policy's, that of a forced round."""
         return self
 
-    def certain(self, limits: Sequence[Envelope], points: Array, books: Books, context: Array | None) -> Array:  # noqa: ARG002
+    def certain(self, limits: Sequence[Envelope], points: Array, books: DualState, context: Array | None) -> Array:  # noqa: ARG002
         """What is known of candidates satisfying all constraints, `(n,)`: the posterior probability of it.
 
         As if the constraints were independent; of the noiseless g_j.
@@ -358,7 +358,7 @@ class OnAverage(Constraints):
                 "number: take an upper confidence bound or Thompson sampling, or `EveryRound`."
             )
 
-    def begin(self) -> Books:
+    def begin(self) -> DualState:
         """Prices of zero."""
         return _Dual(self)
 
@@ -378,7 +378,7 @@ class OnAverage(Constraints):
 
 
 @final
-class _Dual(Books):
+class _Dual(DualState):
     """One price for each constraint."""
 
     def __init__(self, world: OnAverage) -> None:

@@ -41,14 +41,14 @@ class Prediction(NamedTuple):
     std: float
 
 
-class Seen(NamedTuple):
+class Observation(NamedTuple):
     """An answered trial that counts, as a watch is shown it.
 
     Attributes:
         trial: with its reward, and the constraint values told with it; to a watch that `joins`, also one of which
             constraint values came by themselves, before the reward or after it.
         value: what it counts as less the prior mean, reward units; nan where there is no reward yet.
-        before: what was predicted; None unless the watch asks for it (`Watch.predicts`).
+        before: what was predicted; None unless the watch asks for it (`Detector.predicts`).
         drift: the share of f that is new in each round, where f drifts; of several the mean, by what was known before.
     """
 
@@ -62,7 +62,7 @@ class Model(NamedTuple):
     """What a constraint with a kernel or noise of its own is believed to be before anything is seen.
 
     Attributes:
-        noise_variance: as of `World`, as all that follows, of this constraint.
+        noise_variance: as of `ModelInfo`, as all that follows, of this constraint.
         between: prior covariance `(a, b)` between two lists of cells.
         largest_variance: gives the largest prior variance in the domain.
     """
@@ -72,7 +72,7 @@ class Model(NamedTuple):
     largest_variance: Callable[[], float]
 
 
-class World(NamedTuple):
+class ModelInfo(NamedTuple):
     """What a watch may build its own picture from.
 
     Attributes:
@@ -123,14 +123,14 @@ class Evidence(NamedTuple):
     threshold: float
 
 
-class Watch(ABC):
+class Detector(ABC):
     """Looks at answers, and says when what was learned before is no longer true. A function of what it has seen."""
 
     predicts: bool = False  # whether it wants the prediction before each answer; then they are learned singly
     joins: bool = False  # whether it is shown a trial again, or already, where constraint values come by themselves
 
     @abstractmethod
-    def see(self, seen: Seen) -> Restart | None:
+    def see(self, seen: Observation) -> Restart | None:
         """One answered trial, by number among those that came in together; the cut that it calls for, or None."""
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Watch(ABC):
         """The memory was cut at this round, and earlier trials count no more; most forget the later ones too."""
         self.reset()
 
-    def refitted(self, world: World) -> None:  # noqa: B027 - most believe nothing of their own
+    def refitted(self, world: ModelInfo) -> None:  # noqa: B027 - most believe nothing of their own
         """The policy has learned another kernel, noise or unit of the rewards; the world is as it is now."""
 
     @property
@@ -197,7 +197,7 @@ class Memory(Part):
         """The share of f that is new in each round, where f drifts; or several to learn from, on finitely many arms."""
         return None
 
-    def watch(self, world: World) -> Watch | None:  # noqa: ARG002 - most look at no answer
+    def watch(self, world: ModelInfo) -> Detector | None:  # noqa: ARG002 - most look at no answer
         """A fresh watch for changes, if this memory has one."""
         return None
 
@@ -334,7 +334,7 @@ class RestartOnChange(Memory):
             kernel, domain=_pairs(domain, context), threshold=self.threshold, ridge=self.ridge, distance=self.distance
         )
 
-    def watch(self, world: World) -> UniformRounds:
+    def watch(self, world: ModelInfo) -> UniformRounds:
         """The detector, on forced uniform rounds."""
         return UniformRounds(self.detector(world.domain, world.context, world.kernel))
 
@@ -350,13 +350,13 @@ def _pairs(domain: Domain, context: Domain | None) -> Domain:
 
 
 @final
-class UniformRounds(Watch):
+class UniformRounds(Detector):
     """Shows a detector the uniform rounds that were answered, in the order in which the answers came in."""
 
     def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
         self._detector, self._latest = detector, latest
 
-    def see(self, seen: Seen) -> Restart | None:
+    def see(self, seen: Observation) -> Restart | None:
         """Lines 10-18 of Algorithm 2."""
         trial = seen.trial
         if not trial.explored or trial.reward is None:

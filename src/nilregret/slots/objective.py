@@ -46,7 +46,7 @@ class Change(Enum):
     RESTART = 2  # nothing that was learned counts any more
 
 
-class Charges(ABC):
+class PenaltyState(ABC):
     """What is charged in the coming round, a function of the trials heard of so far.
 
     Attributes:
@@ -92,7 +92,7 @@ class Charges(ABC):
 
 
 @final
-class NoCharges(Charges):
+class NoCharges(PenaltyState):
     """Nothing is charged, ever."""
 
     values: Array = frozen(np.zeros(0))
@@ -117,7 +117,7 @@ class Objective(Part):
     """What is learned of a trial."""
 
     constraints: int = 0  # m, how many constraint values each trial has
-    kernels: tuple[Kernel, ...] = ()  # that `Charges.kernel` may take; the first is the policy's own
+    kernels: tuple[Kernel, ...] = ()  # that `PenaltyState.kernel` may take; the first is the policy's own
 
     revises: ClassVar[bool] = True  # whether what a trial counts as may change
 
@@ -156,7 +156,7 @@ class Objective(Part):
         """The same of a study that minimises, which learns minus the losses."""
         return self
 
-    def begin(self) -> Charges:
+    def begin(self) -> PenaltyState:
         """The charges of the first round; mostly nothing is charged, ever."""
         return NoCharges()
 
@@ -414,7 +414,7 @@ def satisfying(trials: Sequence[Trial]) -> list[Trial]:
 
 
 @final
-class Multipliers(Charges):
+class Multipliers(PenaltyState):
     """The multipliers of the epoch that is going on; a function of the trials known when it began.
 
     Attributes:

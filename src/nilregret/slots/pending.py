@@ -24,7 +24,7 @@ SAME_DISTANCE = 12  # decimals to which distances, in units of the domain's side
 NOISE_STDS = 6.0  # how far noise may take a reward below the minimum of f: further, once in a thousand million times
 
 
-class Pseudo(NamedTuple):
+class ImputedValue(NamedTuple):
     """What a trial counts as without an answer of its own: an observation of `value`, reward units.
 
     With None the variance shrinks and the mean stays; only for parts that say so (`Pending.hallucinates`).
@@ -51,7 +51,7 @@ class Answers(ABC):
         """The posterior mean of the answers, `(k,)`, reward units, at k of the rows."""
 
 
-class Known(NamedTuple):
+class PendingInfo(NamedTuple):
     """What may be known of an unanswered trial.
 
     Attributes:
@@ -95,7 +95,7 @@ class Pending(Part):
         settle(self, failed=one_of("failed", self.failed, FAILED))
 
     @abstractmethod
-    def count_as(self, trial: Trial, known: Known) -> Pseudo | None:
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue | None:
         """What a trial counts as that is not answered, or whose answer came too late; None for nothing."""
 
     def waits(self) -> Waits | None:
@@ -144,7 +144,7 @@ class Pending(Part):
 class Ignored(Pending):
     """Nothing: until its answer comes the trial might as well not have been asked for."""
 
-    def count_as(self, trial: Trial, known: Known) -> None:
+    def count_as(self, trial: Trial, known: PendingInfo) -> None:
         """Nothing."""
 
     @property
@@ -169,9 +169,9 @@ class Hallucinated(Pending):
 
     hallucinates: ClassVar[bool] = True
 
-    def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all alike
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike
         """The variance alone."""
-        return Pseudo(None)
+        return ImputedValue(None)
 
     def proves(self, proved: str, policy: Combination) -> str:
         """All, with a width that is for such a variance."""
@@ -202,14 +202,14 @@ class NearestMeans(Pending):
         why = "It is how many answered points an unanswered one takes its value from."
         object.__setattr__(self, "neighbours", integer("neighbours", self.neighbours, low=1, why=why))
 
-    def count_as(self, trial: Trial, known: Known) -> Pseudo:
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:
         """The average over the nearest; the prior mean before the first answer."""
         answers = known.answers()
         if not len(answers.rows):
-            return Pseudo(known.prior_mean)
+            return ImputedValue(known.prior_mean)
         distances = np.linalg.norm(answers.rows - answers.row(trial), axis=1)
         nearest = np.argsort(np.round(distances, SAME_DISTANCE), kind="stable")  # of those equally far the first ones
-        return Pseudo(float(answers.means(nearest[: self.neighbours]).mean()))
+        return ImputedValue(float(answers.means(nearest[: self.neighbours]).mean()))
 
 
 @final
@@ -259,9 +259,9 @@ class Censored(Pending):
         """The lowest, before anything is charged."""
         return lowest
 
-    def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all alike
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike
         """The minimum, eq. 1's ytilde = 0; under multipliers less what they charge there."""
-        return Pseudo(known.lowest)
+        return ImputedValue(known.lowest)
 
     def proves(self, proved: str, policy: Combination) -> str:
         """Where targets are eq. 1's: a prior mean at a fixed minimum, late answers never counted, one window."""

@@ -30,7 +30,7 @@ from ..kernels.domains import prior_std
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
 from .base import Combination
-from .constraint_state import Books, Expected
+from .constraint_state import DualState, Expected
 from .constraints import Constraints, one_for
 from .envelope import Envelope, checked_delta
 from .feasibility import ANCHORS, AROUND, LEAST_STD, Mask, between, nearest, penalised, risk, violation
@@ -194,7 +194,7 @@ class Safe(Constraints):
                     raise refusal
                 warnings.warn(NoRegretWarning(refusal.what), stacklevel=2)  # a stored study opens all the same
 
-    def begin(self) -> Books:
+    def begin(self) -> DualState:
         """Nothing settled, nothing risked."""
         return _Risk(self)
 
@@ -270,7 +270,7 @@ class Safe(Constraints):
         here = view.at(candidates)
         return np.asarray(candidates[int(self.judged(surface.values(candidates), here).argmax())].copy())
 
-    def _accepted(self, books: Books) -> float:
+    def _accepted(self, books: DualState) -> float:
         """How large a doubt may be; -inf where nothing new is certified."""
         if not isinstance(books, _Risk) or books.closed:
             return -math.inf
@@ -283,7 +283,7 @@ class Safe(Constraints):
         return risk(limits)
 
     def _safe(
-        self, limits: Sequence[Envelope], points: Array, books: Books, context: Array | None
+        self, limits: Sequence[Envelope], points: Array, books: DualState, context: Array | None
     ) -> tuple[Mask, Mask]:
         """Which points are certified, or settled; and which are neither as what was told there says otherwise."""
         unsafe = _among(points, books.unsafe_under(context) if isinstance(books, _Risk) else [])
@@ -294,18 +294,18 @@ class Safe(Constraints):
         """Which of some points are those of `start`, `(n,)`."""
         return _among(points, self.start)
 
-    def _settled(self, points: Array, books: Books, context: Array | None) -> Mask:
+    def _settled(self, points: Array, books: DualState, context: Array | None) -> Mask:
         """Which points need no certificate (any more), `(n,)`."""
         settled = books.settled_under(context) if isinstance(books, _Risk) else []
         return self._started(points) | _among(points, settled)
 
-    def certain(self, limits: Sequence[Envelope], points: Array, books: Books, context: Array | None) -> Array:
+    def certain(self, limits: Sequence[Envelope], points: Array, books: DualState, context: Array | None) -> Array:
         """Whether a point is certified, or settled, now: 1.0 or 0.0."""
         return self._safe(limits, points, books, context)[0].astype(np.float64)
 
 
 @final
-class _Risk(Books):
+class _Risk(DualState):
     """Which points were played under which contexts, what was told there, and what is left of delta."""
 
     def __init__(self, world: Safe) -> None:

@@ -25,7 +25,7 @@ from .._utils.serialize import described
 from ..domains.domain import Arms
 from ..domains.search.acquisition import AcquisitionFunction
 from ..domains.search.lattice import best_on_grid
-from .acquisition import PointView, TableView, View
+from .acquisition import AcquisitionContext, PointView, TableView
 from .base import Combination, Part
 from .envelope import Envelope
 
@@ -83,7 +83,7 @@ class PointwiseScore(Score):
         """Derivatives of each score in its mean and in its standard deviation, each `(n,)`; None: by differences."""
         return None
 
-    def incumbent_in(self, view: View) -> float | None:  # noqa: ARG002 - most have none
+    def incumbent_in(self, view: AcquisitionContext) -> float | None:  # noqa: ARG002 - most have none
         """What candidates are measured against, reward units."""
         return None
 
@@ -232,7 +232,7 @@ class Improvement(PointwiseScore):
         object.__setattr__(self, "margin", number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
 
     @final
-    def incumbent_in(self, view: View) -> float:
+    def incumbent_in(self, view: AcquisitionContext) -> float:
         """The best mean, or the best reward."""
         return view.best_mean() if self.incumbent == "mean" else view.best_reward()
 

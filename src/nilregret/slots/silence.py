@@ -24,7 +24,7 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
 from .delay_law import Arrivals, Waits
-from .pending import Known, Pending, Pseudo
+from .pending import ImputedValue, Pending, PendingInfo
 
 LEAST, MOST = 0.02, 0.98  # between which q is taken: no point is given up, or believed in, for good
 FEWEST = 5  # answers without which nothing is said of silence
@@ -79,12 +79,12 @@ class _Silent(Pending):
     def waits(self) -> Silence:
         """What is remembered of a run."""
 
-    def count_as(self, trial: Trial, known: Known) -> Pseudo:  # noqa: ARG002 - all that counts is known of it
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all that counts is known of it
         """What is expected of it now."""
         if known.waits is None:
             raise InvalidInput(f"`{type(self).__name__}` counts trials by what it remembers of the run (`waits`).")
         ages, means, charges = np.array([known.age()]), np.array([known.mean()]), np.array([known.charge()])
-        return Pseudo(known.waits.values(ages, means, charges, known.lowest)[0])
+        return ImputedValue(known.waits.values(ages, means, charges, known.lowest)[0])
 
 
 @final

@@ -12,8 +12,8 @@ from .._utils.errors import InvalidInput, TrialError
 from ..storage.record import said
 from ..storage.trial import Plays, Trial
 from .direction import AnyPolicy, has_channels
-from .inputs import Given
-from .replica import Kept
+from .inputs import Inputs
+from .replica import Replica
 from .rewards import check_plays
 
 
@@ -34,7 +34,7 @@ class Answering:
     heard may say it again.
     """
 
-    def __init__(self, policy: AnyPolicy, kept: Kept) -> None:
+    def __init__(self, policy: AnyPolicy, kept: Replica) -> None:
         self._policy, self._kept = policy, kept
 
     def all(self, answers: Sequence[Told], *, revise: bool) -> list[Trial]:
@@ -143,7 +143,7 @@ def reason_of(what: str, reason: object) -> str:
     return reason.encode("utf-8", "replace").decode("utf-8").replace("\0", "?")
 
 
-def told_of(given: Given, trial: Any, reward: Any, constraints: Any) -> Told:
+def told_of(given: Inputs, trial: Any, reward: Any, constraints: Any) -> Told:
     """An answer as users give it, checked."""
     if reward is None and constraints is not None:
         return Told(trial, None, given.constraints(constraints))
@@ -151,12 +151,12 @@ def told_of(given: Given, trial: Any, reward: Any, constraints: Any) -> Told:
     return Told(trial, given.reward(reward), g) if type(reward) is float else Told(trial, *_with(given, reward, g))
 
 
-def _with(given: Given, reward: Any, g: Array | None) -> tuple[float, Array | None, Plays | None]:
+def _with(given: Inputs, reward: Any, g: Array | None) -> tuple[float, Array | None, Plays | None]:
     mean, plays = given.rewards(reward)
     return mean, g, plays
 
 
-def told_by_each(given: Given, answers: object) -> list[Told]:
+def told_by_each(given: Inputs, answers: object) -> list[Told]:
     """Several answers, each as `told_by` takes it."""
     if not isinstance(answers, Iterable) or isinstance(answers, str | bytes | Mapping | Trial):
         raise InvalidInput(
@@ -166,7 +166,7 @@ def told_by_each(given: Given, answers: object) -> list[Told]:
     return [told_by(given, answer) for answer in answers]
 
 
-def told_by(given: Given, answer: Any) -> Told:
+def told_by(given: Inputs, answer: Any) -> Told:
     """One of several answers: (trial, reward), (trial, reward, constraints), or a dict of these names."""
     if isinstance(answer, Mapping):
         if "trial" not in answer or not answer.keys() <= {"trial", "reward", "constraints"}:

@@ -76,7 +76,7 @@ def begun(policy: AnyPolicy, goal: Goal, *, seed: int) -> AnyState:
         state: State | ScriptedState = ScriptedState(policy, seed=seed)
     else:
         state = State(policy_of_rewards(policy, goal), seed=seed)
-    return state if goal == "maximize" else Turned(state)
+    return state if goal == "maximize" else NegatedState(state)
 
 
 def policy_of_rewards(policy: Policy, goal: Goal) -> Policy:
@@ -93,7 +93,7 @@ def turned(value: float) -> float:
 
 
 @final
-class Turned:
+class NegatedState:
     """A state of rewards, seen by a study of losses: what goes in and comes out has its sign turned on the way.
 
     It has what `State` has that a study uses; arrays have the same shapes.
@@ -113,9 +113,9 @@ class Turned:
         """The next point."""
         return self._state.decide(context, now=now, available=available, again=again)
 
-    def settled(self) -> Turned:
+    def settled(self) -> NegatedState:
         """A state in which nothing waits, to look at."""
-        return Turned(self._state.settled())
+        return NegatedState(self._state.settled())
 
     def envelope(self, points: Any = None, context: Array | None = None, *, now: float = math.inf) -> Envelope:
         """Bounds of the loss: the lower one is minus the upper one of the reward."""
@@ -200,12 +200,12 @@ class Turned:
         return self._state.information_gain
 
 
-AnyState = State | ScriptedState | Turned
+AnyState = State | ScriptedState | NegatedState
 
 
 def of_rewards(state: AnyState) -> State | ScriptedState:
     """The state that decides, which sees rewards."""
-    return state._state if isinstance(state, Turned) else state
+    return state._state if isinstance(state, NegatedState) else state
 
 
 def copied(state: AnyState) -> AnyState | None:
@@ -213,7 +213,7 @@ def copied(state: AnyState) -> AnyState | None:
     inner = of_rewards(state)
     if not isinstance(inner, State):
         return None
-    return Turned(inner.copy()) if isinstance(state, Turned) else inner.copy()
+    return NegatedState(inner.copy()) if isinstance(state, NegatedState) else inner.copy()
 
 
 def _rewarded(trial: Trial) -> Trial:

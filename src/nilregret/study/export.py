@@ -19,7 +19,7 @@ from ..domains.parameters import Choice, Int, Parameter
 from ..policy.policy import Policy
 from ..storage.record import Trial
 from .direction import AnyPolicy
-from .inputs import Given
+from .inputs import Inputs
 from .rewards import Rewards
 
 if TYPE_CHECKING:
@@ -360,7 +360,7 @@ class _Reader:
         return InvalidInput(f"Row {self._line} has {shown(value)} in column {column}: it must be {wanted}, or empty.")
 
 
-def add_from(add: Callable[..., Trial], given: Given, policy: AnyPolicy, path: str | Path) -> list[Trial]:
+def add_from(add: Callable[..., Trial], given: Inputs, policy: AnyPolicy, path: str | Path) -> list[Trial]:
     """Add the observed trials of a file by a study's `add`: all of them, or none where one of them cannot be."""
     found = read(policy, path)
     for number, told in enumerate(found, start=1):

@@ -22,7 +22,7 @@ NO_REWARD = (
 
 
 @final
-class Given:
+class Inputs:
     """Checks for one study.
 
     Args:

@@ -23,9 +23,9 @@ from .direction import AnyPolicy, AnyState, Goal, has_channels, of_rewards
 from .explain import DRAWS, MOST_DRAWS, explanation
 from .explanation import Explanation
 from .fitted import Fitted, fitted_of
-from .inputs import Given
+from .inputs import Inputs
 from .prices import multiplier_history
-from .replica import Kept
+from .replica import Replica
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from ..storage import Storage
 
 
-class Looking(ABC):
+class Queries(ABC):
     """The part of a study that looks: after every answer, at what is known."""
 
     policy: AnyPolicy
     goal: Goal
     seed: int
-    _given: Given
-    _kept: Kept
+    _given: Inputs
+    _kept: Replica
 
     @property
     def trials(self) -> Sequence[Trial]:

@@ -41,7 +41,7 @@ PATIENCE = 0.25  # seconds that a reader waits for a call that waits for the sto
 
 
 @final
-class Place:
+class StoredStudyHandle:
     """Where a study is stored.
 
     Args:
@@ -80,7 +80,7 @@ class Jotter:
         place: of the study, where notes are kept.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: StoredStudyHandle) -> None:
         self._place = place
         self.written: dict[str, str] = {}
 
@@ -107,7 +107,7 @@ class _Lock:
     A state learns when it is looked at, so that also a look may leave it half changed.
     """
 
-    def __init__(self, lock: threading.RLock, kept: Kept) -> None:
+    def __init__(self, lock: threading.RLock, kept: Replica) -> None:
         self._lock, self._kept = lock, kept
 
     def __enter__(self) -> None:
@@ -120,7 +120,7 @@ class _Lock:
 
 
 @final
-class Kept:
+class Replica:
     """The record of a study, and the state after it.
 
     The state is a cache: whatever goes wrong in the middle of a call (an error, an interrupt, a disk that is full), the
@@ -136,7 +136,7 @@ class Kept:
     """
 
     def __init__(
-        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], place: Place | None
+        self, policy: AnyPolicy, goal: Goal, seed: int, clock: Callable[[], float], place: StoredStudyHandle | None
     ) -> None:
         self._policy, self._goal, self._seed, self._clock = policy, goal, seed, clock
         self.place = place
@@ -181,7 +181,7 @@ class Kept:
             self._agree()
             return result
 
-    def _write(self, place: Place, act: Callable[[], R]) -> R | _More:
+    def _write(self, place: StoredStudyHandle, act: Callable[[], R]) -> R | _More:
         result: Any = None
         for left in reversed(range(ATTEMPTS)):
             with self.lock:
@@ -210,7 +210,7 @@ class Kept:
                     self._recorded.notify_all()
         raise RuntimeError("The last attempt stands.")
 
-    def _done(self, place: Place, act: Callable[[], R]) -> R | _More:
+    def _done(self, place: StoredStudyHandle, act: Callable[[], R]) -> R | _More:
         """What comes of it; record and state are then ahead of the storage."""
         self.notes = Jotter(place) if place.keeps_notes else None
         begin = time.thread_time()  # of the processor: on a busy machine nothing is quick
@@ -226,7 +226,7 @@ class Kept:
         self._agree()
         return True
 
-    def _take_in(self, place: Place, writer: Writer) -> None:
+    def _take_in(self, place: StoredStudyHandle, writer: Writer) -> None:
         """Catch up, in a transaction."""
         if not self._whole:
             self.rebuild()
@@ -235,7 +235,7 @@ class Kept:
         self._company = COMPANY if changed else self._company - 1
         self.apply(changed, stamp)
 
-    def _saved(self, place: Place, writer: Writer) -> str | None:
+    def _saved(self, place: StoredStudyHandle, writer: Writer) -> str | None:
         """The stamp of the record with what was done; None where it was taken back."""
         if not self._ahead:
             return None

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from .._utils.checks import Array
 
 if TYPE_CHECKING:
-    from .queries import Looking
+    from .queries import Queries
 
 TWO = 2.0  # standard deviations, where the policy's own multiple proves nothing
 
 Band = Literal["proved", "policy", "deviations"]
 
 
-class Seen(NamedTuple):
+class PosteriorBand(NamedTuple):
     """The posterior at n points.
 
     Attributes:
@@ -32,7 +32,7 @@ class Seen(NamedTuple):
     band: Band
 
 
-def seen(study: Looking, points: Any, *, context: Any = None, channel: int = 0) -> Seen:
+def seen(study: Queries, points: Any, *, context: Any = None, channel: int = 0) -> PosteriorBand:
     """The posterior of the reward, or of a constraint, with its band.
 
     Args:
@@ -43,7 +43,7 @@ def seen(study: Looking, points: Any, *, context: Any = None, channel: int = 0) 
     """
     found = study._envelope(points, context, channel)
     if found.valid_for == "f":
-        return Seen(found.mean, found.lower, found.upper, "proved")
+        return PosteriorBand(found.mean, found.lower, found.upper, "proved")
     if found.width is None or channel:
-        return Seen(found.mean, found.lower, found.upper, "policy")
-    return Seen(found.mean, found.mean - TWO * found.std, found.mean + TWO * found.std, "deviations")
+        return PosteriorBand(found.mean, found.lower, found.upper, "policy")
+    return PosteriorBand(found.mean, found.mean - TWO * found.std, found.mean + TWO * found.std, "deviations")

@@ -28,9 +28,9 @@ from .answers import Answering, reason_of, told_by_each, told_of
 from .audit import Auditor, check_facts, check_same, settings_at, stored_facts
 from .cautions import FIRST, cautions, infeasible_sentence, next_look
 from .direction import AnyPolicy, AnyState, Goal, check_goal, has_channels
-from .inputs import Given
-from .queries import Looking
-from .replica import Kept, Place, found_again
+from .inputs import Inputs
+from .queries import Queries
+from .replica import Replica, StoredStudyHandle, found_again
 from .rewards import Rewards
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ LONGEST_LEASE = 1e9  # seconds, some thirty years
 
 
 @final
-class Study(Looking):
+class Study(Queries):
     """Ask what to try, tell what came of it, as often as you like.
 
     >>> import nilregret as nr
@@ -88,7 +88,7 @@ class Study(Looking):
         check_policy(policy)
         self.policy = policy
         self.goal: Goal = check_goal(goal)
-        self._given = Given(policy, self.goal)
+        self._given = Inputs(policy, self.goal)
         self.seed = integer("seed", seed, low=0, high=LARGEST_SEED, why="Random streams are numbered from 0.")
         self.name = (new_study_name if storage is None else study_name)("name", name)
         self.about = check_facts(about)
@@ -99,7 +99,7 @@ class Study(Looking):
         self.unsaid: dict[str, str] = {}  # sentences by kind
         self._said: set[str] = set()  # kinds of warnings: each is given once
         self._look_at: float = FIRST  # trials at which what was told is compared with what the policy expects
-        self._kept = Kept(policy, self.goal, self.seed, clock, None if storage is None else self._placed(storage))
+        self._kept = Replica(policy, self.goal, self.seed, clock, None if storage is None else self._placed(storage))
         self._answering = Answering(policy, self._kept)
         self._announced = len(self._state.restarts)  # cuts of which `on_change` need not be told
 
@@ -126,7 +126,7 @@ class Study(Looking):
             clock=clock, on_change=on_change,
         )  # fmt: skip
 
-    def _placed(self, given: str | Storage) -> Place:
+    def _placed(self, given: str | Storage) -> StoredStudyHandle:
         from ..storage.opening import opened
 
         storage, where = opened(given), _words(given)
@@ -138,7 +138,7 @@ class Study(Looking):
         policy, about = self.policy.to_json(), json.dumps(self.about, sort_keys=True)
         stored = storage.find_or_make(self.name, policy=policy, goal=self.goal, seed=self.seed, about=about)
         check_same(stored, policy, self.goal, self.seed, about, where)
-        return Place(storage, stored, Auditor(self.policy, self.goal, f"study {self.name!r} in {where}"))
+        return StoredStudyHandle(storage, stored, Auditor(self.policy, self.goal, f"study {self.name!r} in {where}"))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """A study with a storage is copied and pickled as what opens it again: both then share its record."""

@@ -38,7 +38,7 @@ class NotYet(NamedTuple):
 class Going(NamedTuple):
     """What came of a call that takes longer than a transaction may: a part of it is done, and this is the rest."""
 
-    then: Callable[[Turn], Any]
+    then: Callable[[Transaction], Any]
 
 
 class _Spoilt(Exception):
@@ -46,7 +46,7 @@ class _Spoilt(Exception):
 
 
 @final
-class Turn:
+class Transaction:
     """A study in a transaction; every call is made with arguments that have been checked.
 
     Args:
@@ -128,7 +128,7 @@ class Turn:
         """Write a note when the transaction ends, if it ends well."""
         self.written[key] = value
 
-    def begin(self, act: Callable[[Turn], R]) -> R | Failed:
+    def begin(self, act: Callable[[Transaction], R]) -> R | Failed:
         """Do it, or say why not; an error if it can no longer be as if it had not been begun."""
         order, notes = self.order, dict(self.written)
         try:
@@ -146,7 +146,7 @@ class Turn:
 
 
 def several(
-    study: Study, acts: Sequence[Callable[[Turn], R]], *, keys: Iterable[str] = (), seconds: float
+    study: Study, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float
 ) -> list[R | Failed | NotYet]:
     """Do several things to a study, in this order, and commit once; what came of each.
 
@@ -158,16 +158,16 @@ def several(
             `NotYet` begun. Nor are those after one that is `Going` on.
     """
 
-    def all_of(chosen: Sequence[Callable[[Turn], R]]) -> list[R | Failed | NotYet]:
+    def all_of(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
         notes = study._kept.notes
         known = notes.noted(sought) if sought and notes is not None else {}
         until = time.monotonic() + seconds
-        turn = Turn(study, notes, known, until)
+        turn = Transaction(study, notes, known, until)
         found = in_time(turn.begin, chosen, until)
         turn.end()
         return found
 
-    def alone(act: Callable[[Turn], R]) -> R | Failed | NotYet:
+    def alone(act: Callable[[Transaction], R]) -> R | Failed | NotYet:
         try:
             (found,) = study._kept.write(all_of, [act])
         except _Spoilt as spoilt:
@@ -175,7 +175,9 @@ def several(
         return found
 
     def in_time(
-        do: Callable[[Callable[[Turn], R]], R | Failed | NotYet], chosen: Sequence[Callable[[Turn], R]], until: float
+        do: Callable[[Callable[[Transaction], R]], R | Failed | NotYet],
+        chosen: Sequence[Callable[[Transaction], R]],
+        until: float,
     ) -> list[R | Failed | NotYet]:
         found: list[R | Failed | NotYet] = []
         for act in chosen:

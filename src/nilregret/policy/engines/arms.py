@@ -19,8 +19,8 @@ from ...gp import (
     Bank,
     BankPosterior,
     DriftingPosterior,
-    Known,
     RatePosterior,
+    RatePrior,
     Retraced,
     Several,
     TableBelief,
@@ -45,7 +45,7 @@ class ArmEngine(Engine[TableBelief]):
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
-        self._empty: dict[tuple[Kernel, float, Drift, Known | None, Bank | None, float | None], OnArms] = {}
+        self._empty: dict[tuple[Kernel, float, Drift, RatePrior | None, Bank | None, float | None], OnArms] = {}
         self._failed: set[int] = set()
         self._rows: dict[bytes, int] = {}  # of contexts that were looked up: each is several times in a round
 
@@ -56,7 +56,7 @@ class ArmEngine(Engine[TableBelief]):
         *,
         apart: bool,
         drift: Drift,
-        known: Known | None = None,
+        known: RatePrior | None = None,
         bank: Bank | None = None,
         noise_variance: float | None = None,
     ) -> TableBelief:
@@ -73,7 +73,7 @@ class ArmEngine(Engine[TableBelief]):
         kernel: Kernel,
         regularization: float,
         drift: Drift,
-        known: Known | None,
+        known: RatePrior | None,
         bank: Bank | None,
         noise_variance: float | None,
     ) -> OnArms:

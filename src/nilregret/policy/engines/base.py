@@ -18,10 +18,10 @@ from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
 from ...domains.search.arms import best_arm, tied
-from ...gp import Bank, Belief, Known
+from ...gp import Bank, Belief, RatePrior
 from ...gp.warping import AnyWarp
 from ...kernels import Kernel
-from ...slots.constraint_state import Books
+from ...slots.constraint_state import DualState
 from ...slots.constraints import Constraints
 from ...slots.envelope import Bounds, Envelope
 from ...slots.feasibility import admitted
@@ -121,7 +121,7 @@ class Limits(NamedTuple):
 
     world: Constraints
     each: tuple[Limit, ...]
-    books: Books
+    books: DualState
 
 
 BestReward = Callable[[Array | None], float | None]  # of a context; None before the first
@@ -188,7 +188,7 @@ class Engine(ABC, Generic[B]):
         *,
         apart: bool,
         drift: Drift,
-        known: Known | None = None,
+        known: RatePrior | None = None,
         bank: Bank | None = None,
         noise_variance: float | None = None,
     ) -> B:

@@ -18,7 +18,7 @@ from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
 from ...domains.search.acquisition import AcquisitionFunction
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import Found, PointSearch, real_columns
-from ...gp import AtPoints, AveragedPoints, Bank, Known, PointBelief, PointPosterior, Several, Standing, Terms
+from ...gp import AtPoints, AveragedPoints, Bank, PointBelief, PointPosterior, RatePrior, Several, Standing, Terms
 from ...gp.choice import posterior_at_points
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
@@ -67,7 +67,7 @@ class PointEngine(Engine[PointBelief]):
         *,
         apart: bool,
         drift: Drift,
-        known: Known | None = None,  # noqa: ARG002 - of tables alone
+        known: RatePrior | None = None,  # noqa: ARG002 - of tables alone
         bank: Bank | None = None,
         noise_variance: float | None = None,  # noqa: ARG002 - likewise
     ) -> PointBelief:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..limits import Limits
 from ..problems import Problem, problem_of
-from ..rates import Buckets, Crowd
+from ..rates import ConcurrencyLimit, TokenBuckets
 from . import bodies, login, origins, roles
 from .caller import LOCAL, NOBODY, Caller
 from .responses import Answer, GoneError
@@ -51,9 +51,9 @@ class Gate:
         self._app, self._tokens, self._local, self._style = app, tokens, local, style
         self._names = names or origins.Names()
         self._limits = limits or Limits()
-        self._callers = Buckets(self._limits.per_second, self._limits.burst)
-        self._strangers = Buckets(self._limits.strangers_per_second, self._limits.strangers_burst)
-        self._crowd = Crowd(self._limits.at_once)
+        self._callers = TokenBuckets(self._limits.per_second, self._limits.burst)
+        self._strangers = TokenBuckets(self._limits.strangers_per_second, self._limits.strangers_burst)
+        self._crowd = ConcurrencyLimit(self._limits.at_once)
         self._reading = asyncio.Lock()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -28,7 +28,7 @@ Told = float | Sequence[float] | Array | Rewards  # of one play, or of several
 
 @final
 @dataclass(frozen=True)
-class Call(Generic[T]):
+class PreparedRequest(Generic[T]):
     """A request that is ready to be sent.
 
     Attributes:
@@ -64,7 +64,7 @@ ANY = {"Accept": "*/*"}
 def asking(
     study: str, context: Context, count: int | None, deadline: float | None, worker: str | None,
     among: Sequence[Any] | None, exclude: Sequence[Any] | None, key: str | None,
-) -> Call[list[m.Decision]]:  # fmt: skip
+) -> PreparedRequest[list[m.Decision]]:  # fmt: skip
     """Ask for decisions."""
     body = m.DecisionRequest(
         context=plain(context), count=count, deadline=deadline, client=worker,
@@ -74,23 +74,23 @@ def asking(
     def read(answer: bytes) -> list[m.Decision]:
         return msgspec.json.decode(answer, type=m.Decisions).decisions
 
-    return Call("POST", f"{study}/decisions", read, msgspec.json.encode(body), _key(key))
+    return PreparedRequest("POST", f"{study}/decisions", read, msgspec.json.encode(body), _key(key))
 
 
 def telling(
     study: str, decision: m.Decision | str, reward: Told | None, constraints: npt.ArrayLike | None,
     observed_at: float | None, *, revise: bool,
-) -> Call[m.Answer]:  # fmt: skip
+) -> PreparedRequest[m.Answer]:  # fmt: skip
     """Tell what came of one."""
     g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
     told = None if reward is None else _reward(reward)
     body = m.RewardRequest(reward=told, constraints=g, observed_at=observed_at, revise=revise)
-    return Call("PUT", _one(study, decision, "/reward"), of(m.Answer), msgspec.json.encode(body))
+    return PreparedRequest("PUT", _one(study, decision, "/reward"), of(m.Answer), msgspec.json.encode(body))
 
 
 def telling_many(
     study: str, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool
-) -> Call[list[m.RewardResult]]:
+) -> PreparedRequest[list[m.RewardResult]]:
     """Tell what came of several."""
     items = [m.RewardItem(id=_id(decision), reward=_reward(reward), revise=revise) for decision, reward in answers]
     body = msgspec.json.encode(m.RewardsRequest(items))
@@ -98,25 +98,25 @@ def telling_many(
     def read(answer: bytes) -> list[m.RewardResult]:
         return msgspec.json.decode(answer, type=m.RewardResults).items
 
-    return Call("POST", f"{study}/rewards", read, body)
+    return PreparedRequest("POST", f"{study}/rewards", read, body)
 
 
-def failing(study: str, decision: m.Decision | str, reason: str, *, revise: bool) -> Call[m.Answer]:
+def failing(study: str, decision: m.Decision | str, reason: str, *, revise: bool) -> PreparedRequest[m.Answer]:
     """Tell that nothing will come of one."""
     body = msgspec.json.encode(m.FailureRequest(reason, revise))
-    return Call("POST", _one(study, decision, "/failure"), of(m.Answer), body)
+    return PreparedRequest("POST", _one(study, decision, "/failure"), of(m.Answer), body)
 
 
-def abandoning(study: str, decision: m.Decision | str, reason: str) -> Call[m.Answer]:
+def abandoning(study: str, decision: m.Decision | str, reason: str) -> PreparedRequest[m.Answer]:
     """Tell that nobody works on one any more."""
     body = msgspec.json.encode(m.AbandonmentRequest(reason))
-    return Call("POST", _one(study, decision, "/abandonment"), of(m.Answer), body)
+    return PreparedRequest("POST", _one(study, decision, "/abandonment"), of(m.Answer), body)
 
 
 def adding(
     study: str, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, context: Context,
     constraints: npt.ArrayLike | None, compare: bool, key: str | None,
-) -> Call[m.Observation]:  # fmt: skip
+) -> PreparedRequest[m.Observation]:  # fmt: skip
     """Tell of something nobody asked for."""
     given = plain(point)
     place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
@@ -124,66 +124,68 @@ def adding(
     body = m.ObservationRequest(
         reward=_reward(reward), context=plain(context), constraints=g, compare=compare, **{place: given}
     )
-    return Call("POST", f"{study}/observations", of(m.Observation), msgspec.json.encode(body), _key(key))
+    return PreparedRequest("POST", f"{study}/observations", of(m.Observation), msgspec.json.encode(body), _key(key))
 
 
-def predicting(study: str, points: Points | None, context: Context, channel: int) -> Call[tuple[Array, Array]]:
+def predicting(
+    study: str, points: Points | None, context: Context, channel: int
+) -> PreparedRequest[tuple[Array, Array]]:
     """Ask what is expected."""
 
     def read(answer: bytes) -> tuple[Array, Array]:
         said = msgspec.json.decode(answer, type=m.Prediction)
         return numbers(said.mean), numbers(said.std)
 
-    return Call("GET", f"{study}/predict{_query(points=points, context=context, channel=channel)}", read)
+    return PreparedRequest("GET", f"{study}/predict{_query(points=points, context=context, channel=channel)}", read)
 
 
-def bounding(study: str, points: Points | None, context: Context, channel: int) -> Call[tuple[Array, Array]]:
+def bounding(study: str, points: Points | None, context: Context, channel: int) -> PreparedRequest[tuple[Array, Array]]:
     """Ask for bounds."""
 
     def read(answer: bytes) -> tuple[Array, Array]:
         said = msgspec.json.decode(answer, type=m.ConfidenceBounds)
         return numbers(said.lower), numbers(said.upper)
 
-    return Call("GET", f"{study}/bounds{_query(points=points, context=context, channel=channel)}", read)
+    return PreparedRequest("GET", f"{study}/bounds{_query(points=points, context=context, channel=channel)}", read)
 
 
-def satisfying(study: str, points: Points | None, context: Context) -> Call[m.Feasibility]:
+def satisfying(study: str, points: Points | None, context: Context) -> PreparedRequest[m.Feasibility]:
     """Ask what satisfies all constraints."""
-    return Call("GET", f"{study}/feasible{_query(points=points, context=context)}", of(m.Feasibility))
+    return PreparedRequest("GET", f"{study}/feasible{_query(points=points, context=context)}", of(m.Feasibility))
 
 
-def explaining(study: str, number: int, draws: int) -> Call[dict[str, Any]]:
+def explaining(study: str, number: int, draws: int) -> PreparedRequest[dict[str, Any]]:
     """Ask why it was decided so."""
-    return Call("GET", f"{study}/explain/{number}{_query(draws=draws)}", entries)
+    return PreparedRequest("GET", f"{study}/explain/{number}{_query(draws=draws)}", entries)
 
 
-def best_so_far(study: str, context: Context) -> Call[m.DecisionInFull]:
+def best_so_far(study: str, context: Context) -> PreparedRequest[m.DecisionInFull]:
     """Ask for the best."""
-    return Call("GET", f"{study}/best{_query(context=context)}", of(m.DecisionInFull))
+    return PreparedRequest("GET", f"{study}/best{_query(context=context)}", of(m.DecisionInFull))
 
 
-def seeing(study: str, decision: m.Decision | str) -> Call[m.DecisionInFull]:
+def seeing(study: str, decision: m.Decision | str) -> PreparedRequest[m.DecisionInFull]:
     """Ask what became of one."""
-    return Call("GET", _one(study, decision, ""), of(m.DecisionInFull))
+    return PreparedRequest("GET", _one(study, decision, ""), of(m.DecisionInFull))
 
 
-def happening(study: str, after: int) -> Call[m.Events]:
+def happening(study: str, after: int) -> PreparedRequest[m.Events]:
     """Ask what happened after an event."""
-    return Call("GET", f"{study}/events?after={int(after)}", of(m.Events))
+    return PreparedRequest("GET", f"{study}/events?after={int(after)}", of(m.Events))
 
 
-def recorded(study: str) -> Call[list[dict[str, Any]]]:
+def recorded(study: str) -> PreparedRequest[list[dict[str, Any]]]:
     """Ask for all trials."""
 
     def read(answer: bytes) -> list[dict[str, Any]]:
         return [msgspec.json.decode(line) for line in answer.splitlines()]
 
-    return Call("GET", f"{study}/export?format=jsonl", read, headers=ANY)
+    return PreparedRequest("GET", f"{study}/export?format=jsonl", read, headers=ANY)
 
 
-def exporting(study: str, kind: str) -> Call[bytes]:
+def exporting(study: str, kind: str) -> PreparedRequest[bytes]:
     """Ask for all trials."""
-    return Call("GET", f"{study}/export?format={urllib.parse.quote(kind)}", bytes, headers={"Accept": "*/*"})
+    return PreparedRequest("GET", f"{study}/export?format={urllib.parse.quote(kind)}", bytes, headers={"Accept": "*/*"})
 
 
 def _one(study: str, decision: m.Decision | str, what: str) -> str:

@@ -15,7 +15,7 @@ from ...study.direction import AnyPolicy, Goal
 from .. import messages as m
 from ..addresses import segment
 from . import calls
-from .calls import Call, Context, Points, Told
+from .calls import Context, Points, PreparedRequest, Told
 from .sending import Way
 
 ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]
@@ -44,7 +44,7 @@ class Client:
 
     def studies(self) -> list[m.StudySaid]:
         """The studies that this token may see, oldest first."""
-        return self._way.send(Call("GET", "/v1/studies", calls.of(m.Studies))).studies
+        return self._way.send(PreparedRequest("GET", "/v1/studies", calls.of(m.Studies))).studies
 
     def study(self, name: str) -> RemoteStudy:
         """A study that is there.
@@ -86,7 +86,7 @@ class Client:
             on_deadline=on_deadline, default_reward=default_reward, late=late,
         )  # fmt: skip
         study = RemoteStudy(self._way, name)
-        self._way.send(Call("PUT", study.path, calls.nothing, msgspec.json.encode(body)))
+        self._way.send(PreparedRequest("PUT", study.path, calls.nothing, msgspec.json.encode(body)))
         return study
 
     def close(self) -> None:
@@ -228,7 +228,7 @@ class RemoteStudy:
 
     def status(self) -> m.StudyInFull:
         """Where the study stands."""
-        return self._way.send(Call("GET", self.path, calls.of(m.StudyInFull)))
+        return self._way.send(PreparedRequest("GET", self.path, calls.of(m.StudyInFull)))
 
     def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> Iterator[m.Event]:
         """What happened after a cursor (the `order` of the last event that was seen), in order.

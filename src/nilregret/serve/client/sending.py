@@ -17,7 +17,7 @@ import msgspec
 from ..._utils.checks import integer, number, shown
 from ..._utils.errors import InvalidInput, NoRegretError, ServiceError, TrialError
 from .. import messages as m
-from .calls import Call
+from .calls import PreparedRequest
 
 T = TypeVar("T")
 AGAIN = frozenset({429, 502, 503, 504})  # nothing was done, or doing it again is harmless
@@ -63,7 +63,7 @@ class Way:
         self._idle: deque[http.client.HTTPConnection] = deque()
         weakref.finalize(self, _close_all, self._idle)
 
-    def send(self, call: Call[T]) -> T:
+    def send(self, call: PreparedRequest[T]) -> T:
         """Send it until it is answered.
 
         Raises:
@@ -90,7 +90,7 @@ class Way:
         """Close the connections that nobody uses; the next call opens another."""
         _close_all(self._idle)
 
-    def _once(self, call: Call[T]) -> tuple[int, bytes, float]:
+    def _once(self, call: PreparedRequest[T]) -> tuple[int, bytes, float]:
         """The status, the body, and the seconds that the service wants to be left alone for."""
         with suppress(IndexError):
             kept = self._idle.pop()
@@ -99,7 +99,7 @@ class Way:
                 return self._through(kept, call)
         return self._through(self._connection(), call)
 
-    def _through(self, connection: http.client.HTTPConnection, call: Call[T]) -> tuple[int, bytes, float]:
+    def _through(self, connection: http.client.HTTPConnection, call: PreparedRequest[T]) -> tuple[int, bytes, float]:
         headers = {"Accept": "application/json", **self._headers, **call.headers}
         if call.body is not None:
             headers["Content-Type"] = "application/json"

@@ -18,7 +18,7 @@ from ...study.study import Study
 from ..addresses import name_in
 from ..auth.tenants import own_names
 from ..problems import Problem, problem_of
-from ..worker import Desk
+from ..worker import StudyWorker
 from . import files
 from .rendering import caller_of, page
 from .views.beliefs import beliefs
@@ -57,8 +57,8 @@ async def _look(request: Request, see: Callable[[Study], R]) -> R:
     return await (await _desk(request)).look(see)
 
 
-async def _desk(request: Request) -> Desk:
-    desk: Desk = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
+async def _desk(request: Request) -> StudyWorker:
+    desk: StudyWorker = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
     return desk
 
 

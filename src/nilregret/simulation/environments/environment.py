@@ -18,7 +18,7 @@ from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Box, Domain, Space, check_domain
 from ...storage.record import Trial
 from .delays import Delay, make_delay
-from .truth import Channel, Drifting, Function, checked_changes
+from .truth import Drifting, Function, TrueOutput, checked_changes
 
 START_POWER = 12  # 2^12 quasi-random points when a maximum is searched for
 ASCENTS = 8  # local ascents from the best of them
@@ -123,9 +123,9 @@ class Environment:
         self.constraint_delay: Delay | None = (
             None if constraint_delay is None else make_delay(constraint_delay, name="constraint_delay")
         )
-        self._reward = Channel("reward", reward, domain=domain, contexts=contexts)
+        self._reward = TrueOutput("reward", reward, domain=domain, contexts=contexts)
         self._limits = (
-            None if constraints is None else Channel("constraints", constraints, domain=domain, contexts=contexts)
+            None if constraints is None else TrueOutput("constraints", constraints, domain=domain, contexts=contexts)
         )
         self.change_points = checked_changes(
             change_points,

@@ -53,7 +53,7 @@ class Drifting:
 
 
 @final
-class Channel:
+class TrueOutput:
     """The functions of all periods.
 
     Args:

@@ -17,7 +17,7 @@ from .beliefs import Covariance
 from .evidence import ChangeEvidence
 
 
-class Known(NamedTuple):
+class OutputPrior(NamedTuple):
     """What is known of one or more channels: the arguments of `ChangeEvidence` of the same names."""
 
     covariance: Covariance
@@ -99,7 +99,7 @@ class SeveralEvidence:
         for evidence in self.each:
             evidence.cut(since)
 
-    def remodel(self, each: Sequence[Known]) -> None:
+    def remodel(self, each: Sequence[OutputPrior]) -> None:
         """Weigh all answers anew under what is known now, in the order of the channels."""
         for evidence, known in zip(self.each, each, strict=True):
             evidence.remodel(*known)

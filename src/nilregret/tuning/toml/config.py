@@ -13,7 +13,7 @@ import msgspec
 from ..._utils.checks import shown
 from ..._utils.errors import InvalidInput, NoRegretError
 from ...algorithms.parameter_tables import Table, parameter
-from ...algorithms.registry import Place, policy
+from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.sections import convert, within
 from ...domains.domain import Arms, Space
 from ...policy.policy import Policy
@@ -135,7 +135,7 @@ def _job(file: _File, path: Path) -> TuningFile:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
     space = Space(**{name: within(f"parameters.{name}", parameter, table) for name, table in file.parameters.items()})
     domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
-    place = Place(space, folder, limits.count)
+    place = PolicyContext(space, folder, limits.count)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
         raise InvalidInput(f"`name` is {name!r}: it must be some text without slashes and control characters.")

@@ -11,7 +11,7 @@ from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.serialize import loads
 from ...algorithms.auto import auto
 from ...algorithms.parameter_tables import parameter
-from ...algorithms.registry import Place, policy
+from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.sections import convert, within
 from ...domains.domain import Arms, Space
 from ...study.direction import AnyPolicy, Goal, check_goal
@@ -83,7 +83,7 @@ def _described(file: _File, folder: Path) -> Described:
     if file.policy is None:
         made = auto(domain, context=context, constraints=file.constraints)
     else:
-        place = Place(space, folder, file.constraints, context, live=True)
+        place = PolicyContext(space, folder, file.constraints, context, live=True)
         made = within("policy", policy, file.policy, domain, place)
     return Described(made, check_goal(file.goal), file.seed)
 

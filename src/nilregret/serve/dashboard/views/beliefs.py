@@ -18,11 +18,11 @@ from ....study.audit import settings_at
 from ....study.axes import Axis, active_axes, agrees, line_through, space_of, value_at
 from ....study.direction import has_channels
 from ....study.formatting import settings
-from ....study.seen import Seen, seen
+from ....study.seen import PosteriorBand, seen
 from ....study.study import Study
 from .maps import belief_map, dear
 from .pictures import MOST_DOTS, Picture, axis, dots, empty, line, many, short, spread_evenly, table
-from .places import Place, place
+from .places import ChosenPoint, place
 from .progress import told_word
 from .rivals import counted_from
 
@@ -39,7 +39,7 @@ BANDS = {
     "proved": "proved bounds", "policy": "the policy's bounds", "deviations": "two standard deviations to either side",
 }  # fmt: skip
 
-Look = Callable[[Array], Seen]
+Look = Callable[[Array], PosteriorBand]
 
 
 def beliefs(study: Study, query: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -109,7 +109,7 @@ def _points(study: Study, lines: int) -> int:
     return int(min(MOST_POINTS, max(FEWEST_POINTS, WORK / max(1.0, float(answers) ** 2 * lines))))
 
 
-def _slice(study: Study, at: Place, along: Axis, look: Look, channel: int, count: int) -> Picture | None:
+def _slice(study: Study, at: ChosenPoint, along: Axis, look: Look, channel: int, count: int) -> Picture | None:
     """The posterior along one axis; None where there is nothing along it."""
     domain = study.policy.domain
     values, points = line_through(domain, at.point, along, count=count)
@@ -130,7 +130,9 @@ def _slice(study: Study, at: Place, along: Axis, look: Look, channel: int, count
     }  # fmt: skip
 
 
-def _curve(study: Study, title: str, label: str, xs: Array, values: list[Any], found: Seen, channel: int) -> Picture:
+def _curve(
+    study: Study, title: str, label: str, xs: Array, values: list[Any], found: PosteriorBand, channel: int
+) -> Picture:
     mean_of, band, mean = _mean_of(study, channel), BANDS[found.band], found.mean
     top = int(mean.argmax() if study.goal == "maximize" and not channel else mean.argmin())
     extreme = "highest" if study.goal == "maximize" and not channel else "lowest"
@@ -161,7 +163,7 @@ def _ranked(study: Study, look: Look, channel: int) -> Picture:
     found = look(arms.points)
     order = np.argsort(-found.mean if study.goal == "maximize" and not channel else found.mean, kind="stable")
     kept = order[spread_evenly(len(order), MOST_ARMS)]
-    shown = Seen(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
+    shown = PosteriorBand(found.mean[kept], found.lower[kept], found.upper[kept], found.band)
     xs = np.arange(1.0, len(kept) + 1.0)
     names = [f"arm {arm}" for arm in kept.tolist()]
     picture = _curve(study, "Arms, the best first", "rank", xs, names, shown, channel)
@@ -188,7 +190,7 @@ def _here(values: list[Any], value: Any, named: bool) -> float | None:
     return float(value)
 
 
-def _dots_along(study: Study, at: Place, along: Axis, values: list[Any], channel: int) -> list[dict[str, Any]]:
+def _dots_along(study: Study, at: ChosenPoint, along: Axis, values: list[Any], channel: int) -> list[dict[str, Any]]:
     """What was told on this very line, and how often each place of the axis was chosen."""
     domain, trials = study.policy.domain, study.trials
     named = isinstance(along.parameter, Choice)
@@ -239,7 +241,7 @@ def active_mask(study: Study, points: Array, along: Axis) -> Any:
     return np.ones(len(points), dtype=bool) if mask is None else mask[:, along.columns.start]
 
 
-def _same_context(trial: Trial, at: Place) -> bool:
+def _same_context(trial: Trial, at: ChosenPoint) -> bool:
     return at.context is None or (trial.context is not None and np.array_equal(trial.context, at.context))
 
 
@@ -250,7 +252,7 @@ def _told(trial: Trial, channel: int) -> float | None:
     return known[channel - 1] if len(known) >= channel else None
 
 
-def _table(label: str, values: list[Any], found: Seen, name: str) -> dict[str, Any]:
+def _table(label: str, values: list[Any], found: PosteriorBand, name: str) -> dict[str, Any]:
     rows = spread_evenly(len(values), ROWS).tolist()
     head = [label, name, "from", "to"]
     return table(head, [(values[i], found.mean[i], found.lower[i], found.upper[i]) for i in rows])
@@ -308,7 +310,7 @@ def _channels(study: Study, channel: int) -> list[dict[str, Any]]:
     return [{"value": str(j), "text": name, "chosen": j == channel} for j, name in enumerate(names)]
 
 
-def _where(study: Study, at: Place) -> str:
+def _where(study: Study, at: ChosenPoint) -> str:
     if study.policy.domain.dimension == 1:
         return ""
     named = settings(settings_of(study, at.point), at.point.tolist(), None)

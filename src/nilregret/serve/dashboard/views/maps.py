@@ -13,7 +13,7 @@ from ....domains.parameters import Choice
 from ....study.axes import Axis, agrees, value_at
 from ....study.study import Study
 from .pictures import MOST_DOTS, Picture, axis, numbers, short, spread_evenly, table
-from .places import Place
+from .places import ChosenPoint
 
 MOST_SIDE, FEWEST_SIDE = 41, 11  # of a map, cells
 MOST_ARM_SIDE = 120  # likewise, of arms on a grid
@@ -30,7 +30,7 @@ def dear(study: Study) -> bool:
 
 
 def belief_map(
-    study: Study, at: Place, pair: tuple[Axis, Axis], look: Callable[[Array], Any], *, name: str, low: bool
+    study: Study, at: ChosenPoint, pair: tuple[Axis, Axis], look: Callable[[Array], Any], *, name: str, low: bool
 ) -> Picture | None:
     """A map of the mean; None where the arms are on no grid.
 
@@ -78,7 +78,7 @@ def _side(along: Axis, values: list[Any]) -> dict[str, Any]:
 
 
 def _grid(
-    study: Study, at: Place, pair: tuple[Axis, Axis]
+    study: Study, at: ChosenPoint, pair: tuple[Axis, Axis]
 ) -> tuple[list[Any], list[Any], Array, tuple[Any, Any]] | None:
     """Of a continuous domain: as fine as is affordable."""
     domain = study.policy.domain
@@ -99,7 +99,9 @@ def _grid(
     return xs, ys, points, (at_row, at_column)
 
 
-def _arms(arms: Arms, at: Place, pair: tuple[Axis, Axis]) -> tuple[list[Any], list[Any], Array, tuple[Any, Any]] | None:
+def _arms(
+    arms: Arms, at: ChosenPoint, pair: tuple[Axis, Axis]
+) -> tuple[list[Any], list[Any], Array, tuple[Any, Any]] | None:
     """Of arms: those that agree with the point in everything else, where they lie on a grid."""
     across, up = pair
     points = arms.points[agrees(arms, arms.points, at.point, pair)]

@@ -22,7 +22,7 @@ LONGEST = 40  # characters of a number that is typed
 Kind = Literal["p", "c"]  # a field's name in an address: of the point or of the context, and the number of the axis
 
 
-class Place(NamedTuple):
+class ChosenPoint(NamedTuple):
     """A point `(d,)` and a context `(c,)` or None, the fields that choose them, and what the point is, in words."""
 
     point: Array
@@ -32,7 +32,7 @@ class Place(NamedTuple):
     is_best: bool
 
 
-def place(study: Study, query: Mapping[str, str]) -> Place:
+def place(study: Study, query: Mapping[str, str]) -> ChosenPoint:
     """What an address asks for; else the best point, under the latest context.
 
     Args:
@@ -54,7 +54,7 @@ def place(study: Study, query: Mapping[str, str]) -> Place:
     base = _middle(domain) if best is None else best
     point, fields = _chosen(domain, base, query, "p")
     is_best = best is not None and bool(np.allclose(point, best, rtol=1e-5, atol=1e-9))
-    return Place(point, context, fields if len(fields) > 1 else [], context_fields, is_best)
+    return ChosenPoint(point, context, fields if len(fields) > 1 else [], context_fields, is_best)
 
 
 def _best_point(study: Study, context: Array | None) -> Array | None:
