@@ -28,8 +28,8 @@ from common_parts import mapped, ratio
 from tabulate import tabulate
 
 import nilregret as nr
-from nilregret._utils.serialize import described
 from nilregret.simulation.environments import gp_sample
+from nilregret.slots import described
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.explore import Explore, InitialDesign, InTurn
 from nilregret.slots.scores import ExpectedImprovement, RandomisedBound, ThompsonSample

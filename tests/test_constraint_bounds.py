@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils.serialize import described
+from nilregret.slots import described
 from nilregret.slots.envelope import FiniteBayes
 from nilregret.slots.objective import MultiplicativePenalty
 from nilregret.slots.pending import Hallucinated

@@ -9,7 +9,6 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils.randomness import Randomness
-from nilregret._utils.serialize import described
 from nilregret.domains.search.acquisition import AcquisitionFunction
 from nilregret.domains.search.boxes import SAME, real_columns
 from nilregret.domains.search.designs import (
@@ -23,6 +22,7 @@ from nilregret.domains.search.designs import (
     parameters,
     sobol,
 )
+from nilregret.slots import described
 from nilregret.slots.explore import (
     CoordinateSearch,
     Explore,

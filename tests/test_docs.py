@@ -1,8 +1,10 @@
 """Pages of the documentation: what they point to is there, and nothing is left to be filled in."""
 
 import inspect
+import pkgutil
 import re
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -58,15 +60,17 @@ def test_what_these_tests_would_find():
 
 
 def test_the_reference_lists_every_public_name_once():
-    listed = re.findall(r"^\.\. auto\w+:: nilregret\.(\w+)$", (HOME / "docs" / "reference.md").read_text(), re.M)
-    assert sorted(listed) == sorted(nilregret.__all__)
-
-
-def test_the_reference_lists_what_is_there_for_those_who_extend():
     text = (HOME / "docs" / "reference.md").read_text()
-    for module in (slots, testing):
-        listed = re.findall(rf"^\.\. auto\w+:: {re.escape(module.__name__)}\.(\w+)$", text, re.M)
-        assert sorted(listed) == sorted(module.__all__)
+    listed = [
+        pkgutil.resolve_name(f"nilregret.{name}")
+        for name in re.findall(r"^\.\. auto\w+:: nilregret\.(\S+)$", text, re.M)
+    ]
+    for module in (nilregret, nilregret.algorithms, nilregret.kernels, slots, testing):
+        public = [getattr(module, name) for name in module.__all__]
+        missing = [
+            each for each in public if not isinstance(each, ModuleType) and sum(each is one for one in listed) != 1
+        ]
+        assert missing == []
 
 
 def test_what_decided_a_part_of_auto_is_on_the_page_that_its_table_names():

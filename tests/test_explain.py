@@ -319,7 +319,7 @@ def test_scripts_name_their_points():
     assert "its script names" in str(said)
 
 
-@pytest.mark.parametrize("goal", nr.study.goal.GOALS)
+@pytest.mark.parametrize("goal", GOALS)
 def test_contexts_and_names_are_said(goal):
     space = nr.Space(x=nr.Float(0, 1), n=nr.Int(1, 3)).grid(3)
     study = nr.Study(nr.gp_ucb(space, K, noise=0.1, context=nr.Space(day=nr.Int(0, 6))), seed=0, goal=goal)

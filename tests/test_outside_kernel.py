@@ -12,9 +12,9 @@ import nilregret as nr
 from nilregret import kernels
 from nilregret.__main__ import main
 from nilregret._utils import serialize
-from nilregret._utils.serialize import described
 from nilregret.gp import PointPosterior, sample_path
 from nilregret.simulation.environments import Environment, gp_sample
+from nilregret.slots import described
 from nilregret.slots.widths.slopes import derivative_tail, lipschitz_constant
 from nilregret.theory.change import smoothness
 from nilregret.theory.change.closed import product_average
@@ -423,7 +423,7 @@ MODULE = """
 from dataclasses import dataclass
 import numpy as np
 from nilregret.kernels import PointKernel
-from nilregret._utils.serialize import described
+from nilregret.slots import described
 from nilregret.tuning.toml.config import load
 
 @described

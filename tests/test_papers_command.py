@@ -12,7 +12,7 @@ from nilregret import papers
 from nilregret.__main__ import main
 from nilregret.papers import report, srinivas, trials, verdicts
 from nilregret.papers.figure import Job, Result, Statement
-from nilregret.simulation import environments as worlds
+from nilregret.simulation.environments.data import files
 from nilregret.study import plots
 from nilregret.study.curves import Curves, interval
 
@@ -158,7 +158,7 @@ def test_the_list_says_what_needs_data():
 @pytest.mark.parametrize("name", [name for name, figure in FIGURES.items() if figure.data])
 def test_a_figure_that_says_it_needs_data_does(name, tmp_path, monkeypatch):
     monkeypatch.setenv("NILREGRET_DATA", str(tmp_path))
-    with pytest.raises(worlds.files.MissingData):
+    with pytest.raises(files.MissingData):
         FIGURES[name].make(Job(trials=1, rounds=2))
 
 

@@ -6,12 +6,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from nilregret.algorithms import parameter_tables
 from nilregret.serve import messages, parameters
 from nilregret.serve.app import OPERATIONS
 from nilregret.serve.openapi import document
 from nilregret.serve.operations import REFUSED
 from nilregret.serve.reference import page
-from nilregret.tuning.toml import config
 
 READ = {"FloatParameter": "_Float", "IntParameter": "_Int", "ChoiceParameter": "_Choice"}
 PAGE = Path(__file__).parents[1] / "docs" / "service-api.md"
@@ -53,7 +53,10 @@ def test_what_is_sent_has_no_entries_but_those_described(kind):
 @pytest.mark.parametrize("kind", parameters.KINDS, ids=lambda kind: kind.__name__)
 def test_parameters_are_described_as_they_are_read(kind):
     """The entries of the description are those of files, each with its default."""
-    described, read = msgspec.inspect.type_info(kind), msgspec.inspect.type_info(getattr(config, READ[kind.__name__]))
+    described, read = (
+        msgspec.inspect.type_info(kind),
+        msgspec.inspect.type_info(getattr(parameter_tables, READ[kind.__name__])),
+    )
     assert described.tag == read.tag
     fields = [
         {field.encode_name: (field.required, field.default) for field in each.fields} for each in (described, read)

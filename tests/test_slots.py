@@ -11,8 +11,8 @@ import pytest
 
 import nilregret as nr
 from nilregret import algorithms
-from nilregret._utils.serialize import described
 from nilregret.algorithms import Slots
+from nilregret.slots import described
 from nilregret.slots.check import SLOTS
 from nilregret.slots.envelope import ConstantWidth, ScheduledWidth, Width
 from nilregret.slots.explore import NoExploration, UncertaintySampling, UniformExploration
@@ -275,7 +275,7 @@ def test_a_policy_refuses_what_fills_no_slot(parts, message):
 
 
 def test_algorithms_are_functions_that_can_be_sent_to_other_processes():
-    for name in algorithms.__all__:
+    for name in sorted(set(algorithms.__all__) & set(nr.__all__)):
         assert pickle.loads(pickle.dumps(getattr(nr, name))) is getattr(nr, name)
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils.serialize import described
 from nilregret.policy.state import State
 from nilregret.simulation.environments.delays import GeometricDelay
+from nilregret.slots import described
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.slots.memory import Detector, Memory
 from nilregret.storage.record import Record

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret import gp as posteriors
-from nilregret.gp import PointPosterior, SpannedPosterior, Terms
+from nilregret.gp import PointPosterior, SpannedPosterior, Terms, choice
 from nilregret.gp.choice import posterior_at_points
 from nilregret.gp.paths import drawn_path
 from nilregret.kernels import Multiplied, Stretched
@@ -212,7 +211,7 @@ def test_which_posterior_suits_a_kernel(monkeypatch):
     assert isinstance(posterior_at_points(nr.Matern(2.5) * nr.Linear(), 4, 0.1), PointPosterior)
     assert isinstance(posterior_at_points(nr.Matern(2.5), 4, 0.1, terms=TERMS), SpannedPosterior)
     assert posterior_at_points(KERNELS["bilinear"], 4, 0.1, terms=TERMS).rank == 4
-    monkeypatch.setattr(posteriors, "MOST_FEATURES", 3)
+    monkeypatch.setattr(choice, "MOST_FEATURES", 3)
     assert isinstance(posterior_at_points(KERNELS["bilinear"], 4, 0.1), PointPosterior)
 
 

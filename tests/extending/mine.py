@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nilregret._utils.serialize import described
 from nilregret.kernels import Stationary
 from nilregret.slots import (
     Bounds,
@@ -24,6 +23,7 @@ from nilregret.slots import (
     Restart,
     Score,
     Width,
+    described,
 )
 
 # -- memory: a window that grows, and a detector that is shown what was believed before ------------------------------

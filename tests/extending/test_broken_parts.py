@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import nilregret as nr
-from nilregret._utils.serialize import described
 from nilregret.kernels import Stationary
 from nilregret.slots import (
     Bounds,
@@ -24,6 +23,7 @@ from nilregret.slots import (
     Restart,
     Score,
     Width,
+    described,
 )
 from nilregret.storage import SqlStorage
 from nilregret.testing import check_kernel, check_policy, check_storage

@@ -9,7 +9,6 @@ import pytest
 
 import nilregret as nr
 from nilregret import testing
-from nilregret._utils.serialize import described
 from nilregret.slots import (
     Confidence,
     Explore,
@@ -21,6 +20,7 @@ from nilregret.slots import (
     Restart,
     Score,
     Width,
+    described,
 )
 from nilregret.slots.scores import ThompsonSample
 
@@ -72,7 +72,6 @@ def test_they_import_nothing_that_is_not_public():
     used = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert {name for name in used if name.startswith("nilregret")} == {
         "nilregret.kernels",
-        "nilregret._utils.serialize",
         "nilregret.slots",
     }
 

@@ -164,7 +164,7 @@ def to_plain(value: Any) -> Any:
         return value
     raise InvalidInput(
         f"{shown(value)} ({type(value).__name__}) cannot be written as JSON.",
-        advice="A class of your own must be registered: decorate it with `nilregret._utils.serialize.described`.",
+        advice="A class of your own must be registered: decorate it with `nilregret.slots.described`.",
     )
 
 

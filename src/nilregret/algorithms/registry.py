@@ -299,7 +299,7 @@ def _described(kind: type, tables: Mapping[str, Section], name: object, place: P
         raise InvalidInput(
             f"`type` {name!r} must be a class that derives from `{kind.__name__}`, a frozen dataclass that "
             "can be stored.",
-            advice="It stands under `nilregret._utils.serialize.described`.",
+            advice="It stands under `nilregret.slots.described`.",
         )
     known = [item for item in fields(made) if item.init]  # type: ignore[arg-type]  # a dataclass, seen above
     needed = {f.name: Any for f in known if f.default is MISSING and f.default_factory is MISSING}

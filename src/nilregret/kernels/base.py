@@ -199,7 +199,7 @@ class Kernel(ABC):
 class PointKernel(Kernel):
     """A kernel that needs nothing of an arm but its coordinates: what one of your own derives from.
 
-    A frozen dataclass decorated with `nilregret._utils.serialize.described`, whose fields are its description.
+    A frozen dataclass decorated with `nilregret.slots.described`, whose fields are its description.
     **Needed** is
     `__call__` alone, symmetric and positive semi-definite. The rest has a fallback, from values of the kernel:
 
@@ -221,7 +221,7 @@ class PointKernel(Kernel):
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, nilregret as nr
-    >>> from nilregret._utils.serialize import described
+    >>> from nilregret.slots import described
     >>> @described
     ... @dataclass(frozen=True)
     ... class Brownian(nr.kernels.PointKernel):

@@ -80,7 +80,7 @@ class Spectral(PointKernel):
 class Stationary(Spectral):
     """k(x, x') = scale * kappa(r), r = |(x - x') / lengthscale|. Concrete ones are dataclasses with both fields.
 
-    One of your own is a frozen dataclass decorated with `nilregret._utils.serialize.described`, with the fields
+    One of your own is a frozen dataclass decorated with `nilregret.slots.described`, with the fields
     `lengthscale`
     and `scale` and whatever else it needs. **Needed** is `profile` alone. With `frequencies` sample paths are waves,
     quicker than joint samples; with `moments` Theorem 2 of Srinivas et al. is proved for it on boxes; `smoothness` sets
@@ -88,7 +88,7 @@ class Stationary(Spectral):
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, nilregret as nr
-    >>> from nilregret._utils.serialize import described
+    >>> from nilregret.slots import described
     >>> @described
     ... @dataclass(frozen=True)
     ... class Smooth(nr.kernels.Stationary):

@@ -83,7 +83,7 @@ def checked_value(pseudo: ImputedValue, part: Pending) -> float | None:
     """The value that a part gives an unanswered trial, reward units; None for the variance alone; errors otherwise."""
     if not isinstance(pseudo, ImputedValue):
         raise InvalidInput(
-            f"`{type(part).__name__}.count_as` returned {shown(pseudo)}: it must be a `ImputedValue(value)`, "
+            f"`{type(part).__name__}.count_as` returned {shown(pseudo)}: it must be an `ImputedValue(value)`, "
             "`ImputedValue(None)` for the variance alone, or None for nothing."
         )
     if pseudo.value is None and not part.hallucinates:

@@ -1,7 +1,7 @@
 """What parts of one's own derive from: the slots of a policy, and what goes in and out of them.
 
 A part is a frozen dataclass that derives from the abstract class of its slot and is decorated with
-`nilregret._utils.serialize.described`; `policy.using(memory=...)` puts it into a policy.
+`nilregret.slots.described`; `policy.using(memory=...)` puts it into a policy.
 `nilregret.testing.check_policy` tries
 whether the whole keeps its promises. What is not overridden is sound and proves nothing. Worked examples are in
 docs/extending.md; kernels derive from `nilregret.kernels.Stationary` or `PointKernel`.

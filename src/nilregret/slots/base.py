@@ -83,7 +83,7 @@ class Combination(Protocol):
 class Part(ABC):  # noqa: B024 - what a part does is said by its slot
     """A frozen description that fills a slot of a policy.
 
-    One of your own is a frozen dataclass decorated with `nilregret._utils.serialize.described`; equal descriptions
+    One of your own is a frozen dataclass decorated with `nilregret.slots.described`; equal descriptions
     decide
     equally, so it holds numbers and other descriptions, and nothing that changes. What a part has to remember during a
     run is in an object that it makes afresh (`Memory.watch`, `Objective.begin`, `Confidence.guess`).

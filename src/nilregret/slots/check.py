@@ -50,7 +50,7 @@ def check_part(slot: str, part: object) -> None:
         raise InvalidInput(
             f"`{slot}` is a {type(part).__name__}, which could not be stored and read back.",
             advice=(
-                "Make it a frozen dataclass and decorate it with `nilregret._utils.serialize.described`; "
+                "Make it a frozen dataclass and decorate it with `nilregret.slots.described`; "
                 "what it remembers during a run goes elsewhere (see docs/extending.md)."
             ),
         )

@@ -101,10 +101,7 @@ def _check_description(kernel: Kernel, X: Array) -> None:
     name = type(kernel).__name__
     text = serialize.dumps(kernel)
     again = serialize.loads(text)
-    why = (
-        "Make it a frozen dataclass, decorated with `nilregret._utils.serialize.described`, "
-        "whose fields are plain values."
-    )
+    why = "Make it a frozen dataclass, decorated with `nilregret.slots.described`, whose fields are plain values."
     promise(type(again) is type(kernel) and again == kernel, f"`{name}` comes back from its JSON as {again!r}. {why}")
     promise(serialize.dumps(again) == text, f"`{name}` is written otherwise once it has come back from its JSON. {why}")
     promise(np.array_equal(again(X, X), kernel(X, X)), f"`{name}` from its JSON has other covariances. {why}")

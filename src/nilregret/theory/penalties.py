@@ -30,13 +30,13 @@ class PenaltyFunction(ABC):
     """psi of Algorithm 2: 1 for g <= 0, and for violations x = g > 0 what `log_of` says.
 
     Assumption 2 wants psi convex, strictly increasing for x >= 0 with psi(0) = 1, and psi(x) psi(y) >= psi(x + y).
-    A psi of your own is a frozen dataclass, registered with `nilregret._utils.serialize.described` so that it can be
+    A psi of your own is a frozen dataclass, registered with `nilregret.slots.described` so that it can be
     stored:
 
     >>> from dataclasses import dataclass
     >>> import numpy as np
     >>> import nilregret as nr
-    >>> from nilregret._utils.serialize import described
+    >>> from nilregret.slots import described
     >>> @described
     ... @dataclass(frozen=True)
     ... class SecondOrder(nr.slots.PenaltyFunction):
