@@ -53,7 +53,9 @@ CASES = {
     "grid of a space": partial(play, nr.auto(SPACE.grid(4)), 24),
     "parallel": partial(play, nr.auto(SPACE, parallel=3), 20, wait=3),
     "constraints": partial(play, nr.auto(BOX, constraints=1), 18, constraints=1),
-    "context in a box": partial(play, nr.auto(ARMS, context=nr.Box([0.0], [1.0])), 20, context=lambda rng: rng.random(1)),
+    "context in a box": partial(
+        play, nr.auto(ARMS, context=nr.Box([0.0], [1.0])), 20, context=lambda rng: rng.random(1)
+    ),
     "context among arms": partial(
         play, nr.auto(ARMS, context=nr.Arms([0, 0.5, 1.0])), 20, context=lambda rng: [0.5 * rng.integers(3)]
     ),
