@@ -32,7 +32,7 @@ _SHORTER = {
     "client": "serve.client",
 }
 
-_load, _, __all__ = public(__name__, __path__, also=tuple(f"{__name__}.{room}" for room in _ALSO.split()))
+_load, _, __all__ = public(__name__, __path__, also=tuple(f"{__name__}.{room}" for room in _ALSO))
 sys.meta_path.append(PublicModules({f"{__name__}.{name}": f"{__name__}.{place}" for name, place in _SHORTER.items()}))
 
 
