@@ -22,9 +22,13 @@ def test_a_copy_owns_what_is_declared():
     copy.rows[0, 0], copy.names["a"] = 9.0, 2
     copy.lists[0].append(3)
     copy.by_key["a"].append(4)
-    assert original.rows[0, 0] == 0.0 and original.names == {"a": 1}
-    assert original.lists == [[1], [2]] and original.by_key == {"a": [1]}
-    assert type(copy) is Sums and copy.inner is None and copy.shared is original.shared
+    assert original.rows[0, 0] == 0.0
+    assert original.names == {"a": 1}
+    assert original.lists == [[1], [2]]
+    assert original.by_key == {"a": [1]}
+    assert type(copy) is Sums
+    assert copy.inner is None
+    assert copy.shared is original.shared
 
 
 def test_arrays_keep_their_order_in_memory():
