@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple, Self, final
+from typing import NamedTuple, final
 
 import numpy as np
 
+from .._utils.copying import Copyable
 from ..slots.refit import Refit, Refitted
 from ..storage.record import Event, Trial
 from ..storage.trial import Fit
@@ -37,16 +38,16 @@ class When(NamedTuple):
 NOW = When()
 
 
-class Learner(ABC):
+class Learner(Copyable, ABC):
     """What the slot `refit` does in a run."""
 
-    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial] | None) -> None:  # noqa: B027
+    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial] | None) -> None:
         """What a replay will bring: see `Fits`."""
 
-    def planned(self) -> None:  # noqa: B027 - most plan nothing
+    def planned(self) -> None:
         """What was planned for has come in."""
 
-    def ask(self, trial: Trial, spread: Spread, ledger: Ledger) -> None:  # noqa: B027 - most do not mind
+    def ask(self, trial: Trial, spread: Spread, ledger: Ledger) -> None:
         """A trial was asked for; `spread` gives half the width of the bounds there, None if it was forced."""
 
     def norm(self) -> float | None:
@@ -69,10 +70,6 @@ class Learner(ABC):
     @abstractmethod
     def settle(self, ledger: Ledger, when: When) -> bool:
         """Do what is due; whether the kernel in use is another one now."""
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """One that goes on by itself."""
 
 
 @final
@@ -200,9 +197,3 @@ class Fits(Learner):
 
     def _sees(self, number: int, ledger: Ledger) -> bool:
         return self._refit.outputs == "own" or ledger.is_answer(number)
-
-    def copy(self) -> Fits:
-        """One that goes on by itself; the fits made are shared."""
-        other = Fits.__new__(Fits)
-        other.__dict__.update(self.__dict__)
-        return other

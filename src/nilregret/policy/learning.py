@@ -21,6 +21,8 @@ class Averaging(Learner):
         fits: of what the candidates surround, if there are any.
     """
 
+    OWNED = ("_fits",)
+
     def __init__(self, fits: Fits | None) -> None:
         self._fits = fits
 
@@ -60,10 +62,6 @@ class Averaging(Learner):
         if ahead:
             ledger.in_use = kernel
         return begun or ahead
-
-    def copy(self) -> Averaging:
-        """One that goes on by itself."""
-        return Averaging(None if self._fits is None else self._fits.copy())
 
 
 def learner_of(policy: Policy, *, seed: int, channel: int = 0) -> Learner | None:

@@ -59,6 +59,8 @@ class Balance(Learner):
         eliminated: candidates that decide no more.
     """
 
+    OWNED = ("_open", "_heard", "_played", "_totals")
+
     def __init__(self, policy: Policy, refit: RegretBalancing) -> None:
         self._policy, self._refit, self._columns = policy, refit, len(policy.sides)
         self.restart()
@@ -166,11 +168,3 @@ class Balance(Learner):
             self._open = {number: each for number, each in self._open.items() if number >= first}
             self._heard = {number: each for number, each in self._heard.items() if number >= first}
             self._count()
-
-    def copy(self) -> Balance:
-        """One that goes on by itself."""
-        other = Balance.__new__(Balance)
-        other.__dict__.update(self.__dict__)
-        other._open, other._heard = self._open.copy(), self._heard.copy()
-        other._played, other._totals = self._played.copy(), self._totals.copy()
-        return other

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import final
 
+from .._utils.copying import Copyable
 from ..storage.record import Trial
 from .outputs import Channels
 from .training_data import Ledger
@@ -20,8 +21,10 @@ LAST = 2**62  # an order after all others: what silence says has not been said b
 
 
 @final
-class Turns:
+class Turns(Copyable):
     """The trials that a watch is still to be shown."""
+
+    OWNED = ("_line", "_known")
 
     def __init__(self) -> None:
         self._asked = 0  # questions so far
@@ -83,9 +86,3 @@ class Turns:
         """Trials before this one are shown no more."""
         while self._line and self._line[0][0] < first:
             self._known.pop(self._line.popleft()[0], None)
-
-    def copy(self) -> Turns:
-        """An independent one in the same state."""
-        other = Turns()
-        other._asked, other._line, other._known = self._asked, self._line.copy(), self._known.copy()
-        return other

@@ -32,6 +32,7 @@ from .._utils.checks import (
     settle,
     shown,
 )
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Domain
@@ -378,7 +379,7 @@ class OnAverage(Constraints):
 
 
 @final
-class _Dual(DualState):
+class _Dual(Copyable, DualState):
     """One price for each constraint."""
 
     def __init__(self, world: OnAverage) -> None:
@@ -404,12 +405,6 @@ class _Dual(DualState):
         self._epoch = rounds // world.epoch
         self.prices = frozen(np.clip(self.prices + world.step / world.epoch * self._told, 0.0, world.most))
         self._told = np.zeros(world.count)
-
-    def copy(self) -> _Dual:
-        """An independent copy."""
-        other = _Dual(self._world)
-        other.prices, other._told, other._epoch = self.prices, self._told, self._epoch
-        return other
 
 
 def one_for(value: Any, j: int) -> Any:

@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, TrialError
 from .._utils.serialize import described
 from ..kernels import Kernel
@@ -414,7 +415,7 @@ def satisfying(trials: Sequence[Trial]) -> list[Trial]:
 
 
 @final
-class Multipliers(PenaltyState):
+class Multipliers(Copyable, PenaltyState):
     """The multipliers of the epoch that is going on; a function of the trials known when it began.
 
     Attributes:
@@ -422,6 +423,9 @@ class Multipliers(PenaltyState):
         values: `(m,)`, read-only.
         saturated: whether a multiplier or a penalty has ever been cut off at `LARGEST`.
     """
+
+    OWNED = ("steps",)
+    OWNED_EACH = ("_told",)
 
     def __init__(self, objective: Constrained) -> None:
         self._objective = objective
@@ -479,12 +483,3 @@ class Multipliers(PenaltyState):
         """The penalty of the average constraint values at the point of each trial."""
         g = averages(trials, [np.zeros(0) if trial.constraints is None else trial.constraints for trial in trials])
         return np.array([self._objective.penalty_of(each, self.values) for each in g])
-
-    def copy(self) -> Multipliers:
-        """An independent copy."""
-        other = Multipliers(self._objective)
-        other.epoch, other.values, other.saturated = self.epoch, self.values, self.saturated
-        other.kernel, other._since, other._anew = self.kernel, self._since, self._anew
-        other._told = {epoch: list(told) for epoch, told in self._told.items()}
-        other.steps = self.steps.copy()
-        return other

@@ -33,11 +33,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, cast, final
+from typing import Any, ClassVar, NamedTuple, cast, final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, settle
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior, RatePosterior
@@ -178,13 +179,15 @@ class _Seen(NamedTuple):
 
 
 @final
-class LikelihoodSet(Guess):
+class LikelihoodSet(Copyable, Guess):
     """What was predicted of rewards before they were seen, and the set of p that this leaves.
 
     Attributes:
         bound: B in force.
         history: (round, B): the first, and every one that replaced another.
     """
+
+    OWNED = ("history", "_gained")
 
     def __init__(self, confidence: LikelihoodRatio) -> None:
         self._confidence, self.bound = confidence, confidence.norm_bound
@@ -216,13 +219,6 @@ class LikelihoodSet(Guess):
         else:
             lower, upper = (low + width * each for each in self._found)
         return (-upper, -lower) if reward.losses else (lower, upper)
-
-    def copy(self) -> Self:
-        """An independent copy; arrays are replaced here, never written to, but for what was gained."""
-        other = type(self)(self._confidence)
-        other.__dict__.update(self.__dict__)
-        other.history, other._gained = self.history.copy(), self._gained.copy()
-        return other
 
     def _take(self, posterior: RatePosterior) -> _Seen:
         reward, low, width = _likelihood_of(posterior)

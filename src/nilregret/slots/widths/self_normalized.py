@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Protocol, Self, TypeVar, final
+from typing import ClassVar, Generic, Protocol, TypeVar, final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior
@@ -237,8 +238,10 @@ class KernelUcb(Width):
         return self.eta / math.sqrt(self.regularization)
 
 
-class DoubledNorm(Guess, Generic[C]):
+class DoubledNorm(Copyable, Guess, Generic[C]):
     """A norm bound, doubled where data contradict it."""
+
+    OWNED = ("history",)
 
     def __init__(self, confidence: C) -> None:
         self._confidence = confidence
@@ -250,13 +253,6 @@ class DoubledNorm(Guess, Generic[C]):
         """Up to this at least."""
         self.bound *= 2.0 ** math.ceil(math.log2(least / self.bound))
         self.history.append((rounds, self.bound))
-
-    @final
-    def copy(self) -> Self:
-        """An independent copy."""
-        other = type(self)(self._confidence)
-        other.bound, other.history = self.bound, self.history.copy()
-        return other
 
 
 @final

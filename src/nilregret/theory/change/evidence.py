@@ -50,6 +50,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from ..._utils.checks import Array, IndexArray
+from ..._utils.copying import Copyable
 from .beliefs import PLACES, Beliefs, Covariance
 from .readings import Readings
 
@@ -90,7 +91,7 @@ class _Answer(NamedTuple):
 
 
 @final
-class ChangeEvidence:
+class ChangeEvidence(Copyable):
     """The e-process of one stretch, for several channels that are answered together (a reward and its constraints).
 
     Args:
@@ -109,6 +110,8 @@ class ChangeEvidence:
     Attributes:
         rate: share of f that is new in each round, before a change and after it; it may be set anew at any time.
     """
+
+    OWNED = ("_answers", "_starts", "_last", "_stakes", "_ratios", "_beliefs", "_models", "_misfit", "_readings")
 
     def __init__(
         self,
@@ -330,13 +333,3 @@ class ChangeEvidence:
             self._place(start, math.log(tail(before) - tail(start)))
         for answer in self._answers:
             self._compare(answer)
-
-    def copy(self) -> ChangeEvidence:
-        """An independent one in the same state."""
-        other = ChangeEvidence.__new__(ChangeEvidence)
-        other.__dict__.update(self.__dict__)
-        for name in ("_answers", "_starts", "_last", "_stakes", "_ratios", "_beliefs", "_models"):
-            setattr(other, name, getattr(self, name).copy())
-        other._misfit = None if self._misfit is None else self._misfit.copy()
-        other._readings = None if self._readings is None else self._readings.copy()
-        return other

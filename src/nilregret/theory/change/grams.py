@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
 from ..._utils.checks import Array
+from ..._utils.copying import Copyable
 from .geometry import Geometry, Places
 
 FIRST_ROOM = 32  # pairs there is room for at first
 
 
 @final
-class GrowingGrams:
+class GrowingGrams(Copyable):
     """Both matrices, grown by a row and a column a pair, O(m q) each; copies share memory until one of them grows."""
 
     def __init__(self, geometry: Geometry) -> None:
@@ -74,9 +75,7 @@ class GrowingGrams:
                 new[:m, :m] = old[:m, :m]
         self._arrays, self._shared = fresh, False
 
-    def copy(self) -> GrowingGrams:
-        """The same pairs, O(1); whichever of the two grows first copies the arrays."""
-        other = GrowingGrams(self.geometry)
-        other.size, other._arrays = self.size, self._arrays
-        self._shared = other._shared = bool(self._arrays)
-        return other
+    def copy(self) -> Self:
+        """Returns a copy in O(1). Whichever of the two grows first copies the arrays."""
+        self._shared = bool(self._arrays)
+        return super().copy()

@@ -55,6 +55,7 @@ class Readings(Posteriors):
         "_own_seen",
         "_own_squares",
     )
+    OWNED = (*ROWS, "_basis", "_features", "_triangle", "_cells")
 
     def __init__(
         self, covariance: Covariance, noise_variance: float, *, channels: int, weight: float, outliers: float
@@ -141,12 +142,6 @@ class Readings(Posteriors):
             for name in ("_own_seen", "_own_squares"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, max(at, 16)))))
         return at
-
-    def copy(self) -> Readings:
-        """Independent ones in the same state."""
-        other = super().copy()
-        other._cells = self._cells.copy()
-        return other
 
 
 def _log_density(squares: Array, variance: Array, freedom: Array) -> Array:

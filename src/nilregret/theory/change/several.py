@@ -13,6 +13,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..._utils.checks import Array
+from ..._utils.copying import Copyable
 from .beliefs import Covariance
 from .evidence import ChangeEvidence
 
@@ -26,12 +27,14 @@ class OutputPrior(NamedTuple):
 
 
 @final
-class SeveralEvidence:
+class SeveralEvidence(Copyable):
     """The average of several `ChangeEvidence` of one stretch.
 
     Args:
         each: at least one; their channels follow one another in the values of an answer.
     """
+
+    OWNED_EACH = ("each",)
 
     def __init__(self, each: Sequence[ChangeEvidence]) -> None:
         self.each = list(each)
@@ -103,7 +106,3 @@ class SeveralEvidence:
         """Weigh all answers anew under what is known now, in the order of the channels."""
         for evidence, known in zip(self.each, each, strict=True):
             evidence.remodel(*known)
-
-    def copy(self) -> SeveralEvidence:
-        """An independent one."""
-        return SeveralEvidence([evidence.copy() for evidence in self.each])
