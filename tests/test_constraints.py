@@ -555,7 +555,7 @@ def test_violation_falls():
 # -- the example -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_router_runs_and_goes_on_where_it_was(tmp_path):
     script = Path(__file__).parents[1] / "examples" / "router.py"
     outputs = []

@@ -183,7 +183,7 @@ def test_what_violates_a_constraint_is_marked_and_never_the_best(made):
     assert math.isclose(picture["layers"][0]["series"][1]["values"][-1], max(satisfying), rel_tol=1e-5)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_fifty_thousand_trials_fit_on_a_screen():
     study = nr.Study(arms(4), seed=0)
     rewards = np.random.default_rng(0).normal(0.0, 0.1, size=50_000)
@@ -300,7 +300,7 @@ def test_a_policy_without_beliefs_is_judged_by_what_was_told(made):
     assert math.isclose(found.first.mean[0], np.mean(told))
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_ranges_hold_what_they_promise():
     """True totals of functions from the prior: outside of two posterior deviations with probability 0.0455.
 

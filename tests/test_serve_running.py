@@ -137,7 +137,7 @@ def test_what_cannot_be_served(folder):
     assert "only SQLite and PostgreSQL" in run("serve", "--storage", "mysql://a", code=1).stderr
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_several_processes_on_postgresql(folder, places):
     place = places("postgresql")()
     token = json.loads(run("token", "new", "--storage", place, "--role", "admin", "--json").stdout)
@@ -215,7 +215,7 @@ def test_a_file_that_the_service_makes_is_its_owner_s_alone(folder):
     assert (folder / "c.db").stat().st_mode & 0o777 == 0o644  # whoever made it may want others to look
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_who_may_only_read_and_write_tables_serves_once_they_are_there(folder, postgres):
     """The recipe of docs/deployment.md for a user of the database without further rights."""
     server = postgres

@@ -15,7 +15,7 @@ from .service import Client, Clock, plain
 SOURCE = Path(nr.__file__).parent
 # Calls, arguments, modules and names of Python, as a sentence would show them.
 PYTHON = re.compile(
-    r"\bnr\.|\bnoregret\.|\b(?:study|result|client)\.[a-z_]|`\w+\.(?:using|points|filled|to_json|grid)\b|`[\w.]+\("
+    r"\bnr\.|\bnilregret\.|\b(?:study|result|client)\.[a-z_]|`\w+\.(?:using|points|filled|to_json|grid)\b|`[\w.]+\("
     r"|\w\(\.\.\.\)|\w+\([^)]*\w=|\b[a-z_]+=(?:\"|'|True|False|None|\[|\d)|`\w+=`|\bnumpy\b"
     r"|`(?:ask|tell|add|fail|revise=True|using|when)`"
 )

@@ -49,7 +49,7 @@ def test_arms_are_played_with_the_probability_that_they_are_best(norm_bound):
     np.testing.assert_array_less(np.abs(np.bincount(arms, minlength=12) / draws - wanted), 4.5 * error)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_box_is_played_like_its_arms():
     """The distribution of the argmax of a path: within 4.5 standard errors of the joint samples' in each quarter."""
     box = nr.Box([0.0], [1.0])

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = ["changes", "evidence", "panels", "progress", "tuning"]
+
 OBSERVED, BEST, MODEL, FAILED = "#7a8793", "#d1495b", "#00798c", "#edae49"
 MAX_SLICES = 4
 MOST_IN_A_ROW, MOST_NAMES, MOST_TICKS = 4, 10, 8
@@ -39,6 +41,10 @@ BELIEVED = {"proved": "confidence bounds", "policy": "bounds of the policy", "de
 FEW = 12  # points of a panel that each get a tick
 FEWEST = 3  # replicates with a band: of two it says next to nothing
 BANDS = {"error": "shaded: ±2 standard errors", "deviation": "shaded: ±1 standard deviation", "none": None}
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 def _new_figure(width: float, height: float) -> Figure:
