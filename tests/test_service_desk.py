@@ -11,7 +11,7 @@ import nilregret as nr
 from nilregret.serve.settings import Settings
 from nilregret.serve.threads import TenantThreads
 from nilregret.storage import MemoryStorage, SqlStorage
-from nilregret.study.transaction import Failed, NotYet, several
+from nilregret.study.transaction import Failed, NotYet
 
 from .service import AT, POLICY, Client, asked, plain, told
 from .waiting import LONG
@@ -84,13 +84,13 @@ def test_one_that_fails_halfway_does_not_take_the_others_with_it(tmp_path):
 
     def halfway(turn):
         turn.ask(None, None, None)
-        turn.note("k", "never")
+        turn.write_note("k", "never")
         raise ZeroDivisionError
 
     def ask(turn):
         return turn.ask(None, None, None).number
 
-    found = several(study, [ask, halfway, ask], seconds=1.0)
+    found = study.group_commit([ask, halfway, ask], seconds=1.0)
     assert (found[0], found[2]) == (0, 1)
     assert isinstance(found[1], Failed)
     assert isinstance(found[1].error, ZeroDivisionError)
@@ -103,7 +103,7 @@ def test_one_that_fails_halfway_does_not_take_the_others_with_it(tmp_path):
 def test_a_turn_ends_in_time():
     storage = MemoryStorage()
     study = nr.Study(POLICY, storage=storage)
-    found = several(study, [lambda turn: turn.ask(None, None, None)] * 4, seconds=0.0)
+    found = study.group_commit([lambda turn: turn.ask(None, None, None)] * 4, seconds=0.0)
     assert [isinstance(each, NotYet) for each in found] == [False, False, True, True]
     assert len(study.trials) == 2
 
@@ -190,19 +190,21 @@ def test_notes_are_written_with_the_trials_or_not_at_all(kind, places):
     other = nr.Study(POLICY, storage=storage, name="b")
 
     def noting(turn):
-        turn.note("k:1", "one")
-        turn.note("k:2", "two")
+        turn.write_note("k:1", "one")
+        turn.write_note("k:2", "two")
         return turn.ask(None, None, None).number
 
-    several(study, [noting], seconds=1.0)
+    study.group_commit([noting], seconds=1.0)
     stored = storage.find("a")
     assert storage.notes(stored, "k:") == {"k:1": "one", "k:2": "two"}
     assert storage.notes(storage.find("b"), "k:") == {}
-    found = several(study, [lambda turn: (turn.noted("k:1"), turn.noted("k:9"))], keys=["k:1", "k:9"], seconds=1.0)
+    found = study.group_commit(
+        [lambda turn: (turn.read_note("k:1"), turn.read_note("k:9"))], keys=["k:1", "k:9"], seconds=1.0
+    )
     assert found == [("one", None)]
-    several(study, [lambda turn: turn.note("k:1", "another")], seconds=1.0)
+    study.group_commit([lambda turn: turn.write_note("k:1", "another")], seconds=1.0)
     assert storage.notes(stored, "k:1") == {"k:1": "another"}
-    assert several(other, [lambda turn: turn.noted("k:1")], keys=["k:1"], seconds=1.0) == [None]
+    assert other.group_commit([lambda turn: turn.read_note("k:1")], keys=["k:1"], seconds=1.0) == [None]
     storage.close()
 
 

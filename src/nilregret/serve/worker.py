@@ -21,7 +21,7 @@ from ..storage import MemoryStorage, SqlStorage, StoredStudy, Summary
 from ..study.explain import DRAWS
 from ..study.explanation import Explanation
 from ..study.study import Study
-from ..study.transaction import Failed, Going, NotYet, Transaction, several
+from ..study.transaction import Failed, Going, NotYet, Transaction
 from .auth.caller import OPERATOR
 from .auth.tenants import BETWEEN, missing, stored_name
 from .counts import StudyCounts
@@ -155,7 +155,7 @@ class StudyWorker:
             return [], []
         keys = [key for each, _ in acts for key in each.call.keys(self)]
         turn_of_all = [self.waiting.sweep, *(act for _, act in acts)]
-        swept, *found = several(self.study, turn_of_all, keys=keys, seconds=self._settings.turn_seconds)
+        swept, *found = self.study.group_commit(turn_of_all, keys=keys, seconds=self._settings.turn_seconds)
         if not isinstance(swept, Failed):
             self.waiting.confirm()
         left: list[_Waiting] = []

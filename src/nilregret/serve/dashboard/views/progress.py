@@ -9,7 +9,7 @@ import numpy as np
 
 from ...._utils.checks import Array
 from ....storage.record import Trial
-from ....study.direction import best_told, on_average
+from ....study.direction import best_label, on_average
 from ....study.study import Study
 from .pictures import (
     COLUMNS,
@@ -106,7 +106,7 @@ def _went(answered: Sequence[Trial], *, by_round: bool) -> _Went:
 
 def _best_name(study: Study, went: _Went) -> str:
     """Of the best of what was told; what is recommended goes by the posterior, and may be another trial."""
-    return best_told(study.goal) + " mean of a run" * went.in_runs + " without a violation" * bool(went.outside.any())
+    return best_label(study.goal) + " mean of a run" * went.in_runs + " without a violation" * bool(went.outside.any())
 
 
 def _unit(went: _Went) -> str:
