@@ -125,7 +125,7 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
     for seed in range(3):
         study = nr.Study(policy, seed=seed)
         for t in range(1, 13):
-            state = study._look()
+            state = study.replica.current()
             state._settle()
             randomness, ledger = Randomness(seed, t - 1), state._ledger
             question = Question(

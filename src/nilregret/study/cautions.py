@@ -40,7 +40,7 @@ UNWANTED, NOISE = "constraints not wanted", "noise"
 FALSE_ALARM = 1e-6  # probability that the noise is said to be larger than told where it is not, in all looks together
 
 
-def next_look(trials: int, *, constrained: bool) -> float:
+def next_check(trials: int, *, constrained: bool) -> float:
     """How many trials there are at the next look, after one at so many; multipliers run away fast."""
     if trials >= LAST:
         return math.inf

@@ -21,7 +21,7 @@ from .._utils.checks import Array, IndexArray
 from ..policy.policy import Policy
 from ..slots.constraints import OnAverage
 from ..storage.trial import Trial
-from .direction import AnyPolicy, AnyState, of_rewards
+from .direction import AnyPolicy, AnyState
 
 
 def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Trial]) -> tuple[IndexArray, Array]:
@@ -40,7 +40,7 @@ def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Tria
     numbers = np.array([trial.number for trial in asked], dtype=np.intp)
     if isinstance(policy, Policy) and isinstance(policy.constraints, OnAverage):
         return numbers, _on_average(policy.constraints, first, asked)
-    steps = of_rewards(state).price_steps
+    steps = state.price_steps
     if not steps or not np.isfinite(steps[0][1]).all():  # ADMM's are of other constraints
         return numbers, np.zeros((len(numbers), 0))
     since = np.array([rounds for rounds, _ in steps])

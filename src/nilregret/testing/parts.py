@@ -158,7 +158,7 @@ def _check_places(part: Explore, places: list[Array | None], domain: Domain) -> 
 
 def check_belief(study: Study) -> None:
     """The posterior holds what memory, pending and objective say that counts: so many, and no others."""
-    state: Any = study._look()
+    state: Any = study.replica.current()
     policy, ledger = state.policy, state._ledger
     first = max(policy.memory.first_counted(state._since, len(study.trials)), state._since)
     wanted = {trial.number for trial in study.trials if trial.number >= first and _counts(trial, ledger, study)}
@@ -224,7 +224,7 @@ def _check_predictions(study: Study, ledger: Ledger, engine: Engine[Any]) -> Non
 
 def check_pending(study: Study) -> None:
     """What stands in is what the part says that stands in."""
-    state: Any = study._look()
+    state: Any = study.replica.current()
     policy, ledger = state.policy, state._ledger
     pending, name = policy.pending, type(policy.pending).__name__
     for trial in [trial for trial in study.trials if trial.state == "pending" and trial.number >= state._since]:
@@ -263,7 +263,7 @@ def check_pending(study: Study) -> None:
 
 def check_confidence(study: Study, probes: Array, context: Array | None) -> None:
     """Bounds have the shape of the points, lie in order, and are what the part says that they depend on."""
-    state: Any = study._look()
+    state: Any = study.replica.current()
     confidence = state.policy.confidence
     name = type(confidence).__name__
     promise(confidence.valid_for in CLAIMS, f"`{name}.valid_for` is {confidence.valid_for!r}: one of {CLAIMS}.")

@@ -59,7 +59,7 @@ class _Spy(Score):
 def check_score(driver: Driver, rounds: int) -> None:
     """Scores of the right shape, finite, with gradients that are those of the scores; after so many rounds."""
     policy = driver.policy
-    state: Any = driver.play(driver.study(), 0, rounds)._state
+    state: Any = driver.play(driver.study(), 0, rounds).replica.state
     spied = _with(policy, score=_Spy(policy.score), explore=NoExploration())
     state.policy, state._explores = spied, False
     context = driver.context(rounds)
