@@ -61,7 +61,7 @@ def check_score(driver: Driver, rounds: int) -> None:
     policy = driver.policy
     state: Any = driver.play(driver.study(), 0, rounds).replica.state
     spied = _with(policy, score=_Spy(policy.score), explore=NoExploration())
-    state.policy, state._explores = spied, False
+    state.policy = spied
     context = driver.context(rounds)
     state.decide(context, now=float(rounds))
     bounds = state.bounds(now=float(rounds))

@@ -62,7 +62,7 @@ def _space() -> Policy:
 
 
 def _keys(trials: Any) -> list[tuple[Any, ...]]:
-    return [(trial._key(), trial.parameters, trial.context_parameters) for trial in trials]
+    return [(trial, trial.parameters, trial.context_parameters) for trial in trials]
 
 
 def _check_comes_back(storage: Any) -> None:
