@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
 
@@ -14,7 +14,7 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
 from ..theory.change.evidence import ChangeEvidence
-from ..theory.change.several import OutputPrior, SeveralEvidence
+from ..theory.change.joint_evidence import JointEvidence, OutputPrior
 from .memory import Detector, Evidence, Memory, Model, ModelInfo, Observation, Restart
 
 FEWEST = 12  # answers that a kernel must have been learned from
@@ -80,13 +80,13 @@ class EDetector(Memory):
             ),
         )
 
-    def watch(self, world: ModelInfo) -> EvidenceWatch:
+    def watch(self, world: ModelInfo) -> EvidenceDetector:
         """The evidence, from nothing."""
-        return EvidenceWatch(self, world)
+        return EvidenceDetector(self, world)
 
 
 @final
-class EvidenceWatch(Detector):
+class EvidenceDetector(Detector):
     """Shows every answer to a `ChangeEvidence`, and cuts where it has come far enough.
 
     Where constraints have kernels or noise of their own, or learn them, or silence is an answer, each channel has one,
@@ -103,7 +103,7 @@ class EvidenceWatch(Detector):
         ] = []  # before the first fit that is trusted, of a policy that learns its kernel
         self._trials: list[int] = []
         self._values: list[float] = []
-        self._evidence = SeveralEvidence(
+        self._evidence = JointEvidence(
             [
                 ChangeEvidence(
                     known.covariance, known.noise_variance, channels=1 if world.models else world.channels,
@@ -169,9 +169,9 @@ class EvidenceWatch(Detector):
         """Answer by answer."""
         return Evidence(np.array(self._trials, dtype=np.intp), np.array(self._values), self._threshold)
 
-    def copy(self) -> EvidenceWatch:
+    def copy(self) -> EvidenceDetector:
         """An independent one."""
-        other = EvidenceWatch.__new__(EvidenceWatch)
+        other = EvidenceDetector.__new__(EvidenceDetector)
         other.__dict__.update(self.__dict__)
         other._evidence = self._evidence.copy()
         for name in ("_unwatched", "_trials", "_values"):
@@ -179,32 +179,29 @@ class EvidenceWatch(Detector):
         return other
 
 
-@final
-@dataclass(frozen=True)
-class _Scales:
-    """Brings values into the units of their beliefs; constraint values without one have the prior mean 0 and stay.
+def _scaling(scales: Sequence[Callable[[float], float]]) -> Callable[[Array], Array]:
+    """Returns a map of the values of an answer into the units of their priors.
 
-    Attributes:
-        each: of the first values of an answer.
+    Constraint values without a scale of their own have the prior mean 0 and stay as they are.
     """
 
-    each: tuple[Callable[[float], float], ...]
-
-    def __call__(self, values: Array) -> Array:
+    def scaled(values: Array) -> Array:
         inner = values.copy()
-        for i, scaled in enumerate(self.each):
-            inner[i] = scaled(float(values[i]))
+        for i, scale in enumerate(scales):
+            inner[i] = scale(float(values[i]))
         return inner
+
+    return scaled
 
 
 def _known_of(world: ModelInfo) -> list[OutputPrior]:
     """Of all channels together, or where constraints have models of their own, of each."""
     scales = (world.scaled, *world.limits)
     if not world.models:
-        return [OutputPrior(world.between, _noise_of(world), _Scales(scales))]
+        return [OutputPrior(world.between, _noise_of(world), _scaling(scales))]
     models: list[ModelInfo | Model] = [world, *world.models]
     return [
-        OutputPrior(model.between, _noise_of(model), _Scales((scale,)))
+        OutputPrior(model.between, _noise_of(model), _scaling((scale,)))
         for model, scale in zip(models, scales, strict=True)
     ]
 
@@ -247,7 +244,7 @@ class DriftBank(Memory):
                 f"`rates` are {shown(list(rates))}: they must be in ascending order, each once, and not all 0. Several "
                 "powers of ten, such as (0, 0.001, 0.01), are enough."
             )
-        object.__setattr__(self, "rates", rates)
+        settle(self, rates=rates)
 
     def drift(self) -> tuple[float, ...]:
         """All of them."""

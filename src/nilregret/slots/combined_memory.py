@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import final
 
-from .._utils.checks import shown
+from .._utils.checks import settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Combination
+from .base import Policy
 from .memory import (
     FAR,
     Detector,
@@ -48,7 +48,7 @@ class AllOf(Memory):
                     'nr.slots.EDetector() is what is called "adaptive" elsewhere.'
                 ),
             )
-        object.__setattr__(self, "parts", parts)
+        settle(self, parts=parts)
         drifting = [type(part).__name__ for part in parts if part.drift() is not None]
         if len(drifting) > 1:
             raise InvalidInput(
@@ -56,7 +56,7 @@ class AllOf(Memory):
                 "`DriftBank`."
             )
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Every part."""
         super().check(policy)
         for part in self.parts:
@@ -88,11 +88,11 @@ class AllOf(Memory):
     def watch(self, world: ModelInfo) -> Detector | None:
         """All of the parts' watches, or the only one."""
         watches = [watch for part in self.parts if (watch := part.watch(world)) is not None]
-        return Watches(watches) if len(watches) > 1 else next(iter(watches), None)
+        return Detectors(watches) if len(watches) > 1 else next(iter(watches), None)
 
 
 @final
-class Watches(Detector):
+class Detectors(Detector):
     """Each sees every answer; the latest cut that one of them calls for is made."""
 
     def __init__(self, each: list[Detector]) -> None:
@@ -124,9 +124,9 @@ class Watches(Detector):
         """Of the first that puts it into a number."""
         return next((found for watch in self._each if (found := watch.evidence) is not None), None)
 
-    def copy(self) -> Watches:
+    def copy(self) -> Detectors:
         """An independent one."""
-        return Watches([watch.copy() for watch in self._each])
+        return Detectors([watch.copy() for watch in self._each])
 
 
 def parts_of(memory: Memory) -> list[Memory]:

@@ -39,7 +39,7 @@ from ..domains.search.acquisition import AcquisitionFunction
 from ..kernels import Kernel, check_kernel
 from ..storage.record import Trial
 from .acquisition import PointView, TableView
-from .base import Combination, Part
+from .base import Part, Policy
 from .constraint_state import DualState, Expected
 from .envelope import Confidence, ConstantWidth, Envelope
 from .feasibility import less, log_probability, moved_inside, penalised, violation, with_probability
@@ -92,16 +92,16 @@ class Constraints(Part):
         )
         if self.regularization is not None:
             ridge = self._numbers("regularization", self.regularization, low=0.0, high=LARGEST_VARIANCE, open_low=True)
-            object.__setattr__(self, "regularization", ridge)
+            settle(self, regularization=ridge)
         if self.kernel is not None:
             for kernel in self._listed("kernel", self.kernel):
                 check_kernel("kernel", kernel)
-            object.__setattr__(self, "kernel", self._each("kernel", self.kernel))
+            settle(self, kernel=self._each("kernel", self.kernel))
         self._check_pending()
         given: Any = self.confidence
         if isinstance(given, int | float | np.integer | np.floating) and not isinstance(given, bool):
             width = number("confidence", given, low=0.0, high=LARGEST_REWARD, why="It multiplies the std.")
-            object.__setattr__(self, "confidence", ConstantWidth(value=width))
+            settle(self, confidence=ConstantWidth(value=width))
         elif not isinstance(given, Confidence | None):
             raise InvalidInput(
                 f"`confidence` is {shown(given)}: it must be a part that makes bounds, or a number, which multiplies "
@@ -123,9 +123,9 @@ class Constraints(Part):
             raise InvalidInput(
                 f"`{type(self).__name__}` certifies by answers alone: leave `pending` out, or take `EveryRound`."
             )
-        object.__setattr__(self, "pending", self._each("pending", self.pending))
+        settle(self, pending=self._each("pending", self.pending))
 
-    def pending_of(self, policy: Combination, j: int) -> Pending:
+    def pending_of(self, policy: Policy, j: int) -> Pending:
         """What a value of constraint j, counted from 0, counts as that has not been told.
 
         What fails says nothing of a constraint, and what stands in for rewards is in other units: of a policy's own
@@ -155,7 +155,7 @@ class Constraints(Part):
         listed = [number(name, each, **limits) for each in self._listed(name, value)]
         return tuple(listed) if isinstance(value, tuple | list) else listed[0]
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Refuse what treats constraints a second time."""
         super().check(policy)
         if policy.objective.constraints:
@@ -175,7 +175,7 @@ class Constraints(Part):
         """Whether a search may end beside the point that is `placed`, where that was tried before."""
         return False
 
-    def of_channel(self, policy: Combination, j: int) -> dict[str, Any]:
+    def of_channel(self, policy: Policy, j: int) -> dict[str, Any]:
         """What constraint j, counted from 0, has of its own, by the slots of a policy."""
         kernel, noise = self.kernel_of(policy, j), policy.noise if self.noise is None else one_for(self.noise, j)
         own = self.regularization is not None or not self.takes_ridge(policy)
@@ -195,12 +195,12 @@ class Constraints(Part):
             "memory": policy.memory.keeping_ridge() if own else policy.memory, "confidence": confidence,
         }  # fmt: skip
 
-    def kernel_of(self, policy: Combination, j: int) -> Kernel:
+    def kernel_of(self, policy: Policy, j: int) -> Kernel:
         """Of constraint j, counted from 0."""
         kernel: Kernel = policy.kernel if self.kernel is None else one_for(self.kernel, j)
         return kernel
 
-    def takes_ridge(self, policy: Combination) -> bool:  # noqa: ARG002 - mostly by what is given
+    def takes_ridge(self, policy: Policy) -> bool:  # noqa: ARG002 - mostly by what is given
         """Whether lambda is the policy's, where none is given."""
         return self.noise is None
 
@@ -275,7 +275,7 @@ class EveryRound(Constraints):
         super().__post_init__()
         settle(self, rule=one_of("rule", self.rule, ["optimistic", "probability"]))
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A probability goes with a score that is a logarithm."""
         super().check(policy)
         if self.rule == "probability" and not getattr(policy.score, "logarithm", False):
@@ -349,7 +349,7 @@ class OnAverage(Constraints):
             most=number("most", self.most, low=0.0, high=LARGEST_REWARD, open_low=True),
         )
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Prices are in reward units, and so must scores be."""
         super().check(policy)
         if not policy.score.in_rewards:

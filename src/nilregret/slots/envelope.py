@@ -24,7 +24,7 @@ from ..gp import Posterior
 from ..theory.change import PowerLaw, ucb_beta
 from ..theory.information import GreedyDesign
 from ..theory.series import Series
-from .base import Combination, Part
+from .base import Part, Policy
 
 LEAST_TAIL = 1e-300  # probabilities below it are taken for it
 MANY_POINTS = 1e60  # |D| beyond which its logarithm is taken by itself
@@ -207,7 +207,7 @@ class Confidence(Part):
         """Whether they are made of the likelihood of the very rewards, and so need no constant of their noise."""
         return False
 
-    def suits(self, policy: Combination) -> bool:  # noqa: ARG002 - of most that are proved by nothing
+    def suits(self, policy: Policy) -> bool:  # noqa: ARG002 - of most that are proved by nothing
         """Whether lambda, noise and domain of a policy are as the proof wants them; if not, nothing is valid there."""
         return True
 
@@ -255,9 +255,9 @@ class Width(Confidence):
         return Symmetric(width)
 
 
-def is_matched(policy: Combination) -> bool:
+def is_matched(policy: Policy) -> bool:
     """Whether lambda is the noise variance sigma^2: Srinivas et al. 2010, eq. 1."""
-    return policy.regularization == policy.noise**2
+    return bool(policy.regularization == policy.noise**2)
 
 
 def checked_delta(value: object) -> float:
@@ -313,7 +313,7 @@ class FiniteBayes(Width):
         """Valid for f unless beta_t was scaled down or lambda is not the noise variance."""
         return "f" if self.scale >= 1.0 and self.noise_matched else "none"
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda = sigma^2, and |D| no more than said."""
         counts = [count_of_points(part) for part in (policy.domain, policy.context) if part is not None]
         finite = [count for count in counts if count is not None]
@@ -371,7 +371,7 @@ class CompactBayes(Width):
         """Valid where points are played, unless beta_t was scaled down, lambda is another, or a and b are assumed."""
         return "played" if self.scale >= 1.0 and self.noise_matched and not self.assumed else "none"
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda = sigma^2."""
         return is_matched(policy)
 
@@ -401,12 +401,7 @@ class PointwiseBayes(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "delta", number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True))
-
-    @property
-    def valid_for(self) -> str:
-        """Nothing holds for all rounds at once."""
-        return "none"
+        settle(self, delta=number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True))
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """The normal quantile of 1 - delta / 2."""
@@ -423,15 +418,8 @@ class ConstantWidth(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(
-            self, "value", number("width", self.value, low=0.0, high=LARGEST_REWARD, why="It multiplies the std.")
-        )
-        object.__setattr__(self, "delta", checked_delta(self.delta))
-
-    @property
-    def valid_for(self) -> str:
-        """Nothing."""
-        return "none"
+        settle(self, value=number("width", self.value, low=0.0, high=LARGEST_REWARD, why="It multiplies the std."))
+        settle(self, delta=checked_delta(self.delta))
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """The number given."""
@@ -450,12 +438,7 @@ class ScheduledWidth(Width):
     def __post_init__(self) -> None:
         if not isinstance(self.schedule, PowerLaw):
             raise InvalidInput(f"`schedule` must be a `PowerLaw`, not {shown(self.schedule)}.")
-        object.__setattr__(self, "delta", checked_delta(self.delta))
-
-    @property
-    def valid_for(self) -> str:
-        """Nothing."""
-        return "none"
+        settle(self, delta=checked_delta(self.delta))
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """v_t."""
@@ -491,11 +474,6 @@ class DriftBayes(Width):
             delta=checked_delta(self.delta),
         )
         self._beta(1)  # checks the rest
-
-    @property
-    def valid_for(self) -> str:
-        """Nothing."""
-        return "none"
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
         """The root of eq. 3.7."""

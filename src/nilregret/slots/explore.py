@@ -10,13 +10,13 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, integer, many, number, shown
+from .._utils.checks import LARGEST_REWARD, Array, integer, many, number, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.randomness import Randomness
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain
 from ..domains.search.designs import coordinates, design, one_changed
-from .base import Combination, Part
+from .base import Part, Policy
 from .combined_memory import most_held
 from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
 
@@ -47,7 +47,7 @@ class Situation(NamedTuple):
     tried: Callable[[], Array]
 
 
-def _beyond(policy: Combination, rounds: int, what: str) -> None:
+def _beyond(policy: Policy, rounds: int, what: str) -> None:
     """An error where a memory never gets beyond so many forced rounds at its beginning."""
     if (held := most_held(policy.memory)) <= rounds:
         raise InvalidInput(
@@ -131,7 +131,7 @@ class UniformExploration(Explore):
 
     def __post_init__(self) -> None:
         why = "It sets how many rounds are uniform: about xi sqrt(t) of t."
-        object.__setattr__(self, "xi", number("exploration", self.xi, low=0.0, high=LARGEST_REWARD, why=why))
+        settle(self, xi=number("exploration", self.xi, low=0.0, high=LARGEST_REWARD, why=why))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
         """Line 6."""
@@ -157,7 +157,7 @@ class UncertaintySampling(Explore):
 
     def __post_init__(self) -> None:
         why = "It counts rounds of uncertainty sampling."
-        object.__setattr__(self, "rounds", integer("rounds", self.rounds, low=1, why=why))
+        settle(self, rounds=integer("rounds", self.rounds, low=1, why=why))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - however many were uniform
         """The first rounds."""
@@ -168,7 +168,7 @@ class UncertaintySampling(Explore):
         """The posterior deviation."""
         return PosteriorDeviation()
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A memory that grows beyond these rounds."""
         _beyond(policy, self.rounds, "one of uncertainty sampling")
 
@@ -186,7 +186,7 @@ class InitialDesign(Explore):
     rounds: int = 10
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rounds", integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
+        settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
         """The first rounds."""
@@ -203,7 +203,7 @@ class InitialDesign(Explore):
         points = design(situation.domain, self.rounds, rng)
         return points[situation.history : situation.history + 1]
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A memory that grows beyond these rounds."""
         _beyond(policy, self.rounds, "of the design")
 
@@ -254,7 +254,7 @@ class CoordinateSearch(Explore):
         tried = {point.tobytes() for point in situation.tried()}
         return np.array([point for point in points if point.tobytes() not in tried]).reshape(-1, domain.dimension)
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A memory that ever holds so many rounds."""
         if (held := most_held(policy.memory)) < self.after:
             raise InvalidInput(
@@ -279,7 +279,7 @@ class InTurn(Explore):
                 advice="It is a tuple of parts of `nilregret.slots.explore`, such as InTurn((InitialDesign(5), "
                 "CoordinateSearch())).",
             )
-        object.__setattr__(self, "parts", parts)
+        settle(self, parts=parts)
 
     def due(self, uniform: int, history: int, randomness: Randomness) -> bool:
         """Whether any part is."""
@@ -297,7 +297,7 @@ class InTurn(Explore):
         """Whether a part makes uniform rounds."""
         return any(part.uniform for part in self.parts)
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Every part."""
         for part in self.parts:
             part.check(policy)

@@ -22,7 +22,7 @@ from ..domains.domain import sides
 from ..gp import Bank
 from ..kernels import Kernel
 from ..theory.rates import information_gain_rate
-from .base import Combination
+from .base import Policy
 from .envelope import checked_delta
 from .refit import Learning, Refit
 
@@ -59,7 +59,7 @@ def with_factor(kernel: Kernel, factor: float, columns: int) -> Kernel:
     return kernel.with_log_parameters(kernel.log_parameters + np.array(steps))
 
 
-def _check_lengths(policy: Combination) -> None:
+def _check_lengths(policy: Policy) -> None:
     columns = len(sides(policy.domain, policy.context))
     if not any(parameter.kind in LENGTHS for parameter in policy.kernel.hyperparameters(range(columns))):
         raise InvalidInput(
@@ -127,7 +127,7 @@ class LengthscaleBank(Learning):
         """Of what the bank surrounds."""
         return self.around
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A kernel with lengthscales, and what a fit needs where there is one."""
         _check_lengths(policy)
         if self.around is not None:
@@ -185,7 +185,7 @@ class RegretBalancing(Learning):
     def fitting(self) -> None:
         """Nothing is fitted."""
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A kernel with lengthscales, of which it is known how its information gain grows; and one best value."""
         if policy.context is not None:
             raise InvalidInput(

@@ -21,7 +21,7 @@ from ..gp import Belief
 from ..kernels import Kernel
 from ..storage.record import Trial
 from ..theory.change import ChangeDetector, PowerLaw, checked_schedule
-from .base import Combination, Part
+from .base import Part, Policy
 
 Drift = float | tuple[float, ...] | None
 FAR = 10**9  # a round that no run reaches
@@ -159,7 +159,7 @@ class Memory(Part):
 
     keeps_all: ClassVar[bool] = False  # whether every answer counts for good: the theorems are for that
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Where f drifts, no fit, which is to one function; several rates on finitely many arms."""
         drift, name = self.drift(), type(self).__name__
         if drift is None:
@@ -227,7 +227,7 @@ class RestartAt(Memory):
             raise InvalidInput(
                 f"`change_points` are {shown(list(rounds))}: they must be in ascending order, each once."
             )
-        object.__setattr__(self, "rounds", rounds)
+        settle(self, rounds=rounds)
 
     def cut(self, since: int, round_: int) -> Restart | None:
         """The last of the rounds that has come."""
@@ -272,8 +272,8 @@ class RestartDoubling(Memory):
 
     def __post_init__(self) -> None:
         why = "It is the length of the first period, in rounds."
-        object.__setattr__(self, "first", integer("first", self.first, low=1, why=why))
-        object.__setattr__(self, "ridge", flag("ridge", self.ridge, why="Is lambda 1 + 2/T of each period?"))
+        settle(self, first=integer("first", self.first, low=1, why=why))
+        settle(self, ridge=flag("ridge", self.ridge, why="Is lambda 1 + 2/T of each period?"))
 
     def cut(self, since: int, round_: int) -> Restart | None:
         """The last of n, 2n, 4n, ..."""
@@ -318,7 +318,7 @@ class RestartOnChange(Memory):
             distance=one_of("distance", self.distance, ["average", "integral"]),
         )
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Forced uniform rounds."""
         super().check(policy)
         if not policy.explore.uniform:
@@ -334,9 +334,9 @@ class RestartOnChange(Memory):
             kernel, domain=_pairs(domain, context), threshold=self.threshold, ridge=self.ridge, distance=self.distance
         )
 
-    def watch(self, world: ModelInfo) -> UniformRounds:
+    def watch(self, world: ModelInfo) -> UniformRoundDetector:
         """The detector, on forced uniform rounds."""
-        return UniformRounds(self.detector(world.domain, world.context, world.kernel))
+        return UniformRoundDetector(self.detector(world.domain, world.context, world.kernel))
 
 
 def _pairs(domain: Domain, context: Domain | None) -> Domain:
@@ -350,7 +350,7 @@ def _pairs(domain: Domain, context: Domain | None) -> Domain:
 
 
 @final
-class UniformRounds(Detector):
+class UniformRoundDetector(Detector):
     """Shows a detector the uniform rounds that were answered, in the order in which the answers came in."""
 
     def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
@@ -373,9 +373,9 @@ class UniformRounds(Detector):
         """Forget all pairs."""
         self._detector.reset()
 
-    def copy(self) -> UniformRounds:
+    def copy(self) -> UniformRoundDetector:
         """An independent one."""
-        return UniformRounds(self._detector.copy(), self._latest)
+        return UniformRoundDetector(self._detector.copy(), self._latest)
 
 
 @final
@@ -410,7 +410,7 @@ class Discount(Memory):
 
     def __post_init__(self) -> None:
         why = "It is the share of f that is new in each round."
-        object.__setattr__(self, "rate", number("rate", self.rate, low=0.0, high=1.0, why=why))
+        settle(self, rate=number("rate", self.rate, low=0.0, high=1.0, why=why))
 
     def drift(self) -> float | None:
         """The rate; None where it is 0, for then nothing drifts."""

@@ -28,7 +28,7 @@ from .._utils.serialize import described
 from ..kernels import Kernel
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST, ExponentialPenalty, PenaltyFunction, PowerPenalty, check_assumption_2
-from .base import Combination, Part
+from .base import Part, Policy
 
 MOST_CONSTRAINTS = 1000
 SATURATED = (
@@ -92,7 +92,7 @@ class PenaltyState(ABC):
 
 
 @final
-class NoCharges(PenaltyState):
+class NoPenalties(PenaltyState):
     """Nothing is charged, ever."""
 
     values: Array = frozen(np.zeros(0))
@@ -108,7 +108,7 @@ class NoCharges(PenaltyState):
         """Zeros."""
         return np.zeros(len(trials))
 
-    def copy(self) -> NoCharges:
+    def copy(self) -> NoPenalties:
         """Itself: it never changes."""
         return self
 
@@ -148,7 +148,7 @@ class Objective(Part):
         """Whether the noise is what the proof of these bounds assumes."""
         return True
 
-    def learned(self, policy: Combination) -> Any:  # noqa: ARG002
+    def learned(self, policy: Policy) -> Any:  # noqa: ARG002
         """What a posterior with a variance for each arm knows of the rewards (`Rates`); None for the plain one."""
         return None
 
@@ -158,7 +158,7 @@ class Objective(Part):
 
     def begin(self) -> PenaltyState:
         """The charges of the first round; mostly nothing is charged, ever."""
-        return NoCharges()
+        return NoPenalties()
 
 
 @final
@@ -207,9 +207,9 @@ class Constrained(Objective):
             constraints=integer("constraints", self.constraints, low=1, high=MOST_CONSTRAINTS, why=why),
             fresh=flag("fresh", self.fresh),
         )
-        object.__setattr__(self, "kernels", _checked_kernels(self.kernels, self.epochs))
+        settle(self, kernels=_checked_kernels(self.kernels, self.epochs))
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A kernel for each epoch is given, not learned."""
         if self.kernels and (self.kernels[0] != policy.kernel or policy.refit is not None):
             raise InvalidInput(
@@ -283,9 +283,9 @@ class MultiplicativePenalty(Constrained):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "c", number("c", self.c, low=0.0, open_low=True))
-        object.__setattr__(self, "n", number("n", self.n, low=1.0))
-        object.__setattr__(self, "function", self._chosen())
+        settle(self, c=number("c", self.c, low=0.0, open_low=True))
+        settle(self, n=number("n", self.n, low=1.0))
+        settle(self, function=self._chosen())
 
     def _chosen(self) -> PenaltyFunction:
         if isinstance(self.penalty, PenaltyFunction):
@@ -349,7 +349,7 @@ class AdditivePenalty(Constrained):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "step", number("step", self.step, low=0.0, high=LARGEST_REWARD, open_low=True))
+        settle(self, step=number("step", self.step, low=0.0, high=LARGEST_REWARD, open_low=True))
 
     def penalty_of(self, constraints: Array, multipliers: Array) -> float:
         """Sum_j kappa_j (g_j + eps_j): the argument of IGP-UCB in Algorithm 3."""

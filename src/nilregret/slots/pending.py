@@ -15,7 +15,7 @@ from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, integer, nu
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
-from .base import Combination, Part
+from .base import Part, Policy
 from .delay_law import Waits
 
 FAILED = ("aside", "worst")
@@ -133,7 +133,7 @@ class Pending(Part):
         """Refuse a loss that cannot be, of a study that minimises; called before it is recorded."""
         self.turned().check_reward(0.0 - loss, noise)
 
-    def proves(self, proved: str, policy: Combination) -> str:  # noqa: ARG002 - see `Policy.valid_for`
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 - see `Policy.valid_for`
         """What of the width's claim is left: nothing, where something stands in for answers."""
         return "none"
 
@@ -152,7 +152,7 @@ class Ignored(Pending):
         """Only where failures count."""
         return self.failed != "aside"
 
-    def proves(self, proved: str, policy: Combination) -> str:  # noqa: ARG002 - whatever else the policy has
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 - whatever else the policy has
         """All, but for a width that is for censored answers."""
         return "none" if proved == "rho_m f" else proved
 
@@ -173,7 +173,7 @@ class Hallucinated(Pending):
         """The variance alone."""
         return ImputedValue(None)
 
-    def proves(self, proved: str, policy: Combination) -> str:
+    def proves(self, proved: str, policy: Policy) -> str:
         """All, with a width that is for such a variance."""
         return proved if policy.confidence.hallucinated and proved != "rho_m f" else "none"
 
@@ -200,7 +200,7 @@ class NearestMeans(Pending):
     def __post_init__(self) -> None:
         super().__post_init__()
         why = "It is how many answered points an unanswered one takes its value from."
-        object.__setattr__(self, "neighbours", integer("neighbours", self.neighbours, low=1, why=why))
+        settle(self, neighbours=integer("neighbours", self.neighbours, low=1, why=why))
 
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:
         """The average over the nearest; the prior mean before the first answer."""
@@ -239,9 +239,9 @@ class Censored(Pending):
         super().__post_init__()
         if self.minimum is not None:
             minimum = number("minimum", self.minimum, low=-LARGEST_REWARD, high=LARGEST_REWARD)
-            object.__setattr__(self, "minimum", minimum)
+            settle(self, minimum=minimum)
         why = "It is how many rounds (or how long) an answer is waited for."
-        object.__setattr__(self, "window", number("window", self.window, low=0.0, why=why))
+        settle(self, window=number("window", self.window, low=0.0, why=why))
         settle(self, late=one_of("late", self.late, LATE), in_time=flag("in_time", self.in_time))
 
     @classmethod
@@ -263,7 +263,7 @@ class Censored(Pending):
         """The minimum, eq. 1's ytilde = 0; under multipliers less what they charge there."""
         return ImputedValue(known.lowest)
 
-    def proves(self, proved: str, policy: Combination) -> str:
+    def proves(self, proved: str, policy: Policy) -> str:
         """Where targets are eq. 1's: a prior mean at a fixed minimum, late answers never counted, one window."""
         recent = policy.confidence.recent
         as_proved = (

@@ -20,7 +20,7 @@ FIRST_ROOM = 32  # pairs there is room for at first
 
 
 @final
-class GrowingGrams:
+class GramMatrices:
     """Both matrices, grown by a row and a column a pair, O(m q) each; copies share memory until one of them grows."""
 
     def __init__(self, geometry: Geometry) -> None:
@@ -74,9 +74,9 @@ class GrowingGrams:
                 new[:m, :m] = old[:m, :m]
         self._arrays, self._shared = fresh, False
 
-    def copy(self) -> GrowingGrams:
+    def copy(self) -> GramMatrices:
         """The same pairs, O(1); whichever of the two grows first copies the arrays."""
-        other = GrowingGrams(self.geometry)
+        other = GramMatrices(self.geometry)
         other.size, other._arrays = self.size, self._arrays
         self._shared = other._shared = bool(self._arrays)
         return other

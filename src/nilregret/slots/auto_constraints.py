@@ -8,7 +8,7 @@ from typing import Any
 
 from .._utils.errors import InvalidInput, NoRegretWarning
 from ..kernels import kernel_for
-from .base import Combination
+from .base import Policy
 from .constraints import Constraints, OnAverage
 from .explore import NoExploration
 from .scores import UpperConfidenceBound
@@ -17,7 +17,7 @@ NOTHING_FITTED = "Beside `Safe` nothing is fitted, since a kernel that is learne
 GIVE_NOISE = "Give `auto` the `noise` of the rewards, which are then taken to vary by ten times as much."
 
 
-def beside(world: Constraints, policy: Combination) -> dict[str, Any]:
+def parts_for_constraints(world: Constraints, policy: Policy) -> dict[str, Any]:
     """By slot, what goes with constraints of this kind in place of what `auto` has chosen.
 
     Raises:

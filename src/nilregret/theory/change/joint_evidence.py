@@ -13,8 +13,8 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..._utils.checks import Array
-from .beliefs import Covariance
 from .evidence import ChangeEvidence
+from .posterior_sets import Covariance
 
 
 class OutputPrior(NamedTuple):
@@ -26,7 +26,7 @@ class OutputPrior(NamedTuple):
 
 
 @final
-class SeveralEvidence:
+class JointEvidence:
     """The average of several `ChangeEvidence` of one stretch.
 
     Args:
@@ -104,6 +104,6 @@ class SeveralEvidence:
         for evidence, known in zip(self.each, each, strict=True):
             evidence.remodel(*known)
 
-    def copy(self) -> SeveralEvidence:
+    def copy(self) -> JointEvidence:
         """An independent one."""
-        return SeveralEvidence([evidence.copy() for evidence in self.each])
+        return JointEvidence([evidence.copy() for evidence in self.each])
