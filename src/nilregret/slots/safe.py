@@ -197,14 +197,14 @@ class Safe(Constraints):
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Certified ones, by score or by what they say about a goal."""
         limits = view.limits()
-        safe, unsafe = self._safe(limits, view.points, view.books, view.context)
+        safe, unsafe = self._safe(limits, view.points, view.dual_state, view.context)
         if not (safe & np.isfinite(scores)).any():
             return self._least_unsafe(scores, view)
-        settled = self._settled(view.points, view.books, view.context)
+        settled = self._settled(view.points, view.dual_state, view.context)
         hoped = np.where(~unsafe & (settled | (violation(limits, view.limit_sizes) <= 0.0)), scores, -np.inf)
         certified = np.where(safe, scores, -np.inf)
         goal = int(hoped.argmax())
-        if not np.isfinite(hoped[goal]) or safe[goal] or np.isneginf(self._accepted(view.books)):
+        if not np.isfinite(hoped[goal]) or safe[goal] or np.isneginf(self._accepted(view.dual_state)):
             return certified
         place = self._step(certified, np.where(safe, -np.inf, hoped), view)
         if place is None:
@@ -215,7 +215,7 @@ class Safe(Constraints):
 
     def _least_unsafe(self, scores: Array, view: TableView | PointView) -> Array:
         """Of the points of `start` that may be played, the one whose values are lowest; errors where there is none."""
-        state = view.books
+        state = view.dual_state
         found = np.full(len(scores), -np.inf)
         for place in np.flatnonzero(self._started(view.points) & np.isfinite(scores)):
             told = state.average_at(view.context, view.points[place]) if isinstance(state, SafetyState) else None
@@ -244,7 +244,9 @@ class Safe(Constraints):
         goals = goals[np.argsort(doubt[goals], kind="stable")[:MOST_GOALS]]  # nearly certified: within reach, if any
         spread = np.max([limit.std / size for limit, size in zip(limits, view.limit_sizes, strict=True)], axis=0)
         places = places[np.argsort(-spread[places], kind="stable")[:MOST_PLACES]]
-        open_ = np.array([self._doubt([limit])[goals] for limit in limits]) > self._accepted(view.books) / len(limits)
+        open_ = np.array([self._doubt([limit])[goals] for limit in limits]) > self._accepted(view.dual_state) / len(
+            limits
+        )
         moves = (view.informs(places, goals) * open_[:, None, :]).max(axis=0)  # what is certified needs no answers
         reached = np.where(moves.max(axis=0) >= INFORMS, hoped[goals], -np.inf)
         best = int(reached.argmax())
@@ -260,7 +262,7 @@ class Safe(Constraints):
         everywhere = np.concatenate([view.tried(), view.points])
         around = np.concatenate([nearest(at, everywhere, view, AROUND) for at in (point, *started[:ANCHORS])])
         anchors = np.concatenate([started, around])
-        safe, _ = self._safe(view.limits(anchors), anchors, view.books, view.context)
+        safe, _ = self._safe(view.limits(anchors), anchors, view.dual_state, view.context)
         paths = between(point, nearest(point, anchors[safe], view, ANCHORS), view)
         candidates = np.unique(np.concatenate([point[None], anchors, paths]), axis=0)
         here = view.at(candidates)
