@@ -68,9 +68,7 @@ class EDetector(Memory):
     misfit: float = 0.05
     outliers: float = 0.05
 
-    BEFORE: ClassVar[dict[str, float]] = {
-        "outliers": 0.0
-    }  # Studies stored without this field were made under the value 0.
+    BEFORE: ClassVar[dict[str, float]] = {"outliers": 0.0}  # the value of studies stored without this field
 
     def __post_init__(self) -> None:
         why = "It is the probability of a false alarm."

@@ -42,7 +42,7 @@ from .acquisition import PointView, TableView
 from .base import Part, Policy
 from .constraint_state import DualState, Expected
 from .envelope import Confidence, ConstantWidth, Envelope
-from .feasibility import less, log_probability, moved_inside, penalised, violation, with_probability
+from .feasibility import log_probability, minus_charge, moved_inside, penalised, violation, with_probability
 from .objective import MOST_CONSTRAINTS
 from .pending import Hallucinated, Ignored, Pending
 
@@ -229,7 +229,7 @@ class Constraints(Part):
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
         """Returns the acquisition function that is maximised over a continuous domain."""
 
-    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
+    def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002
         """Returns the point `(d,)` that is played if the search has found this point."""
         return point
 
@@ -372,7 +372,7 @@ class OnAverage(Constraints):
 
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
         """Returns the score minus the prices of the lower bounds."""
-        return less(
+        return minus_charge(
             surface,
             view,
             lambda lower: np.asarray(view.dual_state.prices @ lower),

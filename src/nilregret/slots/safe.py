@@ -244,9 +244,8 @@ class Safe(Constraints):
         goals = goals[np.argsort(doubt[goals], kind="stable")[:MOST_GOALS]]  # nearly certified: within reach, if any
         spread = np.max([limit.std / size for limit, size in zip(limits, view.limit_sizes, strict=True)], axis=0)
         places = places[np.argsort(-spread[places], kind="stable")[:MOST_PLACES]]
-        open_ = np.array([self._doubt([limit])[goals] for limit in limits]) > self._accepted(view.dual_state) / len(
-            limits
-        )
+        accepted = self._accepted(view.dual_state)
+        open_ = np.array([self._doubt([limit])[goals] for limit in limits]) > accepted / len(limits)
         moves = (view.informs(places, goals) * open_[:, None, :]).max(axis=0)  # what is certified needs no answers
         reached = np.where(moves.max(axis=0) >= INFORMS, hoped[goals], -np.inf)
         best = int(reached.argmax())
