@@ -18,13 +18,13 @@ from .._utils.checks import Array
 from ..gp.fitting import Standardization
 from ..kernels import Kernel
 from ..kernels.domains import prior_std
+from ..slots.constraint_scale import cautious_scale
 from ..slots.constraint_state import Expected
 from ..slots.constraints import LEAST_RIDGE, Constraints
 from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.feasibility import hopeless
 from ..slots.lengthscales import with_factor
 from ..slots.memory import Model
-from ..slots.sizes import cautious_size
 from ..storage.record import Event, Trial
 from ..theory.information import GreedyDesign
 from .engines import Engine, Limit, Limits, row_of, table
@@ -128,7 +128,7 @@ class Channel:
             return False
         rows = np.array([row for row, _ in told.values()])
         means, counts = (np.array([found(values) for _, values in told.values()]) for found in (np.mean, len))
-        factor, size = cautious_size(kernel, rows, means, counts, noise=policy.noise)
+        factor, size = cautious_scale(kernel, rows, means, counts, noise=policy.noise)
         if (factor, size) == self._size or not size:
             return False
         self._size = factor, size

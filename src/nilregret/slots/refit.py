@@ -22,7 +22,7 @@ from ..gp.fitting import FEWEST, MOST_RESTARTS, Standardization, fit
 from ..gp.protocol import LEAST_REGULARIZATION
 from ..gp.warping import AnyWarp, SignedLog, Warp, half_rank, signed_log
 from ..kernels import Kernel
-from .base import Combination
+from .base import Policy
 
 WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
     "none": lambda rewards: None,  # noqa: ARG005 - whatever they are
@@ -40,7 +40,7 @@ class Learning(ABC):
         """The fits there are: kernel, noise and units are what the last one found; None where they stay as given."""
 
     @abstractmethod
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Refuse policies in which this makes no sense."""
 
     @abstractmethod
@@ -150,7 +150,7 @@ class Refit(Learning):
         """Itself."""
         return self
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A kernel that has what a fit needs."""
         policy.kernel.rescaled(1.0 / sides(policy.domain, policy.context))
 

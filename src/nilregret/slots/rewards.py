@@ -29,7 +29,7 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Arms
 from ..storage.record import Trial
-from .base import Combination
+from .base import Policy
 from .objective import Objective
 
 NEAR_HALF = 1e-6  # distance from 1/2 within which R^2 is 1/4 to the last digit
@@ -74,12 +74,21 @@ class KnownReward(Objective):
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:
         """Likewise."""
 
-    @abstractmethod
-    def unit(self, mean: float, variance: float) -> float:
+    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - of clicks and counts
         """Likewise."""
+        return variance
+
+    @property
+    def proved(self) -> bool:
+        """Yes."""
+        return True
+
+    def admits(self, confidence: Any) -> bool:
+        """Sub."""
+        return bool(confidence.likelihood or (confidence.sub_gaussian and not self.counts))
 
     @final
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Noise at least that of such rewards."""
         if policy.refit is None and not policy.noise >= self.noise:
             raise InvalidInput(
@@ -93,7 +102,7 @@ class KnownReward(Objective):
         return trial.reward
 
     @final
-    def learned(self, policy: Combination) -> Self | None:
+    def learned(self, policy: Policy) -> Self | None:
         """Itself where arms have a variance each and scales that are learned: where no proof wants fixed ones."""
         fixed = policy.confidence.sub_gaussian or policy.refit is not None or policy.constraints is not None
         finite = isinstance(policy.domain, Arms) and isinstance(policy.context, Arms | None)
@@ -147,6 +156,14 @@ class UpToCeiling(KnownReward):
         """The ceiling."""
         return self.ceiling
 
+    @property
+    @final
+    def start(self) -> tuple[float, float, float]:
+        """Half of what is possible."""
+        top = 1.0 if self.ceiling is None else self.ceiling
+        mean = 0.5 * top
+        return self._signed((mean, 0.3 * top, mean if self.counts else mean * (1.0 - mean)))
+
 
 @final
 @described
@@ -174,15 +191,6 @@ class Bernoulli(UpToCeiling):
             return 0.5
         return math.sqrt((1.0 - 2.0 * p) / (2.0 * (math.log1p(-p) - math.log(p))))
 
-    @property
-    def proved(self) -> bool:
-        """Yes."""
-        return True
-
-    def admits(self, confidence: Any) -> bool:
-        """Bounds for sub-Gaussian noise, and likelihood ratios."""
-        return bool(confidence.sub_gaussian or confidence.likelihood)
-
     def check_told(self, value: float) -> None:
         """0 or 1."""
         if value not in (0.0, 1.0):
@@ -191,22 +199,12 @@ class Bernoulli(UpToCeiling):
                 "Usually it is an average: tell each success or failure by itself, or take `reward` 'bounded'."
             )
 
-    @property
-    def start(self) -> tuple[float, float, float]:
-        """Half of what is possible."""
-        top = 1.0 if self.ceiling is None else self.ceiling
-        return self._signed((0.5 * top, 0.3 * top, 0.5 * top * (1.0 - 0.5 * top)))
-
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the mean alone
         """Mu (1 - mu), from what is believed: an arm of ten failures is not sure to fail."""
         mean = self._mirrored(mean)
         pooled = min(max(float(plays @ mean / plays.sum()), 0.0), 1.0)
         mean = np.clip(mean, LEAST_SHARE * pooled, 1.0 - LEAST_SHARE * (1.0 - pooled))
         return np.asarray(mean * (1.0 - mean))
-
-    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the mean's
-        """The variance: rates of 3% differ by percent, of 50% by tens of percent."""
-        return variance
 
 
 @final
@@ -231,15 +229,6 @@ class Poisson(UpToCeiling):
         """sqrt(ceiling): no constant of the noise, but its largest standard deviation."""
         return math.sqrt(1.0 if self.ceiling is None else self.ceiling)
 
-    @property
-    def proved(self) -> bool:
-        """By what `admits`."""
-        return True
-
-    def admits(self, confidence: Any) -> bool:
-        """Likelihood ratios alone."""
-        return bool(confidence.likelihood)
-
     def check_told(self, value: float) -> None:
         """A whole number, 0 or more."""
         if value < 0.0 or value != math.floor(value):
@@ -248,20 +237,10 @@ class Poisson(UpToCeiling):
                 "are whole numbers from 0 on. Usually it is a rate: tell the counts, each of an equal time, instead."
             )
 
-    @property
-    def start(self) -> tuple[float, float, float]:
-        """Half of what is possible."""
-        top = 1.0 if self.ceiling is None else self.ceiling
-        return self._signed((0.5 * top, 0.3 * top, 0.5 * top))
-
     def variances(self, mean: Array, plays: IndexArray, scatter: Array) -> Array:  # noqa: ARG002 - by the mean alone
         """Mu."""
         mean = self._mirrored(mean)
         return np.asarray(np.maximum(mean, LEAST_SHARE * max(float(plays @ mean / plays.sum()), 0.0)))
-
-    def unit(self, mean: float, variance: float) -> float:  # noqa: ARG002 - by the mean's
-        """The mean, which is the variance."""
-        return variance
 
 
 @final
@@ -299,15 +278,6 @@ class Bounded(KnownReward):
     def top(self) -> float | None:
         """The largest reward."""
         return self.high
-
-    @property
-    def proved(self) -> bool:
-        """Yes."""
-        return True
-
-    def admits(self, confidence: Any) -> bool:
-        """Bounds for sub-Gaussian noise, and likelihood ratios."""
-        return bool(confidence.sub_gaussian or confidence.likelihood)
 
     def check_told(self, value: float) -> None:
         """Between the bounds."""

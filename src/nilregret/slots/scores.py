@@ -26,7 +26,7 @@ from ..domains.domain import Arms
 from ..domains.search.acquisition import AcquisitionFunction
 from ..domains.search.lattice import best_on_grid
 from .acquisition import AcquisitionContext, PointView, TableView
-from .base import Combination, Part
+from .base import Part, Policy
 from .envelope import Envelope
 
 LEAST_STD = 1e-100  # where nothing is uncertain, z is huge and finite
@@ -43,7 +43,7 @@ class Score(Part):
     draws: ClassVar[bool] = False  # whether it asks a view for draws of f (`draw`, `path`)
     widens: ClassVar[bool] = False  # whether it has a width of its own, in place of the bounds' (`drawn_width`)
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Draws want bounds that are a multiple of the standard deviation."""
         if self.draws and not policy.confidence.multiple:
             raise InvalidInput(
@@ -229,7 +229,7 @@ class Improvement(PointwiseScore):
 
     def __post_init__(self) -> None:
         settle(self, incumbent=one_of("incumbent", self.incumbent, ["mean", "reward"]))
-        object.__setattr__(self, "margin", number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
+        settle(self, margin=number("margin", self.margin, low=0.0, high=LARGEST_REWARD))
 
     @final
     def incumbent_in(self, view: AcquisitionContext) -> float:
@@ -308,10 +308,10 @@ class ThompsonSample(Score):
 
     def __post_init__(self) -> None:
         if self.grid is not None:
-            object.__setattr__(self, "grid", number("grid", self.grid, low=0.0, open_low=True))
+            settle(self, grid=number("grid", self.grid, low=0.0, open_low=True))
         settle(self, per_norm=flag("per_norm", self.per_norm))
         why = "It is the power of t that the points along a side grow with; 0 for the same grid in every round."
-        object.__setattr__(self, "growth", number("growth", self.growth, low=0.0, high=100.0, why=why))
+        settle(self, growth=number("growth", self.growth, low=0.0, high=100.0, why=why))
 
     def per_side(self, t: int, *, norm_growth: float) -> float:
         """Points of D_t along each side, before rounding up; infinite without a grid."""

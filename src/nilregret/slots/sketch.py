@@ -10,7 +10,7 @@ from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Arms
 from ..gp import Terms
-from .base import Combination, Part
+from .base import Part, Policy
 
 
 @final
@@ -61,7 +61,7 @@ class Sketch(Part):
             most=integer("most", self.most, low=1, high=10_000),
         )
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Refuse a policy in which it has no use, and one whose f drifts."""
         if isinstance(policy.domain, Arms) and (policy.context is None or isinstance(policy.context, Arms)):
             raise InvalidInput(
@@ -79,7 +79,7 @@ class Sketch(Part):
         return Terms(self.accuracy, self.oversampling, self.growth, self.most, seed)
 
 
-def check_sketch(sketch: object, policy: Combination) -> None:
+def check_sketch(sketch: object, policy: Policy) -> None:
     """Refuse what is no sketch, and one that the policy has no use for."""
     if not isinstance(sketch, Sketch):
         raise InvalidInput(

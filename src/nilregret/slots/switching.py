@@ -32,10 +32,10 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import final
 
-from .._utils.checks import number
+from .._utils.checks import number, settle
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
-from .base import Combination, Part
+from .base import Part, Policy
 from .memory import Forever
 from .pending import Hallucinated, Ignored
 from .rewards import KnownReward
@@ -64,8 +64,12 @@ class Switching(Part):
                 of all that may be played: 1 where the point itself has that mean, small where it is known to be worse.
         """
 
-    def check(self, policy: Combination) -> None:
-        """Refuse what looks at each round by itself."""
+    def check(self, policy: Policy) -> None:
+        """Refuses parts that read single rounds, and parts that change the posterior between decisions."""
+        self._check_single_rounds(policy)
+        self._check_posterior(policy)
+
+    def _check_single_rounds(self, policy: Policy) -> None:
         name = type(self).__name__
         if policy.context is not None:
             raise InvalidInput(
@@ -93,6 +97,9 @@ class Switching(Part):
                 f"`{name}` keeps the uncertainty of the reward within a factor and not that of constraints, whose "
                 "values are learned, charged and kept round by round. Leave out one of them."
             )
+
+    def _check_posterior(self, policy: Policy) -> None:
+        name = type(self).__name__
         if policy.sketch is not None:
             raise InvalidInput(
                 f"`{name}` leaves few distinct points to learn from, and of these the exact posterior is quick: leave "
@@ -130,7 +137,7 @@ class Lazy(Switching):
 
     def __post_init__(self) -> None:
         why = "It is by how much standard deviations may shrink between decisions; 1.1 loses next to nothing."
-        object.__setattr__(self, "factor", number("factor", self.factor, low=1.0, high=LARGEST_FACTOR, why=why))
+        settle(self, factor=number("factor", self.factor, low=1.0, high=LARGEST_FACTOR, why=why))
 
     def repeats(self, std: float, regularization: float, hope: float = 1.0) -> int:
         """floor(max(1/4, h^2) (C^2 - 1) lambda / s^2(x)), at least 1."""

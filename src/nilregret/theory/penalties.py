@@ -17,7 +17,7 @@ from typing import final
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array, finite_array, number, shown
+from .._utils.checks import Array, finite_array, number, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 
@@ -97,7 +97,7 @@ class ExponentialPenalty(PenaltyFunction):
     c: float = 1.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "c", number("c", self.c, low=0.0, open_low=True))
+        settle(self, c=number("c", self.c, low=0.0, open_low=True))
 
     def log_of(self, violation: Array) -> Array:
         """C x."""
@@ -118,8 +118,8 @@ class PowerPenalty(PenaltyFunction):
     n: float = 2.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "c", number("c", self.c, low=0.0, open_low=True))
-        object.__setattr__(self, "n", number("n", self.n, low=1.0))
+        settle(self, c=number("c", self.c, low=0.0, open_low=True))
+        settle(self, n=number("n", self.n, low=1.0))
 
     def log_of(self, violation: Array) -> Array:
         """N log(c x + 1)."""

@@ -36,7 +36,7 @@ class PowerSeries(Series):
 
     def __post_init__(self) -> None:
         why = "Above 1 the sum of t^-power converges; near 1 its sum is large."
-        object.__setattr__(self, "power", number("power", self.power, low=1.001, high=100.0, why=why))
+        settle(self, power=number("power", self.power, low=1.001, high=100.0, why=why))
 
     def log(self, t: int) -> float:
         """Log zeta(power) + power log t."""

@@ -256,7 +256,7 @@ class _Table(TableView):
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]
         if question.limits is not None:
-            self.books, self.context = question.limits.books, question.context
+            self.dual_state, self.context = question.limits.books, question.context
             self.limit_sizes = np.array(
                 [each.belief.answered.prior.size * each.units.unit for each in question.limits.each]
             )

@@ -22,7 +22,7 @@ import numpy as np
 from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, Array, flag, integer, number, settle, shown
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Progress, Width, Window, checked_delta
 from .gains import Gain, RealisedGain, checked_gain
 
@@ -88,9 +88,9 @@ class CensoredWidth(Width):
         ridge_known = self.ridge_large or self.ridge < 1.0
         return "rho_m f" if self.beta is None and self.gain.proved and ridge_known else "none"
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda >= `ridge`, and noise no larger than R."""
-        return policy.regularization >= self.ridge and policy.noise <= self.noise
+        return bool(policy.regularization >= self.ridge and policy.noise <= self.noise)
 
     def width(self, t: int, progress: Progress) -> float:
         """nu_t of eq. 2 (or 3)."""
@@ -159,9 +159,9 @@ class CensoredBounds(Confidence):
         """As Theorem 1, "rho_m f"."""
         return "rho_m f" if self.gain.proved else "none"
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda >= `ridge`."""
-        return policy.regularization >= self.ridge
+        return bool(policy.regularization >= self.ridge)
 
     def bounds(self, t: int, progress: Progress) -> MissingAnswers:
         """(a) and (b)."""
@@ -216,8 +216,8 @@ class Inflated(Width):
                 f"`base` is {shown(self.base)}: it must be a width.", advice="Widths are in `nilregret.slots.envelope`."
             )
         why = "It bounds an information gain, in nats; exp of it multiplies the width."
-        object.__setattr__(self, "least", number("least", self.least, low=0.0, high=LARGEST_GAIN, why=why))
-        object.__setattr__(self, "delta", self.base.delta)
+        settle(self, least=number("least", self.least, low=0.0, high=LARGEST_GAIN, why=why))
+        settle(self, delta=self.base.delta)
 
     @property
     def recent(self) -> Window | None:
@@ -229,7 +229,7 @@ class Inflated(Width):
         """What the other width is valid for; delays must have nothing to do with the rewards."""
         return self.base.valid_for
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """As the other width."""
         return self.base.suits(policy)
 

@@ -107,7 +107,7 @@ class ConstantGain(Gain):
     proved = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "value", number("information_gain", self.value, low=0.0, high=LARGEST_REWARD))
+        settle(self, value=number("information_gain", self.value, low=0.0, high=LARGEST_REWARD))
 
     def __call__(self, count: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """The number given."""

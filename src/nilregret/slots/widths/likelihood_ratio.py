@@ -44,7 +44,7 @@ from ..._utils.serialize import described
 from ...gp import Posterior, RatePosterior
 from ...gp.factorization import pivoted_cholesky, tolerance
 from ...gp.spectrum import Spectrum, spectrum_of_features, spectrum_of_points
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, checked_delta
 from ..rewards import KnownReward
 from .self_normalized import checked_bound
@@ -83,7 +83,7 @@ class LikelihoodRatio(Confidence):
             guessed=flag("guessed", self.guessed),
         )
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Rewards of known likelihood on finitely many arms."""
         super().check(policy)
         reward = policy.objective.learned(policy)

@@ -40,7 +40,7 @@ from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import ArmPosterior, AtPoints, Posterior
 from ...gp.spectrum import Spectrum
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Bounds, Confidence, Envelope, Guess, Progress, Window, checked_delta
 from .self_normalized import DoubledNorm, NormWidth, checked_bound, noise_or_none
 from .unknown_noise import bounded_noise
@@ -62,7 +62,7 @@ def _settle(part: Any) -> None:
     )
 
 
-def _suits(part: Any, policy: Combination) -> bool:
+def _suits(part: Any, policy: Policy) -> bool:
     return bool(policy.regularization == part.regularization and (part.noise is None or policy.noise <= part.noise))
 
 
@@ -74,7 +74,7 @@ class _MixtureWidth(NormWidth):
 
     def __post_init__(self) -> None:
         _settle(self)
-        object.__setattr__(self, "parts", integer("parts", self.parts, low=1))
+        settle(self, parts=integer("parts", self.parts, low=1))
 
     @property
     def valid_for(self) -> str:
@@ -86,7 +86,7 @@ class _MixtureWidth(NormWidth):
         """Yes, but where R is not known: what bounds it is for Gaussian noise."""
         return self.noise is not None
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda as said, and noise no larger than R."""
         return _suits(self, policy)
 
@@ -179,7 +179,7 @@ class DualMixture(Confidence):
         number("noise", self.noise, low=0.0, high=LARGEST_REWARD, why="The set that it bounds is made of it.")
         _settle(self)
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A kernel that is given, of a function that stays as it is."""
         super().check(policy)
         if policy.refit is not None:
@@ -203,7 +203,7 @@ class DualMixture(Confidence):
         """Yes."""
         return True
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda as said, and noise no larger than R."""
         return _suits(self, policy)
 
@@ -259,7 +259,7 @@ class DualBounds(Bounds):
 
 
 @final
-class EmptySet(DoubledNorm[DualMixture]):
+class EmptySet(DoubledNorm):
     """B, raised where {||f_t - y|| <= Rad_t, ||f||_k <= B} is empty: with a true B that has probability delta at most.
 
     It is doubled until it is twice the least B of which no alpha shows the set to be empty: what was seen needs that B,
@@ -310,7 +310,7 @@ class Intersection(Confidence):
         """The sum of the parts'."""
         return min(sum(part.delta for part in self.parts), 1.0)
 
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """Each by itself."""
         super().check(policy)
         for part in self.parts:
@@ -342,7 +342,7 @@ class Intersection(Confidence):
         """If all are."""
         return all(part.likelihood for part in self.parts)
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """If all do."""
         return all(part.suits(policy) for part in self.parts)
 

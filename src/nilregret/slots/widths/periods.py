@@ -9,7 +9,7 @@ from typing import final
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
 from ..._utils.serialize import described
 from ...theory.change import ucb_regularization
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Progress, Width
 from .gains import Gain, RealisedGain, checked_gain
 
@@ -37,10 +37,8 @@ class PeriodRkhs(Width):
         settle(self, gain=checked_gain(self.gain), ridge_matched=flag("ridge_matched", self.ridge_matched))
         why = "It bounds the norm of each period's function, in the units of the reward."
         bound = number("norm_bound", self.norm_bound, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
-        object.__setattr__(self, "norm_bound", bound)
-        object.__setattr__(
-            self, "constant", number("constant", self.constant, low=0.0, high=LARGEST_REWARD, open_low=True)
-        )
+        settle(self, norm_bound=bound)
+        settle(self, constant=number("constant", self.constant, low=0.0, high=LARGEST_REWARD, open_low=True))
 
     @property
     def delta(self) -> float:  # type: ignore[override]  # of others it is a field
@@ -53,11 +51,10 @@ class PeriodRkhs(Width):
         bounded = self.gain.proved and not isinstance(self.gain, RealisedGain)
         return "f" if bounded and self.constant >= 1.0 and self.ridge_matched else "none"
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda = 6 g^2 log T, eq. A.1."""
-        return policy.noise > 0.0 and policy.regularization == ucb_regularization(
-            noise=policy.noise, horizon=self.horizon
-        )
+        noise = policy.noise
+        return bool(noise > 0.0 and policy.regularization == ucb_regularization(noise=noise, horizon=self.horizon))
 
     def width(self, t: int, progress: Progress) -> float:
         """The root of eq. A.3."""

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Generic, Protocol, TypeVar, final
+from typing import Any, ClassVar, final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
 from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior
-from ..base import Combination
+from ..base import Policy
 from ..envelope import Guess, Progress, Width, checked_delta, checked_scale, is_matched
 from .gains import Gain, RealisedGain, checked_gain
 from .unknown_noise import bounded_noise
@@ -30,17 +30,6 @@ def checked_bound(value: object) -> float:
     """A bound on a norm, or a clear error."""
     why = "It bounds the norm of f in the kernel's RKHS, in the units of the reward."
     return number("norm_bound", value, low=0.0, high=LARGEST_REWARD, open_low=True, why=why)
-
-
-class OfNorm(Protocol):
-    """Bounds for functions of bounded norm."""
-
-    @property
-    def norm_bound(self) -> float:
-        """B, reward units."""
-
-
-C = TypeVar("C", bound=OfNorm)
 
 
 def noise_or_none(value: object, *, guessed: bool) -> float | None:
@@ -61,7 +50,7 @@ class NormWidth(Width):
     guessed: bool
 
     @final
-    def check(self, policy: Combination) -> None:
+    def check(self, policy: Policy) -> None:
         """A norm is guessed for a kernel that is given."""
         super().check(policy)
         # What contradicts a guess depends on the kernel then, and a replay makes the last fit alone.
@@ -116,8 +105,8 @@ class SelfNormalized(NormWidth):
     guessed: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_bound", checked_bound(self.norm_bound))
-        object.__setattr__(self, "noise", noise_or_none(self.noise, guessed=self.guessed))
+        settle(self, norm_bound=checked_bound(self.norm_bound))
+        settle(self, noise=noise_or_none(self.noise, guessed=self.guessed))
         settle(
             self,
             gain=checked_gain(self.gain),
@@ -132,7 +121,7 @@ class SelfNormalized(NormWidth):
         """Valid for f where every assumption is known to hold."""
         return "f" if self.gain.proved and self.ridge_large and not self.guessed else "none"
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda >= 1, and noise no larger than R."""
         return policy.regularization >= 1.0 and (self.noise is None or policy.noise <= self.noise)
 
@@ -180,7 +169,7 @@ class BoundedNoise(NormWidth):
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "norm_bound", checked_bound(self.norm_bound))
+        settle(self, norm_bound=checked_bound(self.norm_bound))
         settle(
             self,
             gain=checked_gain(self.gain),
@@ -197,7 +186,7 @@ class BoundedNoise(NormWidth):
         bounded = self.gain.proved and not isinstance(self.gain, RealisedGain) and not self.guessed
         return "f" if bounded and self.scale >= 1.0 and self.noise_matched else "none"
 
-    def suits(self, policy: Combination) -> bool:
+    def suits(self, policy: Policy) -> bool:
         """Lambda = sigma^2."""
         return is_matched(policy)
 
@@ -223,27 +212,22 @@ class KernelUcb(Width):
     delta: float = 0.1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "eta", number("eta", self.eta, low=0.0, high=LARGEST_REWARD))
+        settle(self, eta=number("eta", self.eta, low=0.0, high=LARGEST_REWARD))
         ridge = number("regularization", self.regularization, low=0.0, open_low=True)
-        object.__setattr__(self, "regularization", ridge)
-        object.__setattr__(self, "delta", checked_delta(self.delta))
-
-    @property
-    def valid_for(self) -> str:
-        """Nothing holds along a run."""
-        return "none"
+        settle(self, regularization=ridge)
+        settle(self, delta=checked_delta(self.delta))
 
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
         """Eta / sqrt(lambda)."""
         return self.eta / math.sqrt(self.regularization)
 
 
-class DoubledNorm(Copyable, Guess, Generic[C]):
+class DoubledNorm(Copyable, Guess):
     """A norm bound, doubled where data contradict it."""
 
     OWNED = ("history",)
 
-    def __init__(self, confidence: C) -> None:
+    def __init__(self, confidence: Any) -> None:
         self._confidence = confidence
         self.bound = confidence.norm_bound
         self.history: list[tuple[int, float]] = [(0, self.bound)]
@@ -256,7 +240,7 @@ class DoubledNorm(Copyable, Guess, Generic[C]):
 
 
 @final
-class NormGuess(DoubledNorm[NormWidth]):
+class NormGuess(DoubledNorm):
     """Guess and doubling for an unknown norm bound (Srinivas et al. 2010, after Theorem 3, leave the test open).
 
     The test used here: with V = Phi^T Phi + lambda I, the posterior mean is V^{-1} Phi^T (Phi f + eps), so that

@@ -98,12 +98,7 @@ def calibrate_threshold(
     level = number("rate", rate, low=1.0 / MOST_RUNS, high=1.0, open_high=True)
     noise = number("noise", noise, low=0.0, high=LARGEST_REWARD, why="It is a standard deviation.")
     runs, seed = integer("runs", runs, low=1, high=MOST_RUNS), integer("seed", seed, low=0, high=LARGEST_SEED)
-    k = math.ceil((1.0 - level) * (runs + 1) - 1e-9)
-    if k > runs:
-        raise InvalidInput(
-            f"{many(runs, 'run')} cannot show a false-alarm rate of {level:g}: it takes at least "
-            f"{math.ceil(1 / level - 1)}, and ten times as many for a reliable constant."
-        )
+    k = _rank(level, runs)
     if exponent is None:
         alpha = smoothness(kernel)
         exponent = -detection_exponent(math.inf if alpha is None else alpha, domain.dimension)
@@ -114,15 +109,8 @@ def calibrate_threshold(
     growth = np.arange(1.0, m // 2 + 1) ** -exponent
     maxima = np.sort(np.array([_largest(detector, domain, m, noise, growth, [seed, run]) for run in range(runs)]))
     lower, upper = _interval(maxima, level)
-    return Calibration(
-        PowerLaw(float(maxima[k - 1]), exponent),
-        level,
-        _beta_deviation(runs + 1 - k, k),
-        lower,
-        upper,
-        m,
-        frozen(maxima),
-    )
+    threshold, error = PowerLaw(float(maxima[k - 1]), exponent), _beta_deviation(runs + 1 - k, k)
+    return Calibration(threshold, level, error, lower, upper, m, frozen(maxima))
 
 
 def _count(count: int | None, horizon: int | None, exploration: float) -> int:
@@ -132,6 +120,17 @@ def _count(count: int | None, horizon: int | None, exploration: float) -> int:
     if horizon is not None:
         count = uniform_count(integer("horizon", horizon, low=2), exploration=exploration)
     return integer("count", count, low=2, high=MOST_PAIRS, why="A test needs two pairs.")
+
+
+def _rank(rate: float, runs: int) -> int:
+    """Returns k, the place of the constant among the maxima of R runs."""
+    k = math.ceil((1.0 - rate) * (runs + 1) - 1e-9)
+    if k > runs:
+        raise InvalidInput(
+            f"{many(runs, 'run')} cannot show a false-alarm rate of {rate:g}: it takes at least "
+            f"{math.ceil(1 / rate - 1)}, and ten times as many for a reliable constant."
+        )
+    return k
 
 
 def _largest(

@@ -27,7 +27,7 @@ from ...domains.domain import Domain
 from ...kernels import Kernel
 from .algorithm import NO_TEST, ChangeTest, make_schedules, mean_weights
 from .geometry import make_geometry
-from .grams import GrowingGrams
+from .gram_matrices import GramMatrices
 from .schedules import Schedule
 
 LARGEST_KEPT = 192  # larger halves are fitted again when they are needed: what is kept stays below 30 MB
@@ -64,7 +64,7 @@ class ChangeDetector(Copyable):
         )
         self._values: list[tuple[float, float]] = []  # theta_n and n rho_n; what has been asked for so far
         self._values_for(1)  # a schedule that is no good says so here
-        self._grams = GrowingGrams(geometry)
+        self._grams = GramMatrices(geometry)
         self._kept: dict[int, list[Array]] = {}
         self._distances: Array = frozen(np.zeros(0))
 
@@ -116,7 +116,7 @@ class ChangeDetector(Copyable):
 
     def reset(self) -> None:
         """Forget all pairs (lines 13-14); kernel, domain and schedules stay."""
-        self._grams = GrowingGrams(self._grams.geometry)
+        self._grams = GramMatrices(self._grams.geometry)
         self._kept = {}
         self._distances = frozen(np.zeros(0))
 

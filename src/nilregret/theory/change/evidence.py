@@ -51,8 +51,8 @@ import numpy as np
 
 from ..._utils.checks import Array, IndexArray
 from ..._utils.copying import Copyable
-from .beliefs import PLACES, Beliefs, Covariance
-from .readings import Readings
+from .outliers import OutlierHypotheses
+from .posterior_sets import PLACES, Covariance, StartPosteriors
 
 KEPT = 4  # rounds during which every start is kept
 FLAT = 100.0  # rounds up to which starts are about equally likely
@@ -150,11 +150,13 @@ class ChangeEvidence(Copyable):
         self._models += [math.log(DEVIATES)] if self._deviation else []
         self._models += [math.log(0.5 * OUTLYING)] if self._outliers else []
 
-    def _fresh(self, misfit: float) -> Beliefs:
-        return Beliefs(self._covariance, self._noise, channels=self.channels, weight=self._weight, misfit=misfit)
+    def _fresh(self, misfit: float) -> StartPosteriors:
+        return StartPosteriors(
+            self._covariance, self._noise, channels=self.channels, weight=self._weight, misfit=misfit
+        )
 
-    def _outlying(self) -> Readings:
-        return Readings(
+    def _outlying(self) -> OutlierHypotheses:
+        return OutlierHypotheses(
             self._covariance, self._noise, channels=self.channels, weight=self._weight, outliers=self._outliers
         )
 

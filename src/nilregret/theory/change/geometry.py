@@ -25,7 +25,7 @@ from ..._utils.errors import InvalidInput
 from ...domains.domain import Arms, Box, Domain, Space, check_domain, enclosing_box
 from ...domains.parameters import Float
 from ...kernels import ALL, Kernel, check_kernel
-from .closed import Average, product_average
+from .box_averages import Average, product_average
 
 SCRAMBLES = 8  # independent sets of nodes, whose spread tells the error
 NODES = 512  # in each of them, a power of two
@@ -58,9 +58,9 @@ class Geometry(ABC):
     def traces(self, places: Places) -> Array:
         """Traces of places, `(n, q)`."""
 
-    @abstractmethod
     def overlaps(self, first: Array, second: Array) -> Array:
         """The overlaps g between the places of two sets of traces, `(n, m)`."""
+        return np.asarray(first @ second.T)
 
     @abstractmethod
     def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
@@ -135,18 +135,28 @@ class ArmGeometry(Geometry):
         """sqrt(weight) * k(., u) at all arms, `(n, N)`."""
         return (self._roots[:, None] * self.kernel.between_arms(self.domain.points, ALL, places.astype(np.intp))).T
 
-    def overlaps(self, first: Array, second: Array) -> Array:
-        """Weighted sums of products."""
-        return np.asarray(first @ second.T)
-
     def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
         """A sum of squares."""
         values = weights @ traces
         return float(values @ values), 0.0
 
 
+class _PointGeometry(Geometry):
+    """A geometry whose places are points of a box or a space."""
+
+    domain: Box | Space
+
+    def place(self, name: str, points: Any) -> Places:
+        """Points of the domain."""
+        return self.domain.inside(name, points)
+
+    def covariances(self, first: Places, second: Places) -> Array:
+        """The kernel between points."""
+        return self.kernel(first, second)
+
+
 @final
-class ClosedGeometry(Geometry):
+class ClosedGeometry(_PointGeometry):
     """A box or a space of `Float`s, and a kernel whose products have closed integrals. Places and traces are points."""
 
     def __init__(self, kernel: Kernel, domain: Box | Space, average: Average, volume: float) -> None:
@@ -157,14 +167,6 @@ class ClosedGeometry(Geometry):
     def variance(self) -> float:
         """The prior variance, averaged over quasi-random points where it is not the same everywhere."""
         return self.kernel.variance or float(self.kernel.diagonal(_nodes(self.domain)).mean())
-
-    def place(self, name: str, points: Any) -> Places:
-        """Points of the domain."""
-        return self.domain.inside(name, points)
-
-    def covariances(self, first: Places, second: Places) -> Array:
-        """The kernel between points."""
-        return self.kernel(first, second)
 
     def traces(self, places: Places) -> Array:
         """The points."""
@@ -180,7 +182,7 @@ class ClosedGeometry(Geometry):
 
 
 @final
-class SampledGeometry(Geometry):
+class SampledGeometry(_PointGeometry):
     """Everything else: quasi-Monte Carlo with several scrambled Sobol sets (snapped to valid points in a space)."""
 
     def __init__(self, kernel: Kernel, domain: Box | Space, volume: float) -> None:
@@ -193,21 +195,9 @@ class SampledGeometry(Geometry):
         """The prior variance, averaged over the nodes."""
         return self._variance
 
-    def place(self, name: str, points: Any) -> Places:
-        """Points of the domain."""
-        return self.domain.inside(name, points)
-
-    def covariances(self, first: Places, second: Places) -> Array:
-        """The kernel between points."""
-        return self.kernel(first, second)
-
     def traces(self, places: Places) -> Array:
         """sqrt(volume / nodes) * k(., u) at all nodes, `(n, SCRAMBLES * NODES)`."""
         return float(np.sqrt(self.volume / len(self._nodes))) * self.kernel(places, self._nodes)
-
-    def overlaps(self, first: Array, second: Array) -> Array:
-        """Sums of products."""
-        return np.asarray(first @ second.T)
 
     def squared_norm(self, weights: Array, traces: Array) -> tuple[float, float]:
         """The mean over the scrambles, and its standard error by their spread."""

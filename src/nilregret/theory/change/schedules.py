@@ -24,7 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, number, one_of, shown
+from ..._utils.checks import LARGEST_REWARD, LARGEST_VARIANCE, integer, number, one_of, settle, shown
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...kernels import Kernel
@@ -51,9 +51,9 @@ class PowerLaw:
 
     def __post_init__(self) -> None:
         constant = number("constant", self.constant, low=0.0, high=LARGEST_VARIANCE, open_low=True)
-        object.__setattr__(self, "constant", constant)
+        settle(self, constant=constant)
         exponent = number("exponent", self.exponent, low=-STEEPEST, high=STEEPEST, why="It is the power of n.")
-        object.__setattr__(self, "exponent", exponent)
+        settle(self, exponent=exponent)
 
     def __call__(self, n: int) -> float:
         """The value at n."""

@@ -25,7 +25,7 @@ import numpy as np
 
 from ..._utils.blas import one_thread
 from ..._utils.checks import Array
-from .beliefs import FARTHEST, LARGE, PLACES, Covariance, Posteriors
+from .posterior_sets import FARTHEST, LARGE, PLACES, Covariance, PosteriorSet
 
 READINGS = 8  # no more than `PLACES`
 FORGOTTEN = 25.0  # nats below the best reading, from which on one goes
@@ -35,19 +35,20 @@ FEW = 2.0  # answers that the scale told is worth where another one begins
 WIDE = 5.0  # scales of a prediction: of an outlier
 ANEW = 0.02  # probability that with an answer another scale begins
 HALF = math.log(0.5)
+OUTLIER, NEW_SCALE = 1, 2  # rows of `_log_beliefs`
 
 
 @final
-class Readings(Posteriors):
+class OutlierHypotheses(PosteriorSet):
     """The readings of one stretch.
 
     Args:
-        covariance, noise_variance, channels, weight: as of `Posteriors`.
+        covariance, noise_variance, channels, weight: as of `PosteriorSet`.
         outliers: the share of answers that are outliers, at first, in (0, 1).
     """
 
     ROWS: ClassVar[tuple[str, ...]] = (
-        *Posteriors.ROWS,
+        *PosteriorSet.ROWS,
         "_logs",
         "_since",
         "_taken",
@@ -79,46 +80,66 @@ class Readings(Posteriors):
         at, many = self._column(cell), slice(self._count)
         direction = self._covariances[many] @ phi  # C_b phi, (R, r)
         variance = np.maximum(direction @ phi, 0.0) + rest  # (R,)
-        own = OWN + self._own_seen[many, at]
-        total = variance + self._noise * (OWN + self._own_squares[many, at]) / own
+        total = variance + self._noise * (OWN + self._own_squares[many, at]) / (OWN + self._own_seen[many, at])
         scale = (self._weight + self._squares[many]) / (self._weight + self._since[many])[:, None]  # v, (R, c)
         error = values - self._weights[many] @ phi
         squares = np.clip(error / np.sqrt(total)[:, None], -FARTHEST, FARTHEST) ** 2
-        freedom = np.minimum(own, self._weight + self._since[many])
+        prior = scale * (float(phi @ phi) + rest + self._noise)
+        logs = self._log_beliefs(at, values, squares, (total, scale, prior))
+        density = float(np.logaddexp.reduce(logs, axis=None))
+        kinds, parents = self._best(logs)
+        self._become(parents, logs[kinds, parents])
+        inlier = np.where(kinds == OUTLIER, 0.0, 1.0)  # an outlier says nothing of f
+        along, of_noise = direction[parents] * inlier[:, None], squares[parents] * inlier[:, None]
+        step, many = along / total[parents, None], slice(self._count)
+        self._weights[many] += error[parents][:, :, None] * step[:, None, :]
+        self._covariances[many] -= step[:, :, None] * along[:, None, :]
+        self._count_answer(kinds, of_noise)
+        as_told = (total / (variance + self._noise))[parents, None] / scale[parents]
+        self._own_squares[many, at] += (of_noise * as_told).mean(axis=1)
+        self._own_seen[many, at] += inlier
+        return density
+
+    def _log_beliefs(self, at: int, values: Array, squares: Array, scales: tuple[Array, Array, Array]) -> Array:
+        """Returns logs of hypothesis times density, `(3, R)`: answers as told, outliers, and a new scale.
+
+        Args:
+            at: column of the cell.
+            values: of the answer, `(c,)`.
+            squares: squared standardised errors, `(R, c)`.
+            scales: sigma^2 + kappa lambda `(R,)`, v `(R, c)`, and the prior variance of an answer `(R, c)`.
+        """
+        many, (total, scale, prior) = slice(self._count), scales
+        own, since = OWN + self._own_seen[many, at], self._weight + self._since[many]
         wide = scale * total[:, None]
         cauchy = _log_density(squares / (WIDE**2 * scale), WIDE**2 * wide, np.ones(len(own)))
-        prior = scale * (float(phi @ phi) + rest + self._noise)
         anywhere = _log_density(
             np.clip(values, -FARTHEST, FARTHEST) ** 2 / prior, prior, np.full(len(own), self._weight)
         )
         share = (WORTH * self._share + self._outliers[many]) / (WORTH + self._taken[many])
-        logs = self._logs[many] + np.stack(
+        told = _log_density(squares / scale, wide, np.minimum(own, since))
+        freedom = np.minimum(own, self._weight + self._anew)
+        anew = _log_density(squares, np.broadcast_to(total[:, None], wide.shape), freedom)
+        return self._logs[many] + np.stack(
             [
-                np.log1p(-share - ANEW * (1.0 - share)) + _log_density(squares / scale, wide, freedom),
+                np.log1p(-share - ANEW * (1.0 - share)) + told,
                 np.log(share) + HALF + np.logaddexp(cauchy, anywhere),
-                np.log(ANEW * (1.0 - share))
-                + _log_density(
-                    squares, np.broadcast_to(total[:, None], wide.shape), np.minimum(own, self._weight + self._anew)
-                ),
+                np.log(ANEW * (1.0 - share)) + anew,
             ]
         )
-        density = float(np.logaddexp.reduce(logs, axis=None))
-        kinds, parents = self._best(logs)
-        self._become(parents, logs[kinds, parents])
-        heard = np.where(kinds == 1, 0.0, 1.0)  # whether the answer says something of f
-        along, of_noise = direction[parents] * heard[:, None], squares[parents] * heard[:, None]
-        step, many = along / total[parents, None], slice(self._count)
-        self._weights[many] += error[parents][:, :, None] * step[:, None, :]
-        self._covariances[many] -= step[:, :, None] * along[:, None, :]
-        anew = kinds == 2
+
+    def _count_answer(self, kinds: Array, of_noise: Array) -> None:
+        """Updates the statistics of scale and outliers.
+
+        Args:
+            kinds: row of `_log_beliefs` that each hypothesis takes the answer for, `(R,)`.
+            of_noise: squared standardised errors, 0 for outliers, `(R, c)`.
+        """
+        many, anew = slice(self._count), kinds == NEW_SCALE
         self._squares[many] = np.where(anew[:, None], self._anew, self._squares[many]) + of_noise
-        self._since[many] = np.where(anew, self._anew, self._since[many]) + heard
+        self._since[many] = np.where(anew, self._anew, self._since[many]) + (kinds != OUTLIER)
         self._taken[many] += 1.0
-        self._outliers[many] += kinds == 1
-        as_told = (total / (variance + self._noise))[parents, None] / scale[parents]
-        self._own_squares[many, at] += (of_noise * as_told).mean(axis=1)
-        self._own_seen[many, at] += heard
-        return density
+        self._outliers[many] += kinds == OUTLIER
 
     def _best(self, logs: Array) -> tuple[Array, Array]:
         """Which readings go on, in the order of belief: what the answer is taken for, and in which of them before."""

@@ -21,7 +21,7 @@ FIRST_ROOM = 32  # pairs there is room for at first
 
 
 @final
-class GrowingGrams(Copyable):
+class GramMatrices(Copyable):
     """Both matrices, grown by a row and a column a pair, O(m q) each; copies share memory until one of them grows."""
 
     def __init__(self, geometry: Geometry) -> None:

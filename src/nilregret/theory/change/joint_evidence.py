@@ -14,8 +14,8 @@ import numpy as np
 
 from ..._utils.checks import Array
 from ..._utils.copying import Copyable
-from .beliefs import Covariance
 from .evidence import ChangeEvidence
+from .posterior_sets import Covariance
 
 
 class OutputPrior(NamedTuple):
@@ -27,7 +27,7 @@ class OutputPrior(NamedTuple):
 
 
 @final
-class SeveralEvidence(Copyable):
+class JointEvidence(Copyable):
     """The average of several `ChangeEvidence` of one stretch.
 
     Args:

@@ -35,7 +35,7 @@ PLACES = 16  # beliefs for which room is made at first
 Covariance = Callable[[list[Any], list[Any]], Array]
 
 
-class Posteriors(Copyable):
+class PosteriorSet(Copyable):
     """Several posteriors of one model, each of some of the answers, in places that are counted from 0.
 
     Args:
@@ -125,7 +125,7 @@ class Posteriors(Copyable):
 
 
 @final
-class Beliefs(Posteriors):
+class StartPosteriors(PosteriorSet):
     """Posteriors that began at several rounds: each of all the answers since."""
 
     _gammas: Array = np.zeros(0)

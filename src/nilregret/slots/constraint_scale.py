@@ -31,7 +31,7 @@ LEAST_SHARE = 1e-3  # of r: the noise of values that have none
 
 
 @with_one_thread
-def cautious_size(kernel: Kernel, rows: Array, means: Array, counts: Array, *, noise: float) -> tuple[float, float]:
+def cautious_scale(kernel: Kernel, rows: Array, means: Array, counts: Array, *, noise: float) -> tuple[float, float]:
     """A short lengthscale, as a factor of the kernel's, and a large standard deviation of g.
 
     Args:
