@@ -435,8 +435,8 @@ def test_the_line_of_a_constraint_is_its_mean():
     (picture,) = posterior_view(study, {"channel": "1"})["slices"]
     lower, upper, mean = (np.array(each["values"]) for each in picture["layers"][0]["series"])
     points = np.array(picture["layers"][0]["x"])[:, None]
-    warp = study.replica.current()._channels.each[0].ledger.units.warp
-    believed = study.replica.current()._channels.believed(1, study.replica.current()._engine, 10, 0, points, None)
+    warp = study.replica.current().outputs.constraints[0].posterior.units.warp
+    believed = study.replica.current().outputs.constraints[0].envelope(points, None)
     wanted = mapped(warp.back, np.zeros(1), believed.mean, believed.std)
     assert np.allclose(study.predict(points, channel=1), wanted, rtol=1e-5)
     assert np.allclose(mean, wanted[0], rtol=1e-3, atol=1e-6)

@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -33,6 +33,8 @@ WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
 
 class Learning(ABC):
     """How the kernel is learned from the record: the slot `refit`. Not for parts of one's own."""
+
+    balances: ClassVar[bool] = False  # whether candidates decide rounds in turn (`RegretBalancing`)
 
     @property
     @abstractmethod

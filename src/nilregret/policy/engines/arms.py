@@ -41,8 +41,6 @@ OnArms = ArmPosterior | AveragedArms | Retraced | RatePosterior
 class ArmEngine(Engine[TableBelief]):
     """Arms, with finitely many contexts or none: a table with a row for each context and a column for each arm."""
 
-    OWNED = ("_failed",)
-
     def __init__(self, domain: Arms, context: Arms | None) -> None:
         self.domain: Arms = domain
         self.context: Arms | None = context
@@ -65,7 +63,7 @@ class ArmEngine(Engine[TableBelief]):
         """A belief over the table; what a kernel makes of it is worked out once."""
         key = (kernel, regularization, drift, known, bank, noise_variance)
         if key not in self._empty:
-            if len(self._empty) >= self.channels:  # of the last kernels alone: fits make many
+            if len(self._empty) >= self.outputs:  # of the last kernels alone: fits make many
                 self._empty = {}
             self._empty[key] = self._made(*key)
         return TableBelief(self._empty[key].copy(), apart=apart)
@@ -226,7 +224,7 @@ class ArmEngine(Engine[TableBelief]):
             failed = np.isin(np.arange(len(self.domain)) if view.arms is None else view.arms, list(self._failed))
             none_left(available is None and bool(failed.all()))
             scores = np.where(failed, -np.inf, scores)
-        judged = checked_scores(limits.world.judged(scores, view), len(scores))
+        judged = checked_scores(limits.rule.judged(scores, view), len(scores))
         none_left(bool(np.isneginf(judged).all()) and available is None)
         return judged
 
@@ -244,6 +242,13 @@ class ArmEngine(Engine[TableBelief]):
         arms = np.arange(len(self.domain)) if available.arms is None else available.arms
         return np.isin(arms, list(self._failed))
 
+    def copy(self) -> ArmEngine:
+        """An independent engine in the same state."""
+        other = ArmEngine.__new__(ArmEngine)
+        other.__dict__.update(self.__dict__)
+        other._failed = self._failed.copy()
+        return other
+
 
 @final
 class _Table(TableView):
@@ -256,7 +261,7 @@ class _Table(TableView):
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]
         if question.limits is not None:
-            self.dual_state, self.context = question.limits.books, question.context
+            self.dual_state, self.context = question.limits.dual, question.context
             self.limit_sizes = np.array(
                 [each.belief.answered.prior.size * each.units.unit for each in question.limits.each]
             )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar, final
+from typing import Any, Generic, NamedTuple, Self, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, frozen, many
-from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
@@ -120,9 +119,9 @@ class Limit(NamedTuple):
 class Limits(NamedTuple):
     """What is believed of all constraints, and in which sense they must hold."""
 
-    world: Constraints
+    rule: Constraints
     each: tuple[Limit, ...]
-    books: DualState
+    dual: DualState
 
 
 BestReward = Callable[[Array | None], float | None]  # of a context; None before the first
@@ -171,12 +170,12 @@ class Question(NamedTuple):
 B = TypeVar("B", bound=Belief[Any])
 
 
-class Engine(Copyable, ABC, Generic[B]):
+class Engine(ABC, Generic[B]):
     """A domain, and the choice of a point in it."""
 
     domain: Domain
     context: Domain | None
-    channels: int = 1  # functions that are learned, the reward among them
+    outputs: int = 1  # functions that are learned, the reward among them
     drifts: bool = False  # whether these functions are others in each round
     runs: bool = False  # whether points are played many times at once
     now: int = 0  # the round that is asked about, where they are
@@ -340,6 +339,10 @@ class Engine(Copyable, ABC, Generic[B]):
                 topic="all_failed",
             )
         return failed
+
+    @abstractmethod
+    def copy(self) -> Self:
+        """An independent engine in the same state."""
 
 
 def _decision(available: Available, place: int, *, explored: bool) -> Decision:
