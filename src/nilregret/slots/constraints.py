@@ -78,6 +78,7 @@ class Constraints(Part):
     confidence: Confidence | None = None
     pending: Pending | tuple[Pending | None, ...] | None = None
 
+    on_average: ClassVar[bool] = False  # whether some rounds may make up for others
     by_sign: ClassVar[bool] = False  # whether it matters only where bounds lie above 0, and not how far
     hallucinates: ClassVar[bool] = True  # whether unanswered trials may count for the variance of a constraint
 
@@ -335,6 +336,8 @@ class OnAverage(Constraints):
         most: the largest price, reward units per unit of g. A price that bounds what a violation can earn is enough;
             the smaller it is, the sooner prices recover.
     """
+
+    on_average: ClassVar[bool] = True
 
     step: float = 0.01
     epoch: int = 1

@@ -180,6 +180,7 @@ class Confidence(Part):
     hallucinated: ClassVar[bool] = False  # whether they hold for a variance that counts unanswered trials as answered
     sketched: ClassVar[bool] = False  # whether they hold for a `Sketch`, whose `shortfall` they then heed
     multiple: ClassVar[bool] = False  # whether they are always a multiple of the standard deviation, as draws want it
+    grows: ClassVar[bool] = False  # whether the width never falls, but for a series that shares out delta
     own_ridge: ClassVar[bool] = False  # whether lambda is a number of the theorem, whatever the noise
 
     @property
@@ -191,6 +192,11 @@ class Confidence(Part):
     def valid_for(self) -> str:
         """See `Envelope.valid_for`; of bounds that nobody has proved, "none"."""
         return "none"
+
+    @property
+    def stated_norm(self) -> float | None:
+        """The norm bound that the part states, or None."""
+        return None
 
     @property
     def for_all_at_once(self) -> bool:
@@ -291,6 +297,8 @@ class FiniteBayes(Width):
     for all arms and rounds with probability at least 1 - delta (Lemma 5.1); the paper's experiments use 1/5, for
     which nothing is proved. With finitely many contexts, |D| counts every (context, arm).
     """
+
+    grows: ClassVar[bool] = True
 
     size: int  # |D|
     delta: float = 0.1

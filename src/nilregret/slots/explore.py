@@ -59,6 +59,7 @@ def _beyond(policy: Combination, rounds: int, what: str) -> None:
 class Explore(Part):
     """Forced exploration."""
 
+    seeks_changes: ClassVar[bool] = False  # whether its rounds are for a test for changes (`UniformExploration`)
     ever: ClassVar[bool] = True  # whether any round is forced
 
     @abstractmethod
@@ -126,6 +127,8 @@ class UniformExploration(Explore):
     With xi = 0 the printed rule would still make the first round of each period a uniform one; here it makes none, so
     that the policy is then the one without forced rounds.
     """
+
+    seeks_changes: ClassVar[bool] = True
 
     xi: float = math.sqrt(3.0)
 

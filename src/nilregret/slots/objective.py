@@ -119,6 +119,7 @@ class Objective(Part):
     constraints: int = 0  # m, how many constraint values each trial has
     kernels: tuple[Kernel, ...] = ()  # that `PenaltyState.kernel` may take; the first is the policy's own
 
+    charges: ClassVar[bool] = False  # whether multipliers charge for violations (`Constrained`)
     revises: ClassVar[bool] = True  # whether what a trial counts as may change
 
     @property
@@ -191,6 +192,8 @@ class Constrained(Objective):
             keeps it and weighs all trials anew under the new multipliers, as the paper's figures do.
         kernels: k_l of each epoch, L of them (Assumptions 3 and 5); none where all have the policy's.
     """
+
+    charges: ClassVar[bool] = True
 
     epoch: int
     epochs: int

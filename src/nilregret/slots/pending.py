@@ -87,6 +87,7 @@ class Pending(Part):
 
     failed: str = "aside"
 
+    as_answered: ClassVar[bool] = False  # whether every answer counts as itself, and the mean is that of the answers
     hallucinates: ClassVar[bool] = False  # whether trials may count for the variance alone
     moves: ClassVar[bool] = False  # whether what an unanswered trial counts as may change in every round
     in_time: ClassVar[bool] = False  # whether it looks at the clock, which then must not go back
@@ -164,6 +165,8 @@ class Pending(Part):
 class Ignored(Pending):
     """Nothing: until its answer comes the trial might as well not have been asked for."""
 
+    as_answered: ClassVar[bool] = True
+
     def count_as(self, trial: Trial, known: PendingInfo) -> None:
         """Nothing."""
 
@@ -187,6 +190,7 @@ class Hallucinated(Pending):
     width: without it (`gp_bucb(inflation=...)`) bounds count as proved for nothing.
     """
 
+    as_answered: ClassVar[bool] = True
     hallucinates: ClassVar[bool] = True
 
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike

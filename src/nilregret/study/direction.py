@@ -21,7 +21,6 @@ from ..policy.engines import Decision
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy, ScriptedState
 from ..policy.state import State
-from ..slots.constraints import OnAverage
 from ..slots.envelope import Envelope
 from ..slots.feasibility import Mask
 from ..slots.lengthscales import Lengthscales
@@ -54,7 +53,8 @@ def on_average(policy: AnyPolicy) -> bool:
     """Whether some rounds may make up for others, as a budget has it: then no single round violates a constraint."""
     if not isinstance(policy, Policy):
         return policy.constraint_count > 0
-    return isinstance(policy.constraints, OnAverage) or policy.objective.constraints > 0
+    constraints = policy.constraints
+    return (constraints is not None and constraints.on_average) or policy.objective.constraints > 0
 
 
 def best_told(goal: Goal) -> str:
