@@ -214,7 +214,7 @@ def test_a_change_seen_through_a_late_answer_forgets_up_to_the_latest_round_of_t
     study.tell(first, 50.0)  # the fourth answer: now two and two can be compared
     study.ask()
     assert study.restarts == [uniform[-1] + 1]
-    assert study.replica.state._watch._detector.count == 0
+    assert study.replica.state.memory.detector._detector.count == 0
 
 
 def test_the_detector_sees_only_answered_uniform_rounds():
@@ -229,7 +229,7 @@ def test_the_detector_sees_only_answered_uniform_rounds():
             told += trial.explored
     study.add(ARMS.points[20], 1.0)
     study.ask()
-    assert study.replica.state._watch._detector.count == told > 0
+    assert study.replica.state.memory.detector._detector.count == told > 0
 
 
 def test_fewer_than_two_uniform_rounds_are_no_test():
@@ -239,7 +239,7 @@ def test_fewer_than_two_uniform_rounds_are_no_test():
     study.tell(trial, 5.0)
     study.ask()
     assert study.restarts == []
-    assert study.replica.state._watch._detector.distances.shape == (0,)
+    assert study.replica.state.memory.detector._detector.distances.shape == (0,)
 
 
 # -- windows -----------------------------------------------------------------------------------------------------------

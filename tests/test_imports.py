@@ -162,6 +162,39 @@ def test_no_module_imports_itself_by_way_of_others():
         visit(name, [])
 
 
+def test_only_slots_asks_of_which_class_a_part_is():
+    """Elsewhere a part says itself what it does, so that parts of one's own work everywhere."""
+    classes = {
+        node.name
+        for name, path in FILES.items()
+        if room(name) == "slots"
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ClassDef)
+    }
+    wrong = [
+        f"{name}:{node.lineno} {found}"
+        for name, path in FILES.items()
+        if room(name) != "slots"
+        for node in ast.walk(ast.parse(path.read_text()))
+        for found in asked_classes(node) & classes
+    ]
+    # What a part of one's own returns is checked by its class.
+    assert [each for each in wrong if not (each.startswith("testing.parts:") and each.endswith(" Bounds"))] == []
+
+
+def asked_classes(node):
+    """Returns the names of the classes in a test of a type: `isinstance`, `type(x) is ...` or a class pattern."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("isinstance", "issubclass"):
+        tested = node.args[1:]
+    elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node.left):
+        tested = node.comparators
+    elif isinstance(node, ast.MatchClass):
+        tested = [node.cls]
+    else:
+        return set()
+    return {getattr(each, "id", getattr(each, "attr", "")) for part in tested for each in ast.walk(part)}
+
+
 def test_importing_the_package_loads_nothing_heavy():
     script = "import nilregret, sys; nilregret.Study; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()

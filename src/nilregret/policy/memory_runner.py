@@ -26,6 +26,7 @@ class MemoryRunner:
     Attributes:
         restarts: all restarts so far.
         drifts: whether f changes in each round.
+        detector: the detector of changes, or None.
     """
 
     def __init__(self, policy: Policy, rounds: Rounds, outputs: Outputs) -> None:
@@ -33,9 +34,9 @@ class MemoryRunner:
         self.restarts: list[Restart] = []
         self.drifts = policy.memory.drift() is not None
         self._forgets = not policy.memory.keeps_all  # read once, since a round takes some tens of microseconds
-        self._detector: Detector | None = policy.memory.watch(outputs.model_info(learned=policy.fitting is None))
-        self._joins = self._detector is not None and self._detector.joins
-        silent = self._detector is not None and not self._detector.predicts
+        self.detector: Detector | None = policy.memory.watch(outputs.model_info(learned=policy.fitting is None))
+        self._joins = self.detector is not None and self.detector.joins
+        silent = self.detector is not None and not self.detector.predicts
         silent = silent and outputs.reward.data.pending.waits is not None
         self._silence = SilenceOrder() if silent else None
         self._limited: list[Trial] = []  # trials whose constraint values came by themselves since the last update
@@ -60,7 +61,7 @@ class MemoryRunner:
     @property
     def evidence(self) -> Evidence | None:
         """The evidence of a change, or None without a detector that has a number for it."""
-        return None if self._detector is None else self._detector.evidence
+        return None if self.detector is None else self.detector.evidence
 
     @property
     def first_counted(self) -> int:
@@ -90,7 +91,7 @@ class MemoryRunner:
             outputs.advance(rounds.count)
 
     def _learn(self, outcomes: list[Trial]) -> None:
-        first, data, detector = self.first_counted, self.outputs.reward.data, self._detector
+        first, data, detector = self.first_counted, self.outputs.reward.data, self.detector
         counted = outcomes if not first else [trial for trial in outcomes if trial.number >= first]
         if not self._forgets:
             data.update(counted)
@@ -127,8 +128,8 @@ class MemoryRunner:
         """Shows the detector constraint values that came by themselves."""
         limited, self._limited = sorted(self._limited, key=BY_NUMBER), []
         for trial in limited:
-            if trial.number >= self.rounds.since and self._detector is not None:
-                self._read(self._detector, trial, None, self._drift())
+            if trial.number >= self.rounds.since and self.detector is not None:
+                self._read(self.detector, trial, None, self._drift())
 
     def _drift(self) -> float:
         """Returns the expected share of f that is new in each round, or 0 if f does not drift."""
@@ -153,16 +154,16 @@ class MemoryRunner:
         """Forgets all rounds before a restart."""
         self.restarts.append(restart)
         self.rounds.restart(restart.round)
-        if self._detector is not None:
-            self._detector.cut(restart)
+        if self.detector is not None:
+            self.detector.cut(restart)
         if self._silence is not None:
             self._silence.restart(restart.round)
         self.outputs.restart(restart.round)
 
     def refitted(self) -> None:
         """Tells the detector that kernel, noise or units have changed."""
-        if self._detector is not None:
-            self._detector.refitted(self.outputs.model_info(learned=True))
+        if self.detector is not None:
+            self.detector.refitted(self.outputs.model_info(learned=True))
 
     def copy(self, rounds: Rounds, outputs: Outputs) -> MemoryRunner:
         """Returns an independent copy."""
@@ -170,6 +171,6 @@ class MemoryRunner:
         other.__dict__.update(self.__dict__)
         other.rounds, other.outputs = rounds, outputs
         other.restarts, other._limited = self.restarts.copy(), self._limited.copy()
-        other._detector = None if self._detector is None else self._detector.copy()
+        other.detector = None if self.detector is None else self.detector.copy()
         other._silence = None if self._silence is None else self._silence.copy()
         return other

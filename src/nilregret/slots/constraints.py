@@ -77,6 +77,7 @@ class Constraints(Part):
     confidence: Confidence | None = None
     pending: Pending | tuple[Pending | None, ...] | None = None
 
+    on_average: ClassVar[bool] = False  # True if some rounds may make up for others
     by_sign: ClassVar[bool] = False  # True if only the sign of the bounds matters
     hallucinates: ClassVar[bool] = True  # True if pending trials may shrink the variance of a constraint
 
@@ -339,6 +340,8 @@ class OnAverage(Constraints):
         most: largest price, reward units per unit of g. It should bound the reward that a violation can earn. Prices
             recover sooner from a smaller bound.
     """
+
+    on_average: ClassVar[bool] = True
 
     step: float = 0.01
     epoch: int = 1

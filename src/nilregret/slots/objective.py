@@ -120,6 +120,7 @@ class Objective(Part):
     constraints: int = 0  # m, number of constraint values of each trial
     kernels: tuple[Kernel, ...] = ()  # values of `PenaltyState.kernel`, the first being the policy's own
 
+    charges: ClassVar[bool] = False  # True if multipliers charge for violations (`Constrained`)
     revises: ClassVar[bool] = True  # True if the target of a trial may change
 
     @property
@@ -195,6 +196,8 @@ class Constrained(Objective):
             keeps the data and computes all targets under the new multipliers, as for the paper's figures.
         kernels: k_l of each epoch, L of them (Assumptions 3 and 5), or none if all epochs use the policy's.
     """
+
+    charges: ClassVar[bool] = True
 
     epoch: int
     epochs: int

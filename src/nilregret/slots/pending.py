@@ -89,6 +89,7 @@ class Pending(Part):
 
     failed: str = "aside"
 
+    as_answered: ClassVar[bool] = False  # True if every answer counts as observed, and the mean is of answers alone
     hallucinates: ClassVar[bool] = False  # True if trials may shrink the variance alone
     moves: ClassVar[bool] = False  # True if imputed values may change in every round
     in_time: ClassVar[bool] = False  # True if the part reads the clock, which then must not go back
@@ -166,6 +167,8 @@ class Pending(Part):
 class Ignored(Pending):
     """No imputation: a pending trial has no effect until its reward comes."""
 
+    as_answered: ClassVar[bool] = True
+
     def count_as(self, trial: Trial, known: PendingInfo) -> None:
         """Returns None."""
 
@@ -189,6 +192,7 @@ class Hallucinated(Pending):
     Without it (`gp_bucb(inflation=...)`) nothing is proved for the bounds.
     """
 
+    as_answered: ClassVar[bool] = True
     hallucinates: ClassVar[bool] = True
 
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike

@@ -40,6 +40,7 @@ class Score(Part):
 
     in_rewards: ClassVar[bool] = True  # whether it is in reward units; otherwise it is a pure number
     logarithm: ClassVar[bool] = False  # whether it is the logarithm of an expectation, to which others may be added
+    highest_bound: ClassVar[bool] = False  # whether it is the upper bound of f (`UpperConfidenceBound`)
     draws: ClassVar[bool] = False  # whether it asks a view for draws of f (`draw`, `path`)
     widens: ClassVar[bool] = False  # whether it has a width of its own, in place of the bounds' (`drawn_width`)
 
@@ -103,6 +104,8 @@ class PointwiseScore(Score):
 @dataclass(frozen=True)
 class UpperConfidenceBound(PointwiseScore):
     """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6)."""
+
+    highest_bound: ClassVar[bool] = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002 - has none
         """Mu + width * sigma, `(n,)`."""

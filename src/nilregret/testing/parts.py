@@ -13,6 +13,7 @@ from ..domains.domain import Domain
 from ..gp import Averaged, Belief
 from ..policy.engines import Engine
 from ..policy.training_data import TrainingData
+from ..slots.check import part_of
 from ..slots.envelope import Bounds, Envelope
 from ..slots.explore import Explore, Situation
 from ..slots.memory import Memory
@@ -112,7 +113,7 @@ def _check_due(explore: Explore, number: int) -> None:
 def _check_forcing(explore: Explore, forcing: list[Explore | None], uniform: int, number: int) -> None:
     name = type(explore).__name__
     promise(
-        forcing[0] is None or isinstance(forcing[0], Explore),
+        forcing[0] is None or part_of("explore", forcing[0]) is not None,
         f"`{name}.forcing` gives {forcing[0]!r}: it is the part that forces the round, itself or one of its own, or "
         "None where none does.",
     )

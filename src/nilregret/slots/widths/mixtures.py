@@ -116,6 +116,7 @@ class AnyRidge(_MixtureWidth):
     """
 
     sketched: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float | None  # R; None where it is not known, as in `SelfNormalized`
@@ -143,6 +144,8 @@ class AnalyticMixture(_MixtureWidth):
         parts: as of `AnyRidge`.
         guessed: likewise.
     """
+
+    grows: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float | None  # R; None where it is not known, as in `SelfNormalized`

@@ -49,6 +49,11 @@ class NormWidth(Width):
     noise: float | None
     guessed: bool
 
+    @property
+    def stated_norm(self) -> float:
+        """The norm bound B."""
+        return self.norm_bound
+
     @final
     def check(self, policy: Policy) -> None:
         """A norm is guessed for a kernel that is given."""
@@ -95,6 +100,7 @@ class SelfNormalized(NormWidth):
     """
 
     own_ridge: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float | None  # R; None where it is not known
@@ -160,6 +166,8 @@ class BoundedNoise(NormWidth):
         noise: sigma, which the test of a guess needs; noise bounded by sigma is sigma-sub-Gaussian (Hoeffding's lemma).
     """
 
+    grows: ClassVar[bool] = True
+
     norm_bound: float  # B
     gain: Gain
     delta: float = 0.1
@@ -206,6 +214,8 @@ class KernelUcb(Width):
 
     Their bounds hold for one point given observations that do not depend on each other, not along a run.
     """
+
+    grows: ClassVar[bool] = True
 
     eta: float
     regularization: float  # lambda
