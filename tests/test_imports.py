@@ -85,12 +85,6 @@ def test_no_room_imports_private_names_of_another():
 
 
 TUPLE = {"_replace", "_asdict", "_fields", "_make"}  # Methods of named tuples, which are public.
-WAITING = {  # The policy room has no public names for these yet.
-    ("testing.parts", "_ledger"), ("testing.parts", "_since"), ("testing.parts", "_target"),
-    ("testing.parts", "_pseudo"), ("testing.parts", "_engine"), ("testing.parts", "_of"),
-}  # fmt: skip
-
-
 def private_definitions(tree):
     """Returns the private names that a module defines: functions, classes, variables, fields and `self._x`."""
     found = set()
@@ -138,8 +132,7 @@ def test_no_room_uses_private_attributes_of_another():
             from_elsewhere = isinstance(node.value, ast.Name) and node.value.id in foreign
             if node.attr.startswith("_") and not node.attr.startswith("__") and not from_elsewhere:
                 wrong.add((name, node.attr))
-    assert wrong - WAITING == set()
-    assert wrong >= WAITING
+    assert wrong == set()
 
 
 def test_no_module_imports_itself_by_way_of_others():
