@@ -440,7 +440,8 @@ def test_a_change_is_noticed_wherever_one_plays_and_what_came_after_is_kept(worl
     assert len(seen.trials) == len(seen.values) == 70 - delay
     noticed = int(seen.trials[seen.values >= seen.threshold][0])
     assert 40 <= noticed <= 50
-    assert study._look()._since == study.restarts[-1] <= noticed  # answers between the change and the alarm count
+    since = study.replica.current().since
+    assert since == study.restarts[-1] <= noticed  # answers between the change and the alarm count
     assert not any(trial.explored for trial in study.trials)
 
 

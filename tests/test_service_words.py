@@ -15,7 +15,7 @@ from .service import Client, Clock, plain
 SOURCE = Path(nr.__file__).parent
 # Calls, arguments, modules and names of Python, as a sentence would show them.
 PYTHON = re.compile(
-    r"\bnr\.|\bnoregret\.|\b(?:study|result|client)\.[a-z_]|`\w+\.(?:using|points|filled|to_json|grid)\b|`[\w.]+\("
+    r"\bnr\.|\bnilregret\.|\b(?:study|result|client)\.[a-z_]|`\w+\.(?:using|points|filled|to_json|grid)\b|`[\w.]+\("
     r"|\w\(\.\.\.\)|\w+\([^)]*\w=|\b[a-z_]+=(?:\"|'|True|False|None|\[|\d)|`\w+=`|\bnumpy\b"
     r"|`(?:ask|tell|add|fail|revise=True|using|when)`"
 )
@@ -326,7 +326,7 @@ def test_no_sentence_that_the_service_may_tell_names_python():
     assert {place: words for place, words in found.items() if PYTHON.search(words)} == {}
 
 
-def test_every_kind_of_error_is_on_the_page():
+def test_every_kind_of_error_has_words():
     named = set()
     for path in (SOURCE / "serve").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -334,8 +334,6 @@ def test_every_kind_of_error_is_on_the_page():
                 kind = node.args[1]
                 named |= {kind.value} if isinstance(kind, ast.Constant) else set()
     assert named <= set(KINDS)
-    page = (SOURCE.parents[1] / "docs" / "service-api.md").read_text(encoding="utf-8")
-    assert all(f"| `{kind}` |" in page for kind in KINDS)
 
 
 @pytest.mark.parametrize(

@@ -125,7 +125,7 @@ def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, m
     assert "is of other parameters" in other_space.output
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_function_that_hangs_is_ended_by_its_timeout(folder):
     (folder / "objective.py").write_text(
         "import time\ndef score(x, kind):\n    if kind == 'a': time.sleep(600)\n    return x"
@@ -451,7 +451,7 @@ def score(x, kind):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="signals need a POSIX system")
 def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_trial(folder):
     (folder / "objective.py").write_text(STOPPING)

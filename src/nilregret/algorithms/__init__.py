@@ -34,3 +34,7 @@ __all__ = [
     "lb_gp_ucb",
     "probability_of_improvement",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

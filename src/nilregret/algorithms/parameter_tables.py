@@ -11,7 +11,7 @@ from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from ..domains.conditions import Conditional, when
 from ..domains.parameters import Choice, Float, Int, Parameter
-from .sections import convert
+from .schema import convert
 
 
 class Table(msgspec.Struct, forbid_unknown_fields=True, frozen=True):

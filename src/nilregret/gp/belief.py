@@ -19,6 +19,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
 from .binomial_counts import RatePosterior
@@ -148,10 +149,8 @@ class Belief(ABC, Generic[P]):
 
     @final
     def copy(self) -> Self:
-        """An independent belief in the same state."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.answered = self.answered.copy()
+        """Returns an independent belief in the same state."""
+        other = independent(self, ("answered",))
         other.asked = self._asked_beside(other.answered) if self.apart else other.answered
         return other
 

@@ -8,11 +8,11 @@ from typing import Any
 from .._utils.checks import new_study_name, points_array, shown
 from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.serialize import from_plain, plain_loads, to_plain
-from ..algorithms.sections import within
+from ..algorithms.schema import within
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice
 from ..policy.policy import Policy
-from ..study.audit import differences
+from ..study.definition import differences
 from ..study.direction import AnyPolicy
 from ..study.study import Study, check_policy
 from . import messages

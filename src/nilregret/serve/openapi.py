@@ -11,7 +11,7 @@ import msgspec
 
 from .. import __version__
 from . import parameters
-from .examples import FOLLOWING, examples
+from .examples import examples, links
 from .operations import LONGEST_KEY, REFUSED, Answered, Operation
 
 DEFINITIONS = "#/components/schemas/{name}"
@@ -76,7 +76,7 @@ def _operation(operation: Operation, known: Mapping[Any, Any], paths: Mapping[st
         "responses": {str(status): _answer(answers[status], known) for status in sorted(answers)},
     }  # fmt: skip
     for status in operation.answers:
-        if status < 300 and operation.name in FOLLOWING:
+        if status < 300 and operation.name in links():
             said["responses"][str(status)]["links"] = _links(operation.name, paths)
     if operation.text:
         said["description"] = operation.text
@@ -92,13 +92,13 @@ def _examples(name: str) -> dict[str, Any]:
 
 def _links(name: str, paths: Mapping[str, str]) -> dict[str, Any]:
     """What may follow, with what it takes of the answer."""
-    values, following = FOLLOWING[name]
+    link = links()[name]
     return {
         then: {
             "operationId": then,
-            "parameters": {each: values[each] for each in re.findall(r"\{(\w+)(?::\w+)?\}", paths[then])},
+            "parameters": {each: link.values[each] for each in re.findall(r"\{(\w+)(?::\w+)?\}", paths[then])},
         }
-        for then in following
+        for then in link.operations
     }
 
 

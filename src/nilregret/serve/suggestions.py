@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..algorithms.sections import nearest
+from ..algorithms.schema import nearest
 
 STEP = re.compile(r"\[[^]]*\]|[^.[\]]+")  # of a place such as "items[1].reward"
 ELSEWHERE = " `/openapi.json` has those there are."

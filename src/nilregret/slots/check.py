@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from typing import Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
@@ -34,6 +35,16 @@ SLOTS: dict[str, tuple[type, str]] = {
     "constraints": (Constraints, "a part such as `nr.EveryRound(count=1)`, or None"),
     "switching": (Switching, "made by `nr.slots.Lazy(...)`, or None"),
 }
+
+
+def part_of(slot: str, value: object) -> Any:
+    """Returns the value if it is a part for a slot, else None."""
+    return value if isinstance(value, SLOTS[slot][0]) else None
+
+
+def is_part(value: object) -> bool:
+    """Returns whether the value is a part for any slot."""
+    return isinstance(value, Part)
 
 
 def check_part(slot: str, part: object) -> None:

@@ -32,6 +32,7 @@ from .._utils.checks import (
     settle,
     shown,
 )
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..domains.domain import Domain
@@ -76,6 +77,7 @@ class Constraints(Part):
     confidence: Confidence | None = None
     pending: Pending | tuple[Pending | None, ...] | None = None
 
+    on_average: ClassVar[bool] = False  # True if some rounds may make up for others
     by_sign: ClassVar[bool] = False  # True if only the sign of the bounds matters
     hallucinates: ClassVar[bool] = True  # True if pending trials may shrink the variance of a constraint
 
@@ -339,6 +341,8 @@ class OnAverage(Constraints):
             recover sooner from a smaller bound.
     """
 
+    on_average: ClassVar[bool] = True
+
     step: float = 0.01
     epoch: int = 1
     most: float = 1e3
@@ -381,7 +385,7 @@ class OnAverage(Constraints):
 
 
 @final
-class _Prices(DualState):
+class _Prices(Copyable, DualState):
     """Dual prices, one for each constraint."""
 
     def __init__(self, rule: OnAverage) -> None:
@@ -407,12 +411,6 @@ class _Prices(DualState):
         self._epoch = rounds // rule.epoch
         self.prices = frozen(np.clip(self.prices + rule.step / rule.epoch * self._told, 0.0, rule.most))
         self._told = np.zeros(rule.count)
-
-    def copy(self) -> _Prices:
-        """Returns an independent copy."""
-        other = _Prices(self._rule)
-        other.prices, other._told, other._epoch = self.prices, self._told, self._epoch
-        return other
 
 
 def one_for(value: Any, j: int) -> Any:

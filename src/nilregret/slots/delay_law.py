@@ -22,6 +22,7 @@ from typing import Self, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.copying import Copyable
 from .._utils.delays import Delay
 from ..storage.record import Trial
 
@@ -157,7 +158,7 @@ def _geometric(delays: IndexArray, ages: IndexArray) -> float:
 
 
 @final
-class Arrivals:
+class Arrivals(Copyable):
     """The trials asked, and when their rewards came.
 
     Attributes:
@@ -166,6 +167,8 @@ class Arrivals:
         told: rewards in the order in which they came.
         open: place of each pending trial among all trials asked, by trial number.
     """
+
+    OWNED = ("told", "open", "_numbers", "_delays", "_ends")
 
     def __init__(self, delay: Delay | None) -> None:
         self._given = None if delay is None else given_law(delay)
@@ -226,11 +229,3 @@ class Arrivals:
         delays = np.array(self._delays, dtype=np.intp)
         old = (np.minimum(self._limits(), first - 1 - np.arange(self.asked)) >= age) & (delays != APART)
         return int(old.sum()), int((delays[old] >= 0).sum())
-
-    def copy(self) -> Arrivals:
-        """Returns an independent copy."""
-        other = Arrivals.__new__(Arrivals)
-        other.__dict__.update(self.__dict__)
-        for name in ("told", "open", "_numbers", "_delays", "_ends"):
-            setattr(other, name, getattr(self, name).copy())
-        return other

@@ -180,6 +180,7 @@ class Confidence(Part):
     hallucinated: ClassVar[bool] = False  # True if they hold for a variance that counts pending trials as observed
     sketched: ClassVar[bool] = False  # True if they hold for a `Sketch`, whose `shortfall` they then use
     multiple: ClassVar[bool] = False  # True if they are always a multiple of the standard deviation, which draws need
+    grows: ClassVar[bool] = False  # True if the width never falls, except for a series that shares out delta
     own_ridge: ClassVar[bool] = False  # True if the theorem fixes lambda whatever the noise is
 
     @property
@@ -191,6 +192,11 @@ class Confidence(Part):
     def valid_for(self) -> str:
         """The quantity for which the bounds hold, see `Envelope.valid_for`. "none" unless a proof is known."""
         return "none"
+
+    @property
+    def stated_norm(self) -> float | None:
+        """The norm bound that the part states, or None."""
+        return None
 
     @property
     def for_all_at_once(self) -> bool:
@@ -297,6 +303,8 @@ class FiniteBayes(Width):
     holds for all arms and rounds with probability at least 1 - delta (Lemma 5.1). The paper's experiments use 1/5, for
     which nothing is proved. With finitely many contexts, |D| counts every (context, arm).
     """
+
+    grows: ClassVar[bool] = True
 
     size: int  # |D|
     delta: float = 0.1

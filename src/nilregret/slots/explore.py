@@ -60,6 +60,7 @@ def _check_outgrown(policy: Policy, rounds: int, what: str) -> None:
 class Explore(Part):
     """Forced exploration."""
 
+    seeks_changes: ClassVar[bool] = False  # True if its rounds feed a change test (`UniformExploration`)
     ever: ClassVar[bool] = True  # False if no round is ever forced
 
     @abstractmethod
@@ -131,6 +132,8 @@ class UniformExploration(Explore):
     With xi = 0 the printed rule would still make the first round of each period uniform. Here xi = 0 makes no round
     uniform, so that the policy has no forced rounds.
     """
+
+    seeks_changes: ClassVar[bool] = True
 
     xi: float = math.sqrt(3.0)
 

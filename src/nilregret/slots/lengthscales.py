@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
@@ -167,6 +167,8 @@ class RegretBalancing(Learning):
     noise: float
     growth: float = 0.0
     delta: float = 0.1
+
+    balances: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         settle(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
-from .._utils.errors import InvalidInput
+from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..gp import Belief
@@ -32,6 +32,32 @@ class Restart(NamedTuple):
 
     round: int  # the first trial that counts from now on
     reason: str
+
+
+def checked_restart(memory: Memory, restart: object, *, since: int, round_: int) -> None:
+    """Checks the restart that a memory or its watch calls for.
+
+    Args:
+        memory: the part.
+        restart: its restart.
+        since: the round of the last restart.
+        round_: the round to come.
+
+    Raises:
+        InvalidInput: if it is no `Restart`.
+        NoRegretError: if its round is not between the last restart and the round to come.
+    """
+    name = type(memory).__name__
+    if not isinstance(restart, Restart):
+        raise InvalidInput(
+            f"`{name}` cuts the memory by {shown(restart)}: it must be a `Restart(round, reason)`, or None for no cut."
+        )
+    if not since < restart.round <= round_:
+        raise NoRegretError(
+            f"`{name}` cuts the memory at round {restart.round}, which is not after the last cut (round {since}) "
+            f"and by the round to come ({round_}): usually it forgets to compare with `since`, or a watch "
+            "counts rounds of its own. A trial's round is `trial.number`."
+        )
 
 
 class Prediction(NamedTuple):

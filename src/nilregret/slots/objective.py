@@ -23,6 +23,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, flag, frozen, integer, many, number, one_of, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, TrialError
 from .._utils.serialize import described
 from ..kernels import Kernel
@@ -119,6 +120,7 @@ class Objective(Part):
     constraints: int = 0  # m, number of constraint values of each trial
     kernels: tuple[Kernel, ...] = ()  # values of `PenaltyState.kernel`, the first being the policy's own
 
+    charges: ClassVar[bool] = False  # True if multipliers charge for violations (`Constrained`)
     revises: ClassVar[bool] = True  # True if the target of a trial may change
 
     @property
@@ -194,6 +196,8 @@ class Constrained(Objective):
             keeps the data and computes all targets under the new multipliers, as for the paper's figures.
         kernels: k_l of each epoch, L of them (Assumptions 3 and 5), or none if all epochs use the policy's.
     """
+
+    charges: ClassVar[bool] = True
 
     epoch: int
     epochs: int
@@ -430,7 +434,7 @@ def satisfying(trials: Sequence[Trial]) -> list[Trial]:
 
 
 @final
-class Multipliers(PenaltyState):
+class Multipliers(Copyable, PenaltyState):
     """Multipliers of the current epoch, a function of the trials known when it began.
 
     Attributes:
@@ -438,6 +442,9 @@ class Multipliers(PenaltyState):
         values: multipliers `(m,)`, read-only.
         saturated: True if a multiplier or a penalty has ever reached `LARGEST`.
     """
+
+    OWNED = ("steps",)
+    OWNED_EACH = ("_told",)
 
     def __init__(self, objective: Constrained) -> None:
         self._objective = objective
@@ -498,12 +505,3 @@ class Multipliers(PenaltyState):
         """Returns the penalty of the average constraint values at the point of each trial."""
         g = averages(trials, [np.zeros(0) if trial.constraints is None else trial.constraints for trial in trials])
         return np.array([self._objective.penalty_of(each, self.values) for each in g])
-
-    def copy(self) -> Multipliers:
-        """Returns an independent copy."""
-        other = Multipliers(self._objective)
-        other.epoch, other.values, other.saturated = self.epoch, self.values, self.saturated
-        other.kernel, other._since, other._anew = self.kernel, self._since, self._anew
-        other._told = {epoch: list(told) for epoch, told in self._told.items()}
-        other.steps = self.steps.copy()
-        return other

@@ -11,7 +11,7 @@ from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 
-from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, integer, number, one_of, settle
+from .._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, integer, number, one_of, settle, shown
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
 from ..storage.record import Trial
@@ -89,6 +89,7 @@ class Pending(Part):
 
     failed: str = "aside"
 
+    as_answered: ClassVar[bool] = False  # True if every answer counts as observed, and the mean is of answers alone
     hallucinates: ClassVar[bool] = False  # True if trials may shrink the variance alone
     moves: ClassVar[bool] = False  # True if imputed values may change in every round
     in_time: ClassVar[bool] = False  # True if the part reads the clock, which then must not go back
@@ -99,6 +100,26 @@ class Pending(Part):
     @abstractmethod
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue | None:
         """Returns the imputed value of a trial whose reward is missing or came too late, or None for no value."""
+
+    @final
+    def checked(self, imputed: ImputedValue) -> float | None:
+        """Returns the value of what `count_as` returned, or None if it only lowers the variance.
+
+        Raises:
+            InvalidInput: if it is no `ImputedValue`, or has no value although `hallucinates` is False.
+        """
+        name = type(self).__name__
+        if not isinstance(imputed, ImputedValue):
+            raise InvalidInput(
+                f"`{name}.count_as` returned {shown(imputed)}: it must be an `ImputedValue(value)`, "
+                "`ImputedValue(None)` for the variance alone, or None for nothing."
+            )
+        if imputed.value is None and not self.hallucinates:
+            raise InvalidInput(
+                f"`{name}` counts a trial for the variance alone (`ImputedValue(None)`) and does not say that it ever "
+                "does: set `hallucinates = True` in the class, or return None where a trial is to count as nothing."
+            )
+        return imputed.value
 
     def waits(self) -> Waits | None:
         """Returns a fresh memory of how long rewards take, or None."""
@@ -146,6 +167,8 @@ class Pending(Part):
 class Ignored(Pending):
     """No imputation: a pending trial has no effect until its reward comes."""
 
+    as_answered: ClassVar[bool] = True
+
     def count_as(self, trial: Trial, known: PendingInfo) -> None:
         """Returns None."""
 
@@ -169,6 +192,7 @@ class Hallucinated(Pending):
     Without it (`gp_bucb(inflation=...)`) nothing is proved for the bounds.
     """
 
+    as_answered: ClassVar[bool] = True
     hallucinates: ClassVar[bool] = True
 
     def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002

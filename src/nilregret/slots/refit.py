@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Self, final
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 
@@ -33,6 +33,8 @@ WARPS: dict[str, Callable[[Array], AnyWarp | None]] = {
 
 class Learning(ABC):
     """A way to learn the kernel from the record: the slot `refit`. It is not for parts of your own."""
+
+    balances: ClassVar[bool] = False  # whether candidates decide rounds in turn (`RegretBalancing`)
 
     @property
     @abstractmethod

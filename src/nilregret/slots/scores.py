@@ -40,6 +40,7 @@ class Score(Part):
 
     in_rewards: ClassVar[bool] = True  # True in reward units, False for a pure number
     logarithm: ClassVar[bool] = False  # True for the logarithm of an expectation, to which logarithms may be added
+    highest_bound: ClassVar[bool] = False  # True for the upper bound of f (`UpperConfidenceBound`)
     draws: ClassVar[bool] = False  # True if it draws f from a view (`draw`, `path`)
     widens: ClassVar[bool] = False  # True if the score has a width of its own in place of the bounds' (`drawn_width`)
 
@@ -106,6 +107,8 @@ class PointwiseScore(Score):
 @dataclass(frozen=True)
 class UpperConfidenceBound(PointwiseScore):
     """Optimism: the upper bound of f (Srinivas et al. 2010, eq. 6)."""
+
+    highest_bound: ClassVar[bool] = True
 
     def __call__(self, envelope: Envelope, incumbent: float | None = None) -> Array:  # noqa: ARG002
         """Returns mu + width * sigma, `(n,)`."""

@@ -19,6 +19,7 @@ from typing import ClassVar, Self, final
 import numpy as np
 
 from .._utils.checks import LARGEST_REWARD, Array, IndexArray, number, settle, shown
+from .._utils.copying import Copyable
 from .._utils.delays import Delay
 from .._utils.errors import InvalidInput
 from .._utils.serialize import described
@@ -143,12 +144,14 @@ class LateOrNever(_Silent):
 
 
 @final
-class Silence(Waits):
+class Silence(Copyable, Waits):
     """Statistics of the rewards that came in one run.
 
     Attributes:
         evident: True if silence is known to mean no.
     """
+
+    OWNED = ("_arrivals",)
 
     def __init__(self, part: _Silent, *, always: bool) -> None:
         self._part, self._always = part, always
@@ -247,13 +250,6 @@ class Silence(Waits):
         yes = self._sum / told if self._part.answer is None else self._part.answer
         others = sum(abs(reward - yes) > ALIKE * abs(yes - low) for reward in arrivals.told)
         return self._judged is not None and others <= BYCHANCE + FEW * told
-
-    def copy(self) -> Silence:
-        """Returns an independent copy in the same state."""
-        other = Silence.__new__(Silence)
-        other.__dict__.update(self.__dict__)
-        other._arrivals = self._arrivals.copy()
-        return other
 
 
 def _turned(value: float | None) -> float | None:

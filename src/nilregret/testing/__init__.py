@@ -15,3 +15,7 @@ from .policies import check_policy
 from .storages import check_storage
 
 __all__ = ["check_kernel", "check_policy", "check_storage"]
+
+
+def __dir__() -> list[str]:
+    return __all__

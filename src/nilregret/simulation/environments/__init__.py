@@ -46,3 +46,7 @@ __all__ = [
     "sensor_network",
     "small_feasible_region",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -34,11 +34,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Self, cast, final
+from typing import Any, ClassVar, NamedTuple, cast, final
 
 import numpy as np
 
 from ..._utils.checks import LARGEST_REWARD, Array, IndexArray, flag, settle
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior, RatePosterior
@@ -179,13 +180,15 @@ class _Seen(NamedTuple):
 
 
 @final
-class LikelihoodSet(Guess):
+class LikelihoodSet(Copyable, Guess):
     """Predictions of rewards before they came, and the set of p that they leave.
 
     Attributes:
         bound: current B.
         history: (round, B) of the first value and of each replacement.
     """
+
+    OWNED = ("history", "_gained")
 
     def __init__(self, confidence: LikelihoodRatio) -> None:
         self._confidence, self.bound = confidence, confidence.norm_bound
@@ -217,13 +220,6 @@ class LikelihoodSet(Guess):
         else:
             lower, upper = (low + width * each for each in self._found)
         return (-upper, -lower) if reward.losses else (lower, upper)
-
-    def copy(self) -> Self:
-        """Returns an independent copy. Arrays are replaced and never written to, except the log likelihoods."""
-        other = type(self)(self._confidence)
-        other.__dict__.update(self.__dict__)
-        other.history, other._gained = self.history.copy(), self._gained.copy()
-        return other
 
     def _take(self, posterior: RatePosterior) -> _Seen:
         reward, low, width = _likelihood_of(posterior)

@@ -118,6 +118,7 @@ class AnyRidge(_MixtureWidth):
     """
 
     sketched: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float | None  # R; None where it is not known, as in `SelfNormalized`
@@ -148,6 +149,8 @@ class AnalyticMixture(_MixtureWidth):
         parts: as in `AnyRidge`.
         guessed: as in `AnyRidge`.
     """
+
+    grows: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float | None  # R; None where it is not known, as in `SelfNormalized`

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
 from ..._utils.checks import LARGEST_REWARD, flag, integer, number, settle
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ..._utils.serialize import described
 from ...gp import Posterior
@@ -47,6 +48,11 @@ class NormWidth(Width):
     norm_bound: float
     noise: float | None
     guessed: bool
+
+    @property
+    def stated_norm(self) -> float:
+        """The norm bound B."""
+        return self.norm_bound
 
     @final
     def check(self, policy: Policy) -> None:
@@ -95,6 +101,7 @@ class SelfNormalized(NormWidth):
     """
 
     own_ridge: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
 
     norm_bound: float  # B
     noise: float | None  # R, or None if it is unknown
@@ -160,6 +167,8 @@ class BoundedNoise(NormWidth):
         noise: sigma, for the test of a guess. Noise bounded by sigma is sigma-sub-Gaussian (Hoeffding's lemma).
     """
 
+    grows: ClassVar[bool] = True
+
     norm_bound: float  # B
     gain: Gain
     delta: float = 0.1
@@ -210,6 +219,8 @@ class KernelUcb(Width):
     Their bounds hold for one point given independent observations, not along a run.
     """
 
+    grows: ClassVar[bool] = True
+
     eta: float
     regularization: float  # lambda
     delta: float = 0.1
@@ -225,8 +236,10 @@ class KernelUcb(Width):
         return self.eta / math.sqrt(self.regularization)
 
 
-class DoubledNorm(Guess):
+class DoubledNorm(Copyable, Guess):
     """A norm bound that is doubled if data contradict it."""
+
+    OWNED = ("history",)
 
     def __init__(self, confidence: Any) -> None:
         self._confidence = confidence
@@ -238,13 +251,6 @@ class DoubledNorm(Guess):
         """Doubles the bound until it is at least this number."""
         self.bound *= 2.0 ** math.ceil(math.log2(least / self.bound))
         self.history.append((rounds, self.bound))
-
-    @final
-    def copy(self) -> Self:
-        """Returns an independent copy."""
-        other = type(self)(self._confidence)
-        other.bound, other.history = self.bound, self.history.copy()
-        return other
 
 
 @final

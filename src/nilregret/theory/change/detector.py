@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, frozen, number, shown
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput
 from ...domains.coordinates import named_points
 from ...domains.domain import Domain
@@ -33,7 +34,7 @@ LARGEST_KEPT = 192  # largest half whose fit is cached, which limits the cache t
 
 
 @final
-class ChangeDetector:
+class ChangeDetector(Copyable):
     """A change test after every pair, of all even-sized tails, that reuses the results of earlier tests.
 
     Its state is a function of the pairs since the last `reset` alone. The same pairs give the same results to the bit.
@@ -43,6 +44,8 @@ class ChangeDetector:
     >>> bool(detector.add(1.0, 0.3)), detector.count
     (False, 1)
     """
+
+    OWNED = ("_values", "_grams", "_kept")
 
     def __init__(
         self,
@@ -116,13 +119,6 @@ class ChangeDetector:
         self._grams = GramMatrices(self._grams.geometry)
         self._kept = {}
         self._distances = frozen(np.zeros(0))
-
-    def copy(self) -> ChangeDetector:
-        """Returns an independent copy. Memory is shared until one of the two adds a pair."""
-        other = ChangeDetector.__new__(ChangeDetector)
-        other._schedules, other._values = self._schedules, self._values.copy()
-        other._grams, other._kept, other._distances = self._grams.copy(), self._kept.copy(), self._distances
-        return other
 
     def _values_for(self, halves: int) -> list[tuple[float, float]]:
         for n in range(len(self._values) + 1, halves + 1):

@@ -51,6 +51,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from ..._utils.checks import Array, IndexArray
+from ..._utils.copying import Copyable
 from .outliers import OutlierHypotheses
 from .posterior_sets import PLACES, Covariance, StartPosteriors
 
@@ -94,7 +95,7 @@ class _Answer(NamedTuple):
 
 
 @final
-class ChangeEvidence:
+class ChangeEvidence(Copyable):
     """The e-process of one stretch, for outputs that are observed together (a reward and its constraints).
 
     Args:
@@ -113,6 +114,18 @@ class ChangeEvidence:
     Attributes:
         rate: share of f that is new in each round, before a change and after it. It may be set at any time.
     """
+
+    OWNED = (
+        "_answers",
+        "_starts",
+        "_last",
+        "_stakes",
+        "_ratios",
+        "_posteriors",
+        "_models",
+        "_deviating",
+        "_with_outliers",
+    )
 
     def __init__(
         self,
@@ -340,13 +353,3 @@ class ChangeEvidence:
             self._place(start, math.log(tail(before) - tail(start)))
         for answer in self._answers:
             self._compare(answer)
-
-    def copy(self) -> ChangeEvidence:
-        """Returns an independent copy in the same state."""
-        other = ChangeEvidence.__new__(ChangeEvidence)
-        other.__dict__.update(self.__dict__)
-        for name in ("_answers", "_starts", "_last", "_stakes", "_ratios", "_posteriors", "_models"):
-            setattr(other, name, getattr(self, name).copy())
-        other._deviating = None if self._deviating is None else self._deviating.copy()
-        other._with_outliers = None if self._with_outliers is None else self._with_outliers.copy()
-        return other

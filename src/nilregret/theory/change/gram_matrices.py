@@ -9,18 +9,19 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
 from ..._utils.checks import Array
+from ..._utils.copying import Copyable
 from .geometry import Geometry, Places
 
 FIRST_ROOM = 32  # initial capacity, in pairs
 
 
 @final
-class GramMatrices:
+class GramMatrices(Copyable):
     """Both matrices, which grow by a row and a column for each pair in O(m q).
 
     Copies share memory until one of them grows.
@@ -77,9 +78,7 @@ class GramMatrices:
                 new[:m, :m] = old[:m, :m]
         self._arrays, self._shared = fresh, False
 
-    def copy(self) -> GramMatrices:
-        """Returns a copy in O(1). The arrays are copied when one of the two grows."""
-        other = GramMatrices(self.geometry)
-        other.size, other._arrays = self.size, self._arrays
-        self._shared = other._shared = bool(self._arrays)
-        return other
+    def copy(self) -> Self:
+        """Returns a copy in O(1). Whichever of the two grows first copies the arrays."""
+        self._shared = bool(self._arrays)
+        return super().copy()

@@ -13,6 +13,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..._utils.checks import Array
+from ..._utils.copying import Copyable
 from .evidence import ChangeEvidence
 from .posterior_sets import Covariance
 
@@ -26,12 +27,14 @@ class OutputPrior(NamedTuple):
 
 
 @final
-class JointEvidence:
+class JointEvidence(Copyable):
     """The average of several `ChangeEvidence` of one stretch.
 
     Args:
         each: at least one. Their outputs follow one another in the values of an observation.
     """
+
+    OWNED_EACH = ("each",)
 
     def __init__(self, each: Sequence[ChangeEvidence]) -> None:
         self.each = list(each)
@@ -103,7 +106,3 @@ class JointEvidence:
         """Compares all observations again under new priors, in the order of the outputs."""
         for evidence, known in zip(self.each, each, strict=True):
             evidence.remodel(*known)
-
-    def copy(self) -> JointEvidence:
-        """Returns an independent copy."""
-        return JointEvidence([evidence.copy() for evidence in self.each])

@@ -57,6 +57,7 @@ class OutlierHypotheses(PosteriorSet):
         "_own_seen",
         "_own_squares",
     )
+    OWNED = (*ROWS, "_basis", "_features", "_triangle", "_cells")
 
     def __init__(
         self, covariance: Covariance, noise_variance: float, *, channels: int, weight: float, outliers: float
@@ -163,12 +164,6 @@ class OutlierHypotheses(PosteriorSet):
             for name in ("_own_seen", "_own_squares"):
                 setattr(self, name, np.pad(getattr(self, name), ((0, 0), (0, max(at, 16)))))
         return at
-
-    def copy(self) -> OutlierHypotheses:
-        """Returns an independent copy in the same state."""
-        other = super().copy()
-        other._cells = self._cells.copy()
-        return other
 
 
 def _log_density(squares: Array, variance: Array, freedom: Array) -> Array:

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -23,6 +23,7 @@ from scipy.linalg.blas import dger
 
 from ..._utils.blas import one_thread
 from ..._utils.checks import Array, IndexArray
+from ..._utils.copying import Copyable
 
 TOLERANCE = 1e-4  # share of lambda, the prior variance that features may leave out
 MOST_FEATURES = 256  # largest number of features, beyond which the rest counts as noise
@@ -34,7 +35,7 @@ PLACES = 16  # initial capacity for posteriors
 Covariance = Callable[[list[Any], list[Any]], Array]
 
 
-class PosteriorSet:
+class PosteriorSet(Copyable):
     """Several posteriors of one model, each given some of the observations, in places counted from 0.
 
     Args:
@@ -48,6 +49,7 @@ class PosteriorSet:
 
     # Arrays with one row for each place.
     ROWS: ClassVar[tuple[str, ...]] = ("_seen", "_squares", "_weights", "_covariances")
+    OWNED: ClassVar[tuple[str, ...]] = (*ROWS, "_basis", "_features", "_triangle")
 
     def __init__(
         self, covariance: Covariance, noise_variance: float, *, channels: int, weight: float, misfit: float = 0.0
@@ -122,14 +124,6 @@ class PosteriorSet:
         wider[:, :rank, :rank] = self._covariances
         wider[:, np.arange(rank, rank + STEP), np.arange(rank, rank + STEP)] = 1.0
         self._covariances = wider
-
-    def copy(self) -> Self:
-        """Returns independent copies in the same state."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        for name in (*self.ROWS, "_basis", "_features", "_triangle"):
-            setattr(other, name, getattr(self, name).copy())
-        return other
 
 
 @final

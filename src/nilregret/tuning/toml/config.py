@@ -14,7 +14,7 @@ from ..._utils.checks import shown
 from ..._utils.errors import InvalidInput, NoRegretError
 from ...algorithms.parameter_tables import Table, parameter
 from ...algorithms.registry import PolicyContext, policy
-from ...algorithms.sections import convert, within
+from ...algorithms.schema import convert, within
 from ...domains.domain import Arms, Space
 from ...policy.policy import Policy
 from ...study.direction import Goal, check_goal

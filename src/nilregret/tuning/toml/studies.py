@@ -12,7 +12,7 @@ from ..._utils.serialize import loads
 from ...algorithms.auto import auto
 from ...algorithms.parameter_tables import parameter
 from ...algorithms.registry import PolicyContext, policy
-from ...algorithms.sections import convert, within
+from ...algorithms.schema import convert, within
 from ...domains.domain import Arms, Space
 from ...study.direction import AnyPolicy, Goal, check_goal
 from ...study.study import check_policy
