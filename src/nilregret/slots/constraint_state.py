@@ -56,7 +56,7 @@ class DualState:
             expected: returns the prediction of each value, made before any value that came together with it.
         """
 
-    def due(self, rounds: int) -> bool:  # noqa: ARG002 - most states never advance
+    def due(self, rounds: int) -> bool:  # noqa: ARG002
         """Returns True if `advance` would change the state."""
         return False
 

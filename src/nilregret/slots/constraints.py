@@ -200,15 +200,15 @@ class Constraints(Part):
         kernel: Kernel = policy.kernel if self.kernel is None else one_for(self.kernel, j)
         return kernel
 
-    def takes_ridge(self, policy: Policy) -> bool:  # noqa: ARG002 - decided by the fields alone
+    def takes_ridge(self, policy: Policy) -> bool:  # noqa: ARG002
         """Returns True if lambda is the policy's unless it is given."""
         return self.noise is None
 
-    def learns(self, j: int) -> bool:  # noqa: ARG002 - most scales are given or fitted
+    def learns(self, j: int) -> bool:  # noqa: ARG002
         """Returns True if the scale of constraint j, counted from 0, is learned cautiously."""
         return False
 
-    def within(self, domain: Domain) -> Constraints:  # noqa: ARG002 - most constraints have no points
+    def within(self, domain: Domain) -> Constraints:  # noqa: ARG002
         """Returns the same constraints with their points encoded by the domain."""
         return self
 
@@ -235,7 +235,7 @@ class Constraints(Part):
         """Returns the point `(d,)` that is played if the search has found this point."""
         return point
 
-    def beside(self, score: Part) -> Constraints:  # noqa: ARG002 - most rules take every score
+    def beside(self, score: Part) -> Constraints:  # noqa: ARG002
         """Returns the rule for another score than the policy's, as in forced rounds."""
         return self
 
@@ -394,7 +394,7 @@ class _Prices(Copyable, DualState):
         self._told = np.zeros(rule.count)  # sum of the values since the last step
         self._epoch = 0  # current epoch
 
-    def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002 - predictions are not needed
+    def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002
         """Adds the constraint values of a trial to the sum of the epoch."""
         if trial.constraints is not None:
             self._told = self._told + trial.constraints

@@ -103,7 +103,7 @@ class Symmetric(Bounds):
     def __init__(self, width: float) -> None:
         self.width: float = width
 
-    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:  # noqa: ARG002 - pointwise
+    def __call__(self, mean: Array, std: Array, rows: Any = None) -> Envelope:  # noqa: ARG002
         """Returns mean +- width * std."""
         return Envelope(mean, std, self.width)
 
@@ -216,7 +216,7 @@ class Confidence(Part):
         """True if the bounds use the likelihood of the rewards and need no constant of their noise."""
         return False
 
-    def suits(self, policy: Policy) -> bool:  # noqa: ARG002 - most bounds have no proof
+    def suits(self, policy: Policy) -> bool:  # noqa: ARG002
         """Returns True if lambda, noise and domain of a policy meet the assumptions of the proof.
 
         Otherwise `valid_for` counts as "none" there.
@@ -333,7 +333,7 @@ class FiniteBayes(Width):
         finite = [count for count in counts if count is not None]
         return is_matched(policy) and len(finite) == len(counts) and math.prod(finite) <= self.size
 
-    def width(self, t: int, progress: Progress | None = None) -> float:  # noqa: ARG002 - the same whatever is known
+    def width(self, t: int, progress: Progress | None = None) -> float:  # noqa: ARG002
         """Returns beta_t^{1/2} of Theorem 1, or of Lemma 5.1."""
         if self.series is not None:
             return math.sqrt(self.scale * 2.0 * (math.log(self.size) - math.log(self.delta) + self.series.log(t)))
@@ -389,7 +389,7 @@ class CompactBayes(Width):
         """Returns True if lambda = sigma^2."""
         return is_matched(policy)
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns beta_t^{1/2} of Theorem 2."""
         d, delta = self.dimension, self.delta
         # Both log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r. Otherwise
@@ -419,7 +419,7 @@ class PointwiseBayes(Width):
     def __post_init__(self) -> None:
         settle(self, delta=number("delta", self.delta, low=0.0, high=1.0, open_low=True, open_high=True))
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns the normal quantile of 1 - delta / 2."""
         return -NormalDist().inv_cdf(max(0.5 * self.delta, LEAST_TAIL))  # 1 - delta / 2 would round away a small delta
 
@@ -437,7 +437,7 @@ class ConstantWidth(Width):
         settle(self, value=number("width", self.value, low=0.0, high=LARGEST_REWARD, why="It multiplies the std."))
         settle(self, delta=checked_delta(self.delta))
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same in every round
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns the given number."""
         return self.value
 
@@ -456,7 +456,7 @@ class ScheduledWidth(Width):
             raise InvalidInput(f"`schedule` must be a `PowerLaw`, not {shown(self.schedule)}.")
         settle(self, delta=checked_delta(self.delta))
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns v_t."""
         return self.schedule(t)
 
@@ -491,7 +491,7 @@ class DriftBayes(Width):
         )
         self._beta(1)  # checks the other numbers
 
-    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002 - the same whatever is known
+    def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns the root of eq. 3.7."""
         return math.sqrt(self._beta(t))
 

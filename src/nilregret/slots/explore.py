@@ -22,10 +22,8 @@ from .scores import PointwiseScore, PosteriorDeviation, UpperConfidenceBound
 
 MOST_ROUNDS = 10_000  # largest number of rounds in a setting
 COUNTED = "It counts rounds."
-DESIGN, TURNS = (
-    (2**31 + 1,),
-    (2**31 + 2,),
-)  # keys of random streams apart from those of trials, whose keys are their numbers
+# Keys of random streams apart from those of trials, whose keys are their numbers.
+DESIGN, TURNS = (2**31 + 1,), (2**31 + 2,)
 
 
 class Situation(NamedTuple):
@@ -80,7 +78,7 @@ class Explore(Part):
         """Score that a forced round maximises, or None for a uniform draw."""
         return None
 
-    def places(self, situation: Situation) -> Array | None:  # noqa: ARG002 - most force any point
+    def places(self, situation: Situation) -> Array | None:  # noqa: ARG002
         """Returns the points `(n, d)` among which a forced round plays the best one.
 
         The best one is that of `score`, or of the policy's own score. None stands for the whole domain. An empty array
@@ -143,7 +141,7 @@ class UniformExploration(Explore):
         why = "It sets how many rounds are uniform: about xi sqrt(t) of t."
         settle(self, xi=number("exploration", self.xi, low=0.0, high=LARGEST_REWARD, why=why))
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True if line 6 forces the round."""
         return self.xi > 0.0 and uniform <= self.xi * math.sqrt(history)
 
@@ -198,7 +196,7 @@ class InitialDesign(Explore):
     def __post_init__(self) -> None:
         settle(self, rounds=integer("rounds", self.rounds, low=1, high=MOST_ROUNDS, why=COUNTED))
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True in the first rounds."""
         return history < self.rounds
 
@@ -244,11 +242,10 @@ class CoordinateSearch(Explore):
             value = integer(name, getattr(self, name), low=low, high=MOST_ROUNDS, why=COUNTED)
             object.__setattr__(self, name, value)
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 - by counting alone
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True every so many rounds, once enough rounds count."""
-        return (
-            history >= self.after and randomness.number % self.every == 0
-        )  # The history of a window stops growing, so all rounds are counted.
+        # The history of a window stops growing, so the number of the trial decides.
+        return history >= self.after and randomness.number % self.every == 0
 
     @property
     def score(self) -> PointwiseScore:

@@ -134,7 +134,7 @@ class LengthscaleBank(Learning):
         if self.around is not None:
             self.around.check(policy)
 
-    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002 - no candidates are added
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002
         """Returns a candidate for each factor."""
         kernels = tuple(with_factor(kernel, factor, columns) for factor in self.factors)
         return Bank(kernels, self.factors, self.weight, noise_variance)
@@ -210,11 +210,11 @@ class RegretBalancing(Learning):
         room = MOST - len(self.factors)
         return min(math.floor(self.growth * math.log(max(t, 1)) * columns + 1e-9), room)
 
-    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002 - shares decide nothing
+    def bank(self, kernel: Kernel, columns: int, more: int, noise_variance: float | None) -> Bank:  # noqa: ARG002
         """Returns a candidate for each factor."""
         factors = self.all_factors(columns, more)
         return Bank(tuple(with_factor(kernel, factor, columns) for factor in factors), factors, None)
 
-    def of_constraint(self, *, warp: str, given: bool) -> LengthscaleBank:  # noqa: ARG002 - nothing is fitted
+    def of_constraint(self, *, warp: str, given: bool) -> LengthscaleBank:  # noqa: ARG002
         """Returns a bank that averages the same candidates, since constraints are not balanced."""
         return LengthscaleBank(factors=self.factors)

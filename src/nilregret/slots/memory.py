@@ -176,7 +176,7 @@ class Detector(ABC):
     def copy(self) -> Self:
         """Returns an independent copy in the same state."""
 
-    def cut(self, restart: Restart) -> None:  # noqa: ARG002 - most detectors drop everything
+    def cut(self, restart: Restart) -> None:  # noqa: ARG002
         """Drops the trials before this cut. Most detectors drop later trials, too."""
         self.reset()
 
@@ -212,11 +212,11 @@ class Memory(Part):
                 "`SlidingWindow`, under which fits see the answers of the window."
             )
 
-    def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002 - most memories have no scheduled cuts
+    def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002
         """Returns the last cut that is due after `since` and by this round, or None."""
         return None
 
-    def regularization(self, since: int, given: float) -> float:  # noqa: ARG002 - most memories keep lambda
+    def regularization(self, since: int, given: float) -> float:  # noqa: ARG002
         """Returns lambda from a cut on."""
         return given
 
@@ -224,7 +224,7 @@ class Memory(Part):
         """Returns this memory for a constraint whose own lambda stays."""
         return self
 
-    def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002 - most memories count all trials since the last cut
+    def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002
         """Returns the first trial that counts in this round after the last cut at `since`. It never goes back."""
         return since
 
@@ -235,7 +235,7 @@ class Memory(Part):
         """
         return None
 
-    def watch(self, model: ModelInfo) -> Detector | None:  # noqa: ARG002 - most memories detect nothing
+    def watch(self, model: ModelInfo) -> Detector | None:  # noqa: ARG002
         """Returns a fresh change detector, or None."""
         return None
 

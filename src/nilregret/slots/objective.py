@@ -140,7 +140,7 @@ class Objective(Part):
         None means that the trial is no training data.
         """
 
-    def charge(self, constraints: Array, multipliers: Array) -> float:  # noqa: ARG002 - mostly nothing
+    def charge(self, constraints: Array, multipliers: Array) -> float:  # noqa: ARG002
         """Returns the penalty for constraint values `(m,)`, which is taken off the reward."""
         return 0.0
 
@@ -255,7 +255,7 @@ class Constrained(Objective):
     def penalty_of(self, constraints: Array, multipliers: Array) -> float:
         """Returns the penalty that is taken off the reward, reward units."""
 
-    def saturates(self, constraints: Array) -> bool:  # noqa: ARG002 - a linear penalty has no limit
+    def saturates(self, constraints: Array) -> bool:  # noqa: ARG002
         """Returns True if the penalty of these values reaches its limit."""
         return False
 

@@ -125,7 +125,7 @@ class Pending(Part):
         """Returns a fresh memory of how long rewards take, or None."""
         return None
 
-    def stand_in(self, lowest: float) -> float | None:  # noqa: ARG002 - most parts have no single value
+    def stand_in(self, lowest: float) -> float | None:  # noqa: ARG002
         """Returns the one reward that all pending trials count as, or None if there is no such reward."""
         return None
 
@@ -134,7 +134,7 @@ class Pending(Part):
         """True if imputed values count, or if the value of a trial may change."""
         return True
 
-    def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:  # noqa: ARG002 - most parts count every reward
+    def counts(self, trial: Trial, asked_since: Callable[[], int]) -> bool:  # noqa: ARG002
         """Returns True if a reward counts in place of its imputed value, given how many trials were asked before it."""
         return True
 
@@ -156,7 +156,7 @@ class Pending(Part):
         """Raises `InvalidInput` for an impossible loss of a study that minimises, before it is recorded."""
         self.turned().check_reward(0.0 - loss, noise)
 
-    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 - see `Policy.valid_for`
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002
         """Returns the part of the width's claim that remains. Under imputed values nothing remains."""
         return "none"
 
@@ -195,7 +195,7 @@ class Hallucinated(Pending):
     as_answered: ClassVar[bool] = True
     hallucinates: ClassVar[bool] = True
 
-    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002
         """Returns an imputed value for the variance alone."""
         return ImputedValue(None)
 
@@ -285,7 +285,7 @@ class Censored(Pending):
         """Returns the smallest reward, without any penalty."""
         return lowest
 
-    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002 - all alike
+    def count_as(self, trial: Trial, known: PendingInfo) -> ImputedValue:  # noqa: ARG002
         """Returns the minimum, ytilde = 0 of eq. 1, minus the penalty under multipliers."""
         return ImputedValue(known.lowest)
 

@@ -1,4 +1,4 @@
-"""Constraints that no round may violate: only what is certified is played.
+"""Constraints that no round may violate: only certified points are played.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -33,9 +33,9 @@ from .envelope import Envelope, checked_delta
 from .feasibility import ANCHORS, AROUND, Mask, between, nearest, penalised, risk, violation
 from .safety_state import SafetyState, among
 
-SHARE = 0.2  # of the probability left to violate something that one point may take
-MOST_GOALS, MOST_PLACES = 64, 128  # of a step towards what is not certified
-INFORMS = 0.2  # prior deviations by which an answer must be able to move the goal, to be worth one
+SHARE = 0.2  # share of the remaining delta that one point may spend
+MOST_GOALS, MOST_PLACES = 64, 128  # largest numbers of goals and of certified points in the choice of a step
+INFORMS = 0.2  # prior deviations by which a reward must be able to move the goal, to be worth a step
 NO_SCALE = (
     "`scale` is missing: `Safe` certifies by how large the constraint is, and a unit variance would be a guess, of "
     "degrees, milliseconds or dollars a bad one. Give `scale`, a standard deviation of the constraint over the domain "
@@ -48,36 +48,40 @@ NO_SCALE = (
 @described
 @dataclass(frozen=True, kw_only=True)
 class Safe(Constraints):
-    """No round may violate anything: only what is certified is played, besides `start`.
+    """No round may violate a constraint: only certified points are played, and those of `start`.
 
-    With certificate="posterior" a point is certified where its probability to violate something, sum_j P(g_j > 0), is
-    at most a fifth of what is left of delta; playing it for the first time takes its own probability off. It is settled
-    then: whether it violates is no matter of further rounds. As each of these probabilities is one given what was known
-    when the point was chosen, a run violates something with probability at most delta, whatever its length, for g_j
-    that are samples of the Gaussian process and Gaussian noise of the variance told (the world of Srinivas et al. 2010,
-    Theorem 1). With certificate="bounds" it is certified where U_j <= 0 for all j, by the bounds of `confidence` and
-    under their assumptions; these hold at all points at once, so less is certified.
+    With certificate="posterior", a point is certified if its violation probability sum_j P(g_j > 0) is at most a fifth
+    of the remaining delta. Its first play spends that probability. From then on it stays certified: whether it violates
+    a constraint no longer matters for further rounds. Each probability is conditional on the data at the choice of the
+    point. Therefore a run of any length violates a constraint with probability at most delta. This holds for g_j that
+    are samples of the Gaussian process with Gaussian noise of the stated variance (the setting of Srinivas et al. 2010,
+    Theorem 1). With certificate="bounds", a point is certified if U_j <= 0 for all j, under the assumptions of the
+    bounds of `confidence`. These hold at all points at once, so they certify less.
 
-    A point at which the values told of some g_j are above 0 on average is certified no more, whatever the kernel, nor
-    is one of `start`. Where nothing else is left, that of `start` is played whose values are lowest, and a warning says
-    so. A value that lies more than 4 standard deviations from what was expected of it contradicts the prior (of a point
-    told before, more than 6; of bounds, so much of the noise beyond them): from then on nothing new is certified.
+    A point where the observed values of some g_j are above 0 on average is not certified, whatever the kernel, not even
+    in `start`. If nothing else is left, the point of `start` with the lowest values is played, with a warning. A value
+    more than 4 standard deviations from its prediction contradicts the prior. At a point with earlier values the limit
+    is 6, and for bounds it counts standard deviations of the noise beyond them. After a contradiction no new point is
+    certified.
 
-    The goal is what `EveryRound` would play. Where it is certified it is played; else the certified point whose answer
-    moves the constraints most at the best of the goals that answers within can reach at all, if one of these is better
-    than what is certified (Turchetta et al. 2019, GoOSE, expand likewise only where it may pay); else the best
-    certified one. What cannot be reached by certified steps is never played, however good.
+    The goal is the point that `EveryRound` would play. If the goal is certified, it is played. Otherwise `Safe` may
+    take a step. It considers the goals that values at certified points can move, and takes the best of them. A step
+    pays only if this goal is better than all certified points. It then plays the certified point that moves the
+    constraints at this goal most. Turchetta et al. 2019, GoOSE, expand in the same way only where it may pay. If no
+    step pays, it plays the best certified point. A point that certified steps cannot reach is never played, however
+    good it is.
 
     Attributes:
-        start: points `(k, d)`, or dictionaries of parameters, that satisfy all constraints, whatever the context, for
-            sure.
-        scale: a standard deviation of each g_j over the domain, in its units: the kernel (the constraint's or the
-            policy's) is brought to it; one for all or a tuple of m. Needed unless `kernel` is given. "learned": a large
-            one, and a short lengthscale, given what was told (`nilregret.slots.sizes`); then nothing is proved, and the
-            first steps are small. "kernel": as the kernel has it, for constraints in the units of the reward.
-        certificate: "posterior" or "bounds"; the latter is for bounds of which something is proved.
-        delta: probability that a run may violate anything; of certificate="posterior". A cut of the memory begins anew,
-            and under a window what was first played before it counts no more: delta is then for as long as that.
+        start: points `(k, d)`, or dictionaries of parameters, that satisfy all constraints for sure, in every context.
+        scale: standard deviation of each g_j over the domain, in its units, one for all or a tuple of m. The kernel (of
+            the constraint or the policy) is brought to this scale. It is needed unless `kernel` is given. "learned"
+            takes a large scale and a short lengthscale given the data (`nilregret.slots.constraint_scale`). Then
+            nothing is proved, and the first steps are small. "kernel" keeps the kernel's scale, for constraints in the
+            units of the reward.
+        certificate: "posterior", or "bounds" for proved bounds.
+        delta: probability that a run may violate a constraint, for certificate="posterior". A cut of the memory begins
+            again with all of delta. Under a window, first plays before the window count no more. Then delta holds for a
+            period of that length.
     """
 
     start: tuple[tuple[float, ...], ...]
@@ -85,8 +89,9 @@ class Safe(Constraints):
     certificate: str = "posterior"
     delta: float = 0.05
 
-    hallucinates: ClassVar[bool] = False  # a variance that counts answers that are not there certifies nothing
-    BEFORE: ClassVar[Mapping[str, object]] = {"scale": "kernel"}  # what descriptions meant that do not say
+    hallucinates: ClassVar[bool] = False  # A variance that counts missing rewards as observed certifies nothing.
+    # The meaning of stored descriptions without this field.
+    BEFORE: ClassVar[Mapping[str, object]] = {"scale": "kernel"}
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -100,7 +105,7 @@ class Safe(Constraints):
                     "sure, or dictionaries of parameters. Without one nothing can be played safely."
                 )
             settle(self, start=tuple(map(tuple, points.tolist())))
-        else:  # encoded by the policy, which has the domain
+        else:  # The policy encodes them, since it has the domain.
             settle(self, start=tuple(map(dict, named)))
         if self.scale is not None:
             sizes = [_checked_scale(scale) for scale in self._listed("scale", self.scale)]
@@ -117,7 +122,7 @@ class Safe(Constraints):
         )
 
     def within(self, domain: Domain) -> Safe:
-        """The points of `start` as the domain has them: encoded, and to the last digit."""
+        """Returns the constraints with the points of `start` encoded by the domain."""
         try:
             points = domain.inside("start", self.start)
         except InvalidInput as error:
@@ -125,22 +130,26 @@ class Safe(Constraints):
         return replace(self, start=tuple(map(tuple, points.tolist())))
 
     def kernel_of(self, policy: Policy, j: int) -> Kernel:
-        """Of constraint j, counted from 0: brought to the scale that was told."""
+        """Returns the kernel of constraint j, counted from 0, at the stated scale."""
         kernel, scale = super().kernel_of(policy, j), one_for(self.scale, j)
         if not isinstance(scale, float):
             return kernel
         return (scale / prior_std(policy.domain, policy.context, kernel)) ** 2 * kernel
 
     def takes_ridge(self, policy: Policy) -> bool:
-        """For bounds by a theorem that has one of its own; a posterior is one of the noise told."""
+        """Returns True for bounds of a theorem that fixes lambda. A posterior certificate needs the stated noise."""
         return self.certificate == "bounds" and (policy.confidence.own_ridge or self.noise is None)
 
     def learns(self, j: int) -> bool:
-        """Whether the size of constraint j, counted from 0, is learned with caution."""
+        """Returns True if the scale of constraint j, counted from 0, is learned cautiously."""
         return bool(one_for(self.scale, j) == "learned")
 
     def check(self, policy: Policy) -> None:
-        """Sizes that are known, functions that stay, a kernel that is given, no forced rounds, bounds that hold."""
+        """Raises `InvalidInput` for policies in which nothing could be certified.
+
+        Scales must be known, functions must stay the same, and the kernel must be given. No round may be forced, and
+        bounds must be proved.
+        """
         super().check(policy)
         if self.scale is None and self.kernel is None:
             raise InvalidInput(
@@ -187,21 +196,21 @@ class Safe(Constraints):
                 )
                 if self.scale != "kernel":
                     raise refusal
-                warnings.warn(NoRegretWarning(refusal.what), stacklevel=2)  # a stored study opens all the same
+                warnings.warn(NoRegretWarning(refusal.what), stacklevel=2)  # Stored studies must still open.
 
     def begin(self) -> DualState:
-        """Nothing settled, nothing risked."""
+        """Returns a state without plays, with all of delta."""
         learned = any(self.learns(j) for j in range(self.count))
         return SafetyState(np.array(self.start), self.delta, bounded=self.certificate == "bounds", learned=learned)
 
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
-        """Certified ones, by score or by what they say about a goal."""
+        """Returns the scores of the certified candidates, or singles out a step towards a goal."""
         limits = view.limits()
         safe, unsafe = self._safe(limits, view.points, view.dual_state, view.context)
         if not (safe & np.isfinite(scores)).any():
             return self._least_unsafe(scores, view)
-        settled = self._settled(view.points, view.dual_state, view.context)
-        hoped = np.where(~unsafe & (settled | (violation(limits, view.limit_sizes) <= 0.0)), scores, -np.inf)
+        exempt = self._exempt(view.points, view.dual_state, view.context)
+        hoped = np.where(~unsafe & (exempt | (violation(limits, view.limit_sizes) <= 0.0)), scores, -np.inf)
         certified = np.where(safe, scores, -np.inf)
         goal = int(hoped.argmax())
         if not np.isfinite(hoped[goal]) or safe[goal] or np.isneginf(self._accepted(view.dual_state)):
@@ -214,10 +223,14 @@ class Safe(Constraints):
         return chosen
 
     def _least_unsafe(self, scores: Array, view: TableView | PointView) -> Array:
-        """Of the points of `start` that may be played, the one whose values are lowest; errors where there is none."""
+        """Returns scores of the points of `start` that may be played, highest where values are lowest.
+
+        Raises:
+            NoRegretError: if no point of `start` may be played.
+        """
         state = view.dual_state
         found = np.full(len(scores), -np.inf)
-        for place in np.flatnonzero(self._started(view.points) & np.isfinite(scores)):
+        for place in np.flatnonzero(self._in_start(view.points) & np.isfinite(scores)):
             told = state.average_at(view.context, view.points[place]) if isinstance(state, SafetyState) else None
             found[place] = 0.0 if told is None else -float((told / view.limit_sizes).max())
         if np.isneginf(found).all() and np.isfinite(scores).any():
@@ -228,12 +241,12 @@ class Safe(Constraints):
         return found
 
     def _step(self, certified: Array, hoped: Array, view: TableView | PointView) -> int | None:
-        """The certified point whose answer moves the best of the goals within reach most; None where none is worth it.
+        """Returns the certified point that moves the best reachable goal most, or None if no step pays.
 
         Args:
-            certified: scores `(n,)`, -inf where nothing is certified.
-            hoped: scores of the others that may satisfy all constraints, likewise.
-            view: of the round.
+            certified: scores `(n,)`, -inf at points that are not certified.
+            hoped: scores of the other points that may be feasible, `(n,)`, -inf elsewhere.
+            view: the round.
         """
         limits = view.limits()
         goals = np.flatnonzero(hoped > certified.max(initial=-np.inf))
@@ -241,22 +254,23 @@ class Safe(Constraints):
         if not len(goals) or not len(places):
             return None
         doubt = self._doubt(limits)
-        goals = goals[np.argsort(doubt[goals], kind="stable")[:MOST_GOALS]]  # nearly certified: within reach, if any
+        # These are nearly certified, and the likeliest to be reached.
+        goals = goals[np.argsort(doubt[goals], kind="stable")[:MOST_GOALS]]
         spread = np.max([limit.std / size for limit, size in zip(limits, view.limit_sizes, strict=True)], axis=0)
         places = places[np.argsort(-spread[places], kind="stable")[:MOST_PLACES]]
         accepted = self._accepted(view.dual_state)
         open_ = np.array([self._doubt([limit])[goals] for limit in limits]) > accepted / len(limits)
-        moves = (view.informs(places, goals) * open_[:, None, :]).max(axis=0)  # what is certified needs no answers
+        moves = (view.informs(places, goals) * open_[:, None, :]).max(axis=0)  # Certified constraints need no values.
         reached = np.where(moves.max(axis=0) >= INFORMS, hoped[goals], -np.inf)
         best = int(reached.argmax())
         return None if np.isneginf(reached[best]) else int(places[moves[:, best].argmax()])
 
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-        """The goal: as of `EveryRound`."""
+        """Returns the acquisition function of the goal, as `EveryRound` does."""
         return penalised(surface, view)
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:
-        """The goal if it is certified; else one of the certified points around, judged as arms are."""
+        """Returns the goal if it is certified, or the certified point around it that `judged` prefers."""
         started = np.array(self.start)
         everywhere = np.concatenate([view.tried(), view.points])
         around = np.concatenate([nearest(at, everywhere, view, AROUND) for at in (point, *started[:ANCHORS])])
@@ -268,13 +282,13 @@ class Safe(Constraints):
         return np.asarray(candidates[int(self.judged(surface.values(candidates), here).argmax())].copy())
 
     def _accepted(self, state: DualState) -> float:
-        """How large a doubt may be; -inf where nothing new is certified."""
+        """Returns the largest accepted doubt, -inf if no new point is certified."""
         if not isinstance(state, SafetyState) or state.closed:
             return -math.inf
         return SHARE * state.remaining_delta if self.certificate == "posterior" else 0.0
 
     def _doubt(self, limits: Sequence[Envelope]) -> Array:
-        """Sum_j P(g_j > 0), or max_j U_j, `(n,)`."""
+        """Returns sum_j P(g_j > 0), or max_j U_j, `(n,)`."""
         if self.certificate == "bounds":
             return np.asarray(np.max([limit.upper for limit in limits], axis=0))
         return risk(limits)
@@ -282,27 +296,27 @@ class Safe(Constraints):
     def _safe(
         self, limits: Sequence[Envelope], points: Array, state: DualState, context: Array | None
     ) -> tuple[Mask, Mask]:
-        """Which points are certified, or settled; and which are neither as what was told there says otherwise."""
+        """Returns a mask of the certified points, and one of the points that are unsafe by their own values."""
         unsafe = among(points, state.unsafe_points(context) if isinstance(state, SafetyState) else [])
-        safe = self._settled(points, state, context) | (self._doubt(limits) <= self._accepted(state))
+        safe = self._exempt(points, state, context) | (self._doubt(limits) <= self._accepted(state))
         return safe & ~unsafe, unsafe
 
-    def _started(self, points: Array) -> Mask:
-        """Which of some points are those of `start`, `(n,)`."""
+    def _in_start(self, points: Array) -> Mask:
+        """Returns a mask `(n,)` of the points in `start`."""
         return among(points, self.start)
 
-    def _settled(self, points: Array, state: DualState, context: Array | None) -> Mask:
-        """Which points need no certificate (any more), `(n,)`."""
-        settled = state.certified_points(context) if isinstance(state, SafetyState) else []
-        return self._started(points) | among(points, settled)
+    def _exempt(self, points: Array, state: DualState, context: Array | None) -> Mask:
+        """Returns a mask `(n,)` of the points that need no further certificate."""
+        exempt = state.certified_points(context) if isinstance(state, SafetyState) else []
+        return self._in_start(points) | among(points, exempt)
 
     def certain(self, limits: Sequence[Envelope], points: Array, state: DualState, context: Array | None) -> Array:
-        """Whether a point is certified, or settled, now: 1.0 or 0.0."""
+        """Returns 1.0 for points that are certified now and 0.0 for the others."""
         return self._safe(limits, points, state, context)[0].astype(np.float64)
 
 
 def _checked_scale(scale: object) -> float | str:
-    """A standard deviation, or a word."""
+    """Returns a valid standard deviation, or "learned" or "kernel"."""
     if isinstance(scale, str):
         why = "Or give a standard deviation of the constraint over the domain, in its units."
         return one_of("scale", scale, ["learned", "kernel"], advice=why)

@@ -99,7 +99,10 @@ class SafetyState(DualState):
         return [point for (under, _), point in self._unsafe.items() if under == key]
 
     def certified_points(self, context: Array | None) -> list[Array]:
-        """Returns the points played under a context that need no further certificate; none for bounds."""
+        """Returns the points played under a context that need no further certificate.
+
+        Under bounds there are none.
+        """
         if self._bounded:
             return []
         key = _key(context)

@@ -7,9 +7,9 @@
 | p | `p` | Matern polynomial: k = scale * p(s) exp(-s), s = sqrt(2 nu) r / l, coefficients by power | (nu + 1/2,) |
 
 Squared exponential: k(x, u) k(x, v) = exp(-(u - v)^2 / (4 l^2)) exp(-(x - (u + v) / 2)^2 / l^2) in each dimension, an
-error function. Matern of half-integer nu in one dimension: outside of [u, v] the product is a polynomial times
-exp(-2 s - delta), an incomplete gamma function; between them it is a polynomial times exp(-delta), a beta function.
-All terms of all sums are positive: nothing cancels.
+error function. Matern of half-integer nu in one dimension: outside of [u, v] the product is a polynomial times exp(-2 s
+- delta), an incomplete gamma function. Between them it is a polynomial times exp(-delta), a beta function. All terms of
+all sums are positive, so nothing cancels.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from ...kernels import Active, Kernel, Linear, Matern, Product, SquaredExponenti
 
 Average = Callable[[Array, Array], Array]
 
-MOST_NU = 10.5  # half-integers up to here
+MOST_NU = 10.5  # largest half-integer nu
 FARTHEST = 1e3  # delta at which exp(-delta) is 0
-FLATTEST = 1e-100  # length of the box, in the kernel's unit, below which powers would underflow
+FLATTEST = 1e-100  # smallest length of the box in the kernel's unit, below which powers would underflow
 
 
 @singledispatch
 def product_average(kernel: Kernel, lower: Array, upper: Array) -> Average | None:  # noqa: ARG001 - none is known
-    """The function g for points inside the box, or None where no closed form is known.
+    """Returns the function g for points inside the box, or None without a closed form.
 
-    A kernel of your own joins by `product_average.register(MyKernel)`; without that distances are quasi-Monte Carlo.
+    `product_average.register(MyKernel)` adds a kernel of your own. Without it distances are quasi-Monte Carlo.
     """
     return None
 
@@ -66,7 +66,7 @@ def _tied(kernel: Tied, lower: Array, upper: Array) -> Average | None:
 def _squared_exponential(kernel: SquaredExponential, lower: Array, upper: Array) -> Average | None:
     lengths = np.asarray(kernel.lengthscale, dtype=np.float64)
     if lengths.ndim and len(lengths) != len(lower):
-        return None  # the kernel itself explains what is wrong
+        return None  # The kernel itself raises the error.
     lengths = np.broadcast_to(lengths, lower.shape)
 
     def average(U: Array, V: Array) -> Array:
@@ -82,7 +82,7 @@ def _squared_exponential(kernel: SquaredExponential, lower: Array, upper: Array)
 
 
 def _error_function(side: Array, length: Array) -> Array:
-    """Length * erf(side / length), also where the quotient underflows."""
+    """Returns length * erf(side / length), also if the quotient underflows."""
     from scipy.special import erf
 
     t = side / length
@@ -120,7 +120,7 @@ def _matern(kernel: Matern, lower: Array, upper: Array) -> Average | None:
 
 
 def _outside(terms: list[Array], length: Array) -> Array:
-    """Integral of sum_k terms[k] s^k exp(-2 s) for s from 0 to `length`."""
+    """Returns the integral of sum_k terms[k] s^k exp(-2 s) for s from 0 to `length`."""
     from scipy.special import gammainc
 
     total = np.zeros_like(length)
@@ -130,7 +130,7 @@ def _outside(terms: list[Array], length: Array) -> Array:
 
 
 def _matern_polynomial(order: int) -> Array:
-    """Coefficients of p for nu = order + 1/2 (Rasmussen & Williams 2006, eq. 4.16)."""
+    """Returns the coefficients of p for nu = order + 1/2 (Rasmussen & Williams 2006, eq. 4.16)."""
     f = math.factorial
     return np.array(
         [
@@ -141,7 +141,7 @@ def _matern_polynomial(order: int) -> Array:
 
 
 def _product_terms(p: Array, delta: Array) -> list[Array]:
-    """Coefficients by power of s of p(s) p(s + delta)."""
+    """Returns the coefficients by power of s of p(s) p(s + delta)."""
     shifted = [
         sum((p[k] * math.comb(k, j) * delta ** (k - j) for k in range(j, len(p))), np.zeros_like(delta))
         for j in range(len(p))
@@ -153,7 +153,7 @@ def _product_terms(p: Array, delta: Array) -> list[Array]:
 
 
 def _convolution(p: Array) -> Array:
-    """Coefficients by power of delta of the integral of p(s) p(delta - s) for s from 0 to delta."""
+    """Returns the coefficients by power of delta of the integral of p(s) p(delta - s) for s from 0 to delta."""
     result = np.zeros(2 * len(p))
     for i, first in enumerate(p):
         for j, second in enumerate(p):

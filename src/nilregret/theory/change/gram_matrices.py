@@ -3,7 +3,7 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | K | `covariances` | k(x_i, x_j) of the pairs so far | (m, m) |
-| g | `overlaps` | of their kernel functions over the domain, see `geometry` | (m, m) |
+| g | `overlaps` | overlaps of their kernel functions over the domain, see `geometry` | (m, m) |
 | y | `rewards` | | (m,) |
 """
 
@@ -17,17 +17,20 @@ from ..._utils.checks import Array
 from ..._utils.copying import Copyable
 from .geometry import Geometry, Places
 
-FIRST_ROOM = 32  # pairs there is room for at first
+FIRST_ROOM = 32  # initial capacity, in pairs
 
 
 @final
 class GramMatrices(Copyable):
-    """Both matrices, grown by a row and a column a pair, O(m q) each; copies share memory until one of them grows."""
+    """Both matrices, which grow by a row and a column for each pair in O(m q).
+
+    Copies share memory until one of them grows.
+    """
 
     def __init__(self, geometry: Geometry) -> None:
         self.geometry = geometry
         self.size = 0
-        self._arrays: list[Array] = []  # places, traces, rewards, K, g; the last two square
+        self._arrays: list[Array] = []  # places, traces, rewards, K and g, of which the last two are square
         self._shared = False
 
     @property
@@ -51,7 +54,7 @@ class GramMatrices(Copyable):
         return self._arrays[4][: self.size, : self.size]
 
     def append(self, place: Places, reward: float) -> None:
-        """Add a pair; `place` is `(1,)` or `(1, d)`."""
+        """Adds a pair with a place of shape `(1,)` or `(1, d)`."""
         trace = self.geometry.traces(place)
         self._make_room(place, trace)
         i, j = self.size, self.size + 1

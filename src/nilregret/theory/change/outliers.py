@@ -1,18 +1,19 @@
-"""A belief in which single answers may be outliers, and the noise may differ from place to place and from time to time.
+"""Posteriors under hypotheses about outliers and about noise that varies over points and time.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| b | place | a reading: which answers were outliers, and since when the scale is as it is | R at most |
-| w_b | `_logs` (logs) | how much a reading is believed | (R,) |
-| v_b | | factor of kernel and noise variance, as in `beliefs`, of the answers that were none | (R, c) |
-| kappa_b(x) | | factor of the noise variance at a cell by itself, worth `OWN` answers at first | (R, cells) |
-| eps_b | | share of outliers, worth `WORTH` answers at first | (R,) |
+| b | place | a hypothesis: which observations were outliers, and since when the scale is the same | R at most |
+| w_b | `_logs` (logs) | posterior weight of a hypothesis | (R,) |
+| v_b | | factor of kernel and noise variance of the inliers, as in `posterior_sets` | (R, c) |
+| kappa_b(x) | | factor of the noise variance of a single cell, with a prior worth `OWN` observations | (R, cells) |
+| eps_b | | share of outliers, with a prior worth `WORTH` observations | (R,) |
 
-Under a reading an answer is an outlier with probability eps, which says nothing of f (Box & Tiao 1968); the first of
-another scale with probability `ANEW`; and else as told, Student-t about the posterior mean with the squared scale
-v (sigma^2(x) + kappa(x) lambda). An outlier is anywhere: half a Cauchy density of `WIDE` such scales, half the prior's.
-So each reading becomes three, of which the `READINGS` that are believed most go on. What is predicted is their mixture.
-Any pruning leaves a density, which is all that `evidence` asks of it.
+Under a hypothesis an observation is of one of three kinds. With probability eps it is an outlier, which says nothing
+about f (Box & Tiao 1968). With probability `ANEW` it is the first of another scale. Otherwise it is as stated:
+Student-t around the posterior mean with the squared scale v (sigma^2(x) + kappa(x) lambda). The density of an outlier
+is half a Cauchy density of `WIDE` such scales and half the prior's. So each hypothesis becomes three, of which the
+`HYPOTHESES` with the largest weights stay. The prediction is their mixture. Pruning leaves a density, as `evidence`
+needs.
 """
 
 from __future__ import annotations
@@ -27,24 +28,24 @@ from ..._utils.blas import one_thread
 from ..._utils.checks import Array
 from .posterior_sets import FARTHEST, LARGE, PLACES, Covariance, PosteriorSet
 
-READINGS = 8  # no more than `PLACES`
-FORGOTTEN = 25.0  # nats below the best reading, from which on one goes
-OWN = 4.0  # answers that kappa = 1 is worth at a cell
-WORTH = 20.0  # answers that the share of outliers told is worth
-FEW = 2.0  # answers that the scale told is worth where another one begins
-WIDE = 5.0  # scales of a prediction: of an outlier
-ANEW = 0.02  # probability that with an answer another scale begins
+HYPOTHESES = 8  # number of hypotheses, at most `PLACES`
+FORGOTTEN = 25.0  # nats below the best hypothesis at which one is dropped
+OWN = 4.0  # weight of kappa = 1 at a cell, as a number of observations
+WORTH = 20.0  # weight of the stated share of outliers, as a number of observations
+FEW = 2.0  # weight of the stated scale where another one begins, as a number of observations
+WIDE = 5.0  # scale of an outlier, in scales of a prediction
+ANEW = 0.02  # probability that another scale begins with an observation
 HALF = math.log(0.5)
 OUTLIER, NEW_SCALE = 1, 2  # rows of `_log_beliefs`
 
 
 @final
 class OutlierHypotheses(PosteriorSet):
-    """The readings of one stretch.
+    """The hypotheses of one stretch.
 
     Args:
-        covariance, noise_variance, channels, weight: as of `PosteriorSet`.
-        outliers: the share of answers that are outliers, at first, in (0, 1).
+        covariance, noise_variance, channels, weight: as in `PosteriorSet`.
+        outliers: initial share of observations that are outliers, in (0, 1).
     """
 
     ROWS: ClassVar[tuple[str, ...]] = (
@@ -64,14 +65,14 @@ class OutlierHypotheses(PosteriorSet):
         self._share = outliers
         self._cells: dict[Any, int] = {}
         self._logs = np.zeros(PLACES)
-        self._since = np.zeros(PLACES)  # answers, since the scale is as it is
-        self._taken, self._outliers = np.zeros(PLACES), np.zeros(PLACES)  # answers, and how many were outliers
+        self._since = np.zeros(PLACES)  # observations since the current scale began
+        self._taken, self._outliers = np.zeros(PLACES), np.zeros(PLACES)  # numbers of observations and of outliers
         self._own_seen, self._own_squares = np.zeros((PLACES, 0)), np.zeros((PLACES, 0))
         super().__init__(covariance, noise_variance, channels=channels, weight=weight)
-        self._anew = min(FEW - weight, 0.0)  # answers: what another scale begins with, beside `weight` of them
+        self._anew = min(FEW - weight, 0.0)  # observations that another scale begins with, on top of `weight`
 
     def learn(self, cell: Any, values: Array) -> float:
-        """Log density of an answer `(c,)` under all readings, before they learn it. O(R (r^2 + cells))."""
+        """Returns the log density of an observation `(c,)` under all hypotheses, and adds it. O(R (r^2 + cells))."""
         with one_thread if len(self._basis) >= LARGE else nullcontext():
             return self._learn(cell, values)
 
@@ -142,14 +143,14 @@ class OutlierHypotheses(PosteriorSet):
         self._outliers[many] += kinds == OUTLIER
 
     def _best(self, logs: Array) -> tuple[Array, Array]:
-        """Which readings go on, in the order of belief: what the answer is taken for, and in which of them before."""
+        """Returns the hypotheses that stay, by weight: the kind of the observation and the place of the parent."""
         flat = logs.ravel()
-        best = np.argsort(-flat, kind="stable")[:READINGS]
+        best = np.argsort(-flat, kind="stable")[:HYPOTHESES]
         kinds, parents = np.divmod(best[flat[best] > flat[best[0]] - FORGOTTEN], logs.shape[1])
         return kinds, parents
 
     def _become(self, parents: Array, logs: Array) -> None:
-        """A copy of each of these readings, and the belief in it."""
+        """Copies each parent to its new place, with its weight."""
         self._count = len(parents)
         for name in self.ROWS:
             rows = getattr(self, name)
@@ -157,7 +158,7 @@ class OutlierHypotheses(PosteriorSet):
         self._logs[: self._count] = logs - np.logaddexp.reduce(logs)
 
     def _column(self, cell: Any) -> int:
-        """Where the noise of a cell by itself is kept."""
+        """Returns the column of a cell's own noise."""
         at = self._cells.setdefault(cell if isinstance(cell, int) else cell.tobytes(), len(self._cells))
         if at == self._own_seen.shape[1]:
             for name in ("_own_seen", "_own_squares"):
@@ -166,9 +167,9 @@ class OutlierHypotheses(PosteriorSet):
 
 
 def _log_density(squares: Array, variance: Array, freedom: Array) -> Array:
-    """Of Student's t, for errors over their scale squared and this scale squared `(R, c)`, added up over channels.
+    """Returns log densities of Student's t, summed over outputs, for squared errors over the squared scale `(R, c)`.
 
-    As in `beliefs`, less a constant, half the log of pi a channel.
+    Each output omits a constant, half the log of pi, as in `posterior_sets`.
     """
     from scipy.special import gammaln  # slow to import
 
