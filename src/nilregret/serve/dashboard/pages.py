@@ -54,12 +54,12 @@ def shown(endpoint: Endpoint) -> Endpoint:
 
 async def _look(request: Request, see: Callable[[Study], R]) -> R:
     """What is seen of the study that the address names."""
-    return await (await _desk(request)).look(see)
+    return await (await _worker(request)).read(see)
 
 
-async def _desk(request: Request) -> StudyWorker:
-    desk: StudyWorker = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
-    return desk
+async def _worker(request: Request) -> StudyWorker:
+    worker: StudyWorker = await request.app.state.workers.get(caller_of(request).tenant, _name(request))
+    return worker
 
 
 def _name(request: Request) -> str:
@@ -89,8 +89,8 @@ async def studies_list(request: Request) -> Response:
 
 
 async def _names(request: Request) -> list[str]:
-    desks, tenant = request.app.state.desks, caller_of(request).tenant
-    return list(await desks.quickly(own_names, desks.storage, tenant, tenant=tenant))
+    workers, tenant = request.app.state.workers, caller_of(request).tenant
+    return list(await workers.lookup(own_names, workers.storage, tenant, tenant=tenant))
 
 
 def _stamp(names: list[str]) -> str:
@@ -106,8 +106,8 @@ async def row(request: Request) -> Response:
         return None if unchanged(given, known, now=now) else standing(given, now=now)
 
     try:
-        desks, tenant = request.app.state.desks, caller_of(request).tenant
-        stored = await desks.summary(tenant, name)
+        workers, tenant = request.app.state.workers, caller_of(request).tenant
+        stored = await workers.summary(tenant, name)
         found = await _look(request, see) if stored is None else summed_up(*stored, now=time.time())
     except (Problem, NoRegretError) as error:
         problem = problem_of(error)
@@ -227,7 +227,7 @@ async def why(request: Request) -> Response:
     if not hasattr(state, "explaining"):
         state.explaining = asyncio.Semaphore(EXPLAINING)
     async with state.explaining:
-        found = await (await _desk(request)).explained(number)
+        found = await (await _worker(request)).explain(number)
     return page(request, "why.html", **reasons(found))
 
 
