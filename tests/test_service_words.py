@@ -235,7 +235,7 @@ def test_what_contradicts_the_record_is_corrected_by_what_the_sentence_says(clie
 def test_what_was_told_late_is_corrected_too(client):
     at = f"/v1/studies/default/{ASKED}"
     one = f"{at}/{client.ids['default']}"
-    client.service.desks._clock.now += 100.0
+    client.service.workers._clock.now += 100.0
     client.post(at)
     assert client.put(f"{one}/reward", {"reward": 2.0})[1]["late"]
     assert '"revise": true' in refused(client.put(f"{one}/reward", {"reward": 3.0}), 409, None)

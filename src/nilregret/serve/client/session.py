@@ -48,7 +48,7 @@ def _close(process: int, http: httpx.Client) -> None:
 
 @final
 class Session:
-    """A session with a service; several threads, and processes after a fork, may use one.
+    """A session with a service. Several threads, and processes after a fork, may use one.
 
     Every request may be sent again: those that change something carry an `Idempotency-Key`, or are idempotent.
 
@@ -95,7 +95,7 @@ class Session:
         raise AssertionError  # the last attempt returns or raises
 
     def close(self) -> None:
-        """Closes the connections; the next request opens another."""
+        """Closes the connections. The next request opens another."""
         self._http.close()
 
     def _client(self) -> httpx.Client:

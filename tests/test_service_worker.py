@@ -42,8 +42,8 @@ class Counting:
 async def wait_for(client, **calls):
     """Until so many calls wait for each study."""
     for name, count in calls.items():
-        desk = await client.service.desks.of("default", name)
-        while len(desk._queue) < count:
+        worker = await client.service.workers.get("default", name)
+        while len(worker._queue) < count:
             await asyncio.sleep(0.001)
 
 
@@ -51,7 +51,7 @@ def held(client):
     """Keeps the writers busy until it is set."""
     go = threading.Event()
     for _ in range(client.service.settings.writers):
-        client.service.desks._writers.submit("default", go.wait)
+        client.service.workers._writers.submit("default", go.wait)
     return go
 
 
@@ -61,7 +61,7 @@ def test_calls_that_wait_share_a_commit(client):
     told(client, decision, 1.0)
     before, go = counting.count, held(client)
 
-    async def crowd():
+    async def limit():
         calls = [client.send("POST", f"{AT}/decisions", {}, key=f"{i}") for i in range(20)]
         calls += [client.send("PUT", f"{AT}/decisions/{decision['id']}/reward", {"reward": r}) for r in (1.0, 2.0)]
         calls.append(client.send("POST", f"{AT}/decisions", {"context": [1.0]}))
@@ -70,7 +70,7 @@ def test_calls_that_wait_share_a_commit(client):
         go.set()
         return await asyncio.gather(*tasks)
 
-    answers = client.run(crowd())
+    answers = client.run(limit())
     assert [status for status, _ in answers] == [201] * 20 + [200, 409, 422]
     assert counting.count - before == 1
     numbers = sorted(said["decisions"][0]["number"] for _, said in answers[:20])
@@ -118,7 +118,7 @@ def test_a_busy_study_does_not_starve_another():
             await client.send("POST", f"/v1/studies/{name}/decisions", {})
             return name, next(order)
 
-        async def crowd():
+        async def limit():
             tasks = [asyncio.ensure_future(one("busy")) for _ in range(60)]
             await wait_for(client, busy=60)
             tasks.append(asyncio.ensure_future(one("calm")))
@@ -126,25 +126,25 @@ def test_a_busy_study_does_not_starve_another():
             go.set()
             return await asyncio.gather(*tasks)
 
-        places = [place for name, place in client.run(crowd()) if name == "calm"]
+        places = [place for name, place in client.run(limit()) if name == "calm"]
         assert places[0] <= 15  # after two turns of the other, of five calls each, and whoever is quicker to be heard
 
 
 def test_a_study_is_opened_once_for_all_who_ask_for_it():
     with Client(MemoryStorage()) as client:
         client.put(AT, {"policy": plain(POLICY)})
-        desks, opened = client.service.desks, []
-        find = desks.storage.find
-        desks.storage.find = lambda name: opened.append(name) or find(name)
+        workers, opened = client.service.workers, []
+        find = workers.storage.find
+        workers.storage.find = lambda name: opened.append(name) or find(name)
 
-        async def crowd():
-            return await asyncio.gather(*(desks.of("default", "shop") for _ in range(20)))
+        async def limit():
+            return await asyncio.gather(*(workers.get("default", "shop") for _ in range(20)))
 
-        assert len(set(map(id, client.run(crowd())))) == 1
+        assert len(set(map(id, client.run(limit())))) == 1
         once = len(opened)
-        client.run(desks.of("default", "shop"))
+        client.run(workers.get("default", "shop"))
         assert len(opened) == once <= 4
-        assert desks._opening == {}
+        assert workers._opening == {}
 
 
 def test_who_comes_when_too_many_wait_is_told_so():
@@ -153,14 +153,14 @@ def test_who_comes_when_too_many_wait_is_told_so():
         asked(client)
         go = held(client)
 
-        async def crowd():
+        async def limit():
             tasks = [asyncio.ensure_future(client.send("POST", f"{AT}/decisions", {})) for _ in range(9)]
             while sum(task.done() for task in tasks) < 6:
                 await asyncio.sleep(0.001)
             go.set()
             return await asyncio.gather(*tasks)
 
-        statuses = sorted(status for status, _ in client.run(crowd()))
+        statuses = sorted(status for status, _ in client.run(limit()))
         assert statuses == [201] * 3 + [503] * 6
 
 
@@ -234,20 +234,22 @@ def test_looks_that_take_long_leave_a_thread_for_other_tenants():
     for name in ("shop", "other/shop"):
         nr.Study(POLICY, storage=storage, name=name)
     with Client(storage) as client:
-        desks, go, begun = client.service.desks, threading.Event(), []
+        workers, go, begun = client.service.workers, threading.Event(), []
 
         def slow(study):
             begun.append(study)
             return go.wait(LONG)
 
         async def looks():
-            desk = await desks.of("default", "shop")
-            tasks = [asyncio.ensure_future(desk.look(slow)) for _ in range(20)]
+            worker = await workers.get("default", "shop")
+            tasks = [asyncio.ensure_future(worker.read(slow)) for _ in range(20)]
             while len(begun) < client.service.settings.readers - 1:
                 await asyncio.sleep(0.001)
             try:
-                other = await asyncio.wait_for(desks.of("other", "shop"), LONG)  # which is opened in such a thread, too
-                seen = await asyncio.wait_for(other.look(lambda study: len(study.trials)), LONG)
+                other = await asyncio.wait_for(
+                    workers.get("other", "shop"), LONG
+                )  # which is opened in such a thread, too
+                seen = await asyncio.wait_for(other.read(lambda study: len(study.trials)), LONG)
             finally:
                 go.set()
             return seen, len(begun), await asyncio.gather(*tasks)

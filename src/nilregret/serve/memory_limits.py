@@ -1,12 +1,12 @@
-"""What the posterior of a policy on arms will hold in memory, known before it is made.
+"""Memory of the posterior of a policy on arms, computed before the posterior is made.
 
-A few words describe thousands of arms, and a kernel so rough that every arm is of its own: what is kept then grows with
-the square of their number, times the rates of a bank or the constraints.
+A short request can describe thousands of arms with a rough kernel, under which hardly any two arms are correlated. The
+memory then grows with the square of the number of arms, and with the rates of a bank or the constraints.
 
-| what is kept | numbers |
+| part | numbers in memory |
 |---|---|
-| features of N arms, where r of them do (smooth kernels) | N r + r^2 |
-| columns of the arms played, u of them (rough kernels) | N u + u^2 |
+| features of N arms of rank r (smooth kernels) | N r + r^2 |
+| columns of the u arms played (rough kernels) | N u + u^2 |
 | a joint draw of all arms (Thompson sampling on a rough kernel) | N^2 |
 | a function that drifts, for each of J rates | J r^2, several times |
 """
@@ -34,22 +34,22 @@ from ..study.direction import AnyPolicy
 from .limits import Limits
 
 BYTES = 8  # of a number
-PLAYED = 1000  # arms that are taken to be played: what is kept of each one more is a column
-AT_A_DRAW = 3  # matrices of all arms while one of them is factored
-AT_WORK = 3  # posteriors of a drifting function besides those that are kept of earlier rounds
-WORK = 1e9  # multiplications that features of a drifting function may take: half a second or so
+PLAYED = 1000  # distinct arms that the estimate assumes to be played; each one more takes a column
+AT_A_DRAW = 3  # matrices of all arms while one matrix is factored
+AT_WORK = 3  # posteriors of a drifting function besides the stored ones of earlier rounds
+WORK = 1e9  # multiplications for the features of a drifting function: about half a second
 
 
 def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
-    """Refuse a policy whose posterior on arms would be too large.
+    """Refuses a policy whose posterior on arms would be too large.
 
     Raises:
-        InvalidInput: it would.
+        InvalidInput: the posterior would be too large.
     """
     if not isinstance(policy, Policy) or not isinstance(policy.domain, Arms):
         return
     if not isinstance(policy.context, Arms | None):
-        return  # what is kept grows with the answers
+        return  # with infinitely many contexts the memory grows with the answers only
     arms = table(policy.domain, policy.context)
     room = limits.posterior_bytes / BYTES
     known: dict[tuple[Kernel, tuple[float, ...], bool], float] = {}
@@ -69,9 +69,9 @@ def check_posterior(policy: AnyPolicy, limits: Limits) -> None:
 
 
 def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, tuple[float, ...], bool]]:
-    """Kernel and regularizations of those that are kept side by side, and whether it is drawn from.
+    """Yields kernel, regularizations and whether there are joint draws, for each posterior of the policy.
 
-    A bank has posteriors of the noise told besides, where lambda is another number.
+    If lambda is not the noise that was given, a bank also has posteriors with that noise.
     """
     ridge, judging = policy.regularization, noise_told(policy, policy.regularization)
     bank = None if policy.refit is None else policy.refit.bank(policy.kernel, len(policy.sides), 0, judging)
@@ -87,8 +87,8 @@ def _posteriors(policy: Policy) -> Iterator[tuple[Kernel, tuple[float, ...], boo
 
 
 def _numbers(prior: Prior, ridges: tuple[float, ...], policy: Policy, room: float, *, draws: bool) -> float:
-    """How many numbers one of them holds; infinity for more than there is room for."""
-    if policy.objective.learned(policy) is not None:  # of clicks and counts, whatever the kernel
+    """Returns how many numbers one posterior holds, or infinity if there is no room for them."""
+    if policy.objective.learned(policy) is not None:  # rewards that are clicks or counts, with any kernel
         return float(2 * len(prior.points) * RATES)
     count, drift, tol = len(prior.points), policy.memory.drift(), tolerance(prior.variance, ridges[0])
     if drift is None:
@@ -96,7 +96,7 @@ def _numbers(prior: Prior, ridges: tuple[float, ...], policy: Policy, room: floa
         rank = found.features.shape[1]
         if found.complete:
             return float(2 * count * rank + rank * rank)
-        own = len(policy.domain) if isinstance(policy.domain, Arms) else count  # of one context, where there are many
+        own = len(policy.domain) if isinstance(policy.domain, Arms) else count  # arms under one context
         drawn = float(AT_A_DRAW * (own if own <= FEW * count else count) ** 2) if draws else 0.0
         played = min(count, PLAYED)
         return float(count * played + played**2) + drawn

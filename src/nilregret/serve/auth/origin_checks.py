@@ -1,8 +1,8 @@
-"""Which requests a browser was made to send by a page of somebody else's.
+"""Checks of `Host` and `Origin` against requests that a page of another site makes a browser send.
 
-A page anywhere can make the browser of whoever looks at it send requests to 127.0.0.1; and the owner of a name can let
-it point there (DNS rebinding), so that the page even reads the answers. Browsers say by `Host` which name the request
-was for, by `Origin` and `Sec-Fetch-Site` whose page sent it. Both are checked on every request, whatever its method.
+Any page can make its visitor's browser send requests to 127.0.0.1. The owner of a domain name can let the name point
+there (DNS rebinding), so that the page even reads the answers. A browser says in `Host` which name the request was for.
+It says in `Origin` and `Sec-Fetch-Site` which page sent the request. Both are checked on every request of any method.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 AUTHORITY = re.compile(r"(\[[0-9a-f:.]+\]|[a-z0-9](?:[a-z0-9._-]{0,252}))(?::([0-9]{1,5}))?")
 NAME = re.compile(r"(?!.*\.\.)[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?")
 ORIGIN = re.compile(r"(https?)://(.+)")
-PORTS = {"http": ":80", "https": ":443"}  # which browsers leave out
-# Headers that a proxy leaves, besides all that begin with X-Forwarded: those of the standards, then those of makers.
+PORTS = {"http": ":80", "https": ":443"}  # default ports, which browsers leave out
+# Headers that proxies add, besides all that begin with X-Forwarded: standard ones first, then those of vendors.
 PROXIES = frozenset({
     "forwarded", "via", "cdn-loop",
     "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-original-forwarded-for", "x-original-host", "x-proxyuser-ip",
@@ -35,23 +35,23 @@ FORWARDED = "x-forwarded"
 
 @dataclass(frozen=True)
 class Names:
-    """The names that a service answers to.
+    """Host names of a service.
 
     Args:
-        hosts: besides those of loopback; as in `Host`, without a port.
-        any_address: whether to every address of the machine too. A name that points somewhere else is no address.
+        hosts: names besides those of loopback, as in `Host`, without a port.
+        any_address: whether every IP address is accepted. DNS rebinding needs a name, not an address.
     """
 
     hosts: frozenset[str] = frozenset()
     any_address: bool = False
 
     def has(self, host: str) -> bool:
-        """Whether this is one of them."""
+        """Returns whether the service has this host name."""
         return host in LOOPBACK or host in self.hosts or (self.any_address and _is_address(host))
 
 
 def bound_to(host: str, *more: str) -> Names:
-    """Those of a service that is bound to this address, and known under more names."""
+    """Returns the names of a service that is bound to this address and has further names."""
     plain = host.strip("[]").lower()
     wild = plain in ("0.0.0.0", "::", "")
     own = () if wild else (f"[{plain}]" if ":" in plain else plain,)
@@ -59,10 +59,10 @@ def bound_to(host: str, *more: str) -> Names:
 
 
 def check_address(host: str) -> str:
-    """An address or a name to listen at, without the brackets that an IPv6 one has in a URL.
+    """Returns an address or a name to listen at, without the brackets of an IPv6 address.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: `host` is neither an address nor a name.
     """
     plain = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not _is_named(plain):
@@ -75,10 +75,10 @@ def check_address(host: str) -> str:
 
 
 def check_name(name: str) -> str:
-    """A name by which a service may be called.
+    """Returns a public host name of the service.
 
     Raises:
-        InvalidInput: it is none.
+        InvalidInput: `name` is no host name.
     """
     if not _is_named(name):
         raise InvalidInput(
@@ -89,10 +89,10 @@ def check_name(name: str) -> str:
 
 
 def check_proxies(addresses: str) -> str:
-    """Addresses or networks of proxies, with commas.
+    """Returns addresses or networks of proxies, with commas.
 
     Raises:
-        InvalidInput: one of them is neither.
+        InvalidInput: one of them is no address or network.
     """
     for each in addresses.split(","):
         try:
@@ -106,14 +106,14 @@ def check_proxies(addresses: str) -> str:
 
 
 def is_own(host: str) -> bool:
-    """Whether a service that is bound to it may be open to its own machine: under the names of `LOOPBACK` alone."""
+    """Returns whether a service bound to this host may be open to its own machine: only names of `LOOPBACK` are."""
     plain = host.strip("[]").lower()
     return plain in LOOPBACK or f"[{plain}]" in LOOPBACK
 
 
 @lru_cache(1024)
 def is_loopback(host: str) -> bool:
-    """Whether an address is of the machine itself."""
+    """Returns whether an address belongs to the machine itself."""
     plain = host.strip("[]").lower()
     if plain == "localhost":
         return True
@@ -124,13 +124,13 @@ def is_loopback(host: str) -> bool:
 
 
 def check(headers: Mapping[str, str], method: str, names: Names, *, tls: bool = False) -> str:
-    """Refuse what a page of somebody else's sent; returns the host that the request was for, without its port.
+    """Returns the host of a request, without its port, and refuses requests from pages of other sites.
 
     Args:
-        headers: by their names in small letters; each once.
+        headers: by lower-case name.
         method: of HTTP.
         names: of this service.
-        tls: whether it is known to have come over TLS; where it is not, a proxy may have ended it.
+        tls: whether the request is known to have come over TLS. If not, a proxy may have decrypted it.
 
     Raises:
         Problem: 421 for a foreign `Host`, 403 for a foreign page.
@@ -158,10 +158,10 @@ def check(headers: Mapping[str, str], method: str, names: Names, *, tls: bool = 
 
 
 def check_direct(headers: Mapping[str, str], host: str, client: str | None, *, version: str = "1.1") -> None:
-    """Refuse, where the service is open to its own machine, what did not come from it directly.
+    """Refuses requests that did not come directly from this machine, for a service that is open to it.
 
-    A proxy on the same machine would let in whoever reaches the proxy. Most say that they are one; nginx, unless told
-    to, does not, and speaks HTTP/1.0, which no browser does.
+    A proxy on the same machine would let in every client of the proxy. Most proxies add a header. nginx adds none by
+    default, and speaks HTTP/1.0, which no browser does.
     """
     proxy = any(name in PROXIES or name.startswith(FORWARDED) for name in headers)
     if host not in LOOPBACK or proxy or version == "1.0" or (client is not None and not is_loopback(client)):
@@ -177,7 +177,7 @@ def _foreign() -> Problem:
 
 
 def _is_visit(headers: Mapping[str, str], method: str) -> bool:
-    """Somebody followed a link to us: it changes nothing, and the other page does not see what comes."""
+    """Returns whether a visitor followed a link, which changes nothing and shows the other page nothing."""
     return (
         method == "GET"
         and headers.get("sec-fetch-mode") == "navigate"

@@ -1,4 +1,4 @@
-"""How often and how many at once: one caller must not use up what is there for all."""
+"""Limits on the rate and on the concurrency of one caller's requests, so that no caller uses up the service."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from typing import final
 from .._utils.checks import many
 from .problems import Problem
 
-MOST_CALLERS = 10_000  # remembered at a time: who has long been silent begins anew with a full bucket
+MOST_CALLERS = 10_000  # buckets in memory; a caller whose bucket was dropped gets a full one
 
 
 @final
 class TokenBuckets:
-    """For each caller a bucket that fills steadily and from which each request takes one.
+    """A token bucket for each caller, which fills steadily. Each request takes one token.
 
     Args:
-        per_second: at which it fills.
-        burst: that it holds.
+        per_second: tokens that come in.
+        burst: tokens that a bucket holds.
         clock: seconds.
     """
 
     def __init__(self, per_second: float, burst: float, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate, self._burst, self._clock = per_second, burst, clock
-        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # how much, and when that was so
+        self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # tokens, and the time of that count
 
     def take(self, caller: str) -> None:
-        """One out of the caller's bucket.
+        """Takes one token out of the caller's bucket.
 
         Raises:
-            Problem: 429, it is empty.
+            Problem: 429, the bucket is empty.
         """
         now = self._clock()
         left, at = self._left.pop(caller, (self._burst, now))
@@ -46,10 +46,10 @@ class TokenBuckets:
 
 @final
 class ConcurrencyLimit:
-    """How many requests of each caller are being answered.
+    """A limit on the concurrent requests of each caller.
 
     Args:
-        most: of one caller.
+        most: concurrent requests of one caller.
     """
 
     def __init__(self, most: int) -> None:
@@ -57,10 +57,10 @@ class ConcurrencyLimit:
         self._now: dict[str, int] = {}
 
     def enter(self, caller: str) -> None:
-        """One more of the caller's is being answered, until `leave`.
+        """Counts one more request of the caller, until `leave`.
 
         Raises:
-            Problem: 429, there are too many already.
+            Problem: 429, the caller has too many requests.
         """
         count = self._now.get(caller, 0)
         if count >= self._most:
@@ -71,7 +71,7 @@ class ConcurrencyLimit:
         self._now[caller] = count + 1
 
     def leave(self, caller: str) -> None:
-        """One has been answered."""
+        """Counts one request less of the caller."""
         left = self._now[caller] - 1
         if left:
             self._now[caller] = left

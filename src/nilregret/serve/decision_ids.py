@@ -1,9 +1,9 @@
-"""What a decision is called outside: an id that nobody can guess, and from which the service knows the trial.
+"""Public ids of decisions, which nobody can guess and from which the service computes the trial.
 
-An id holds the number of the trial, hidden, and 128 bits of BLAKE2b over tenant, study and number, with a secret of the
-installation as its key (RFC 7693: keyed, it is a message authentication code, in a third of the time of an HMAC). So
-nothing needs to be looked up to know that an id is genuine, any server process knows those that another has given, and
-the id of one decision says nothing about those of others.
+An id holds the hidden number of the trial, and 128 bits of BLAKE2b over tenant, study and number. The hash is keyed
+with a secret of the installation: a message authentication code (RFC 7693) in a third of the time of an HMAC. So the
+service needs no look-up to verify an id, and every server process knows the ids of the others. The id of one decision
+says nothing about the ids of other decisions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .problems import Problem
 
 SECRET = "secret"
 MAC, NUMBER = 16, 8  # bytes
-LONGEST = 64  # characters of what is looked at as an id at all
+LONGEST = 64  # characters; longer texts are no ids
 
 
 @final
 class Ids:
-    """The ids of decisions of one installation.
+    """The decision ids of one installation.
 
     Args:
         secret: at least 256 bits, hexadecimal.
@@ -37,15 +37,15 @@ class Ids:
         self._signing, self._hiding = (hmac.digest(key, part, "sha256") for part in (b"sign", b"hide"))
 
     def of(self, tenant: str, study: StoredStudy, number: int) -> str:
-        """The id of a trial."""
+        """Returns the id of a trial."""
         mac = self._mac(tenant, study, number)
         return base64.urlsafe_b64encode(mac + self._hidden(mac, number.to_bytes(NUMBER, "big"))).decode()
 
-    def number(self, tenant: str, study: StoredStudy, id: str) -> int:  # noqa: A002 - what it is called everywhere
-        """The trial of an id.
+    def number(self, tenant: str, study: StoredStudy, id: str) -> int:  # noqa: A002 - the name in messages
+        """Returns the number of the trial with this id.
 
         Raises:
-            Problem: 404, it is of no trial of this study.
+            Problem: 404, this study has no such decision.
         """
         raw = _bytes(id)
         if len(raw) == MAC + NUMBER:
@@ -64,7 +64,7 @@ class Ids:
         return hashlib.blake2b(said.encode(), digest_size=MAC, key=self._signing).digest()
 
     def _mac_earlier(self, tenant: str, study: StoredStudy, number: int) -> bytes:
-        """As the first services had it, of whose decisions rewards may still come."""
+        """Returns the code of the first services, to whose decisions rewards may still come."""
         said = "\0".join((tenant, owner(study), str(number)))
         return hmac.digest(self._signing, said.encode(), "sha256")[:MAC]
 
@@ -78,16 +78,16 @@ class Ids:
 
 
 def new_secret() -> str:
-    """For an installation that has none."""
+    """Returns a secret for a new installation."""
     return secrets.token_hex(32)
 
 
 def key_of(kind: str, text: str) -> str:
-    """The key of a note about something that a caller named: of one length, whatever the name."""
+    """Returns the key of a note about a name that a caller chose. All keys of a kind have the same length."""
     return f"{kind}:{hashlib.sha256(text.encode('utf-8', 'surrogatepass')).hexdigest()}"
 
 
-def _bytes(id: str) -> bytes:  # noqa: A002 - likewise
+def _bytes(id: str) -> bytes:  # noqa: A002 - the name in messages
     if len(id) > LONGEST or not id.isascii():
         return b""
     try:
