@@ -1,4 +1,4 @@
-"""The commands of the service: `nilregret serve`, and the tokens of those who may call it."""
+"""The commands of the service: `nilregret serve` and `nilregret token`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .._utils.errors import InvalidInput, MissingExtra
-from .common import json_option, say, storage_at, url_of
-from .refusals import in_sentences
+from .common import echo, json_option, storage_at, url_of
+from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..serve.auth.tokens import Token, Tokens
@@ -33,7 +33,7 @@ storage_option = click.option(
 
 
 def _lifetime(text: str) -> float | None:
-    """Seconds; None for ever."""
+    """Returns seconds, or None if the token never expires."""
     if text == "never":
         return None
     found = DURATION.fullmatch(text)
@@ -46,7 +46,7 @@ def _tokens(url: str, *, make: bool) -> Tokens:
     try:
         from ..serve.auth.tokens import Tokens
     except ImportError as error:
-        raise _lacking(error) from error
+        raise _missing_extra(error) from error
     place = storage_at(url, make=make)
     if make:
         _prepare(place)
@@ -54,14 +54,14 @@ def _tokens(url: str, *, make: bool) -> Tokens:
 
 
 def _prepare(place: SqlStorage) -> None:
-    """All that the service writes down beside studies is there, or may be made: processes that fail are begun anew."""
+    """Creates the tables and the secret of the service, so that an error ends the command before processes start."""
     from ..serve.decision_ids import SECRET, new_secret
 
     place.keep_notes()
     place.note_once(SECRET, new_secret())
 
 
-def _lacking(error: ImportError) -> MissingExtra:
+def _missing_extra(error: ImportError) -> MissingExtra:
     return MissingExtra(f"The service needs packages that are not here ({error}): pip install 'nilregret[serve]'.")
 
 
@@ -82,7 +82,7 @@ def _lacking(error: ImportError) -> MissingExtra:
 @click.option("--proxy", metavar="ADDRESS", help="Of a reverse proxy that is believed in X-Forwarded-For and -Proto.")
 @click.option("--log", is_flag=True, help="A line for each request.")
 @json_option
-@in_sentences
+@with_error_sentences
 def serve(
     storage: str, host: str, port: int, workers: int, public: Sequence[str], proxy: str | None, *, log: bool,
     as_json: bool,
@@ -98,7 +98,7 @@ def serve(
         from ..serve.auth.tokens import Tokens
         from ..serve.settings import Settings
     except ImportError as error:
-        raise _lacking(error) from error
+        raise _missing_extra(error) from error
     url, host = url_of(storage), origin_checks.check_address(host)
     public, proxy = (
         tuple(map(origin_checks.check_name, public)),
@@ -110,7 +110,7 @@ def serve(
     _prepare(place)
     tokens = Tokens(place)
     tokens.refresh()
-    if not origin_checks.is_own(host) and not _opens(tokens):
+    if not origin_checks.is_own(host) and not _has_valid_token(tokens):
         raise InvalidInput(
             f"At {host} every caller needs a token (at 127.0.0.1, ::1 and localhost alone none is needed before the "
             f"first is made), and {place.url} has none that is valid: "
@@ -120,21 +120,21 @@ def serve(
     with running.listening(host, port) as listener:
         _announce(place.url, host, listener.getsockname()[1], open_=not tokens.any(), as_json=as_json)
         place.close()
-        signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn raises it again when it has stopped
-        with suppress(KeyboardInterrupt):  # likewise; it has stopped
+        signal.signal(signal.SIGTERM, lambda *_: None)  # Uvicorn raises the signal again after it has stopped.
+        with suppress(KeyboardInterrupt):  # Uvicorn has stopped by then.
             running.run(service, listener, workers=workers, proxies=proxy, log=log)
     if not as_json:
-        say("Stopped.")
+        echo("Stopped.")
 
 
-def _opens(tokens: Tokens) -> bool:
+def _has_valid_token(tokens: Tokens) -> bool:
     import time
 
     return any(token.valid(time.time()) for token in tokens.list())
 
 
 def _announce(url: str, host: str, port: int, *, open_: bool, as_json: bool) -> None:
-    """Where it is; said when connections are taken."""
+    """Prints the addresses of the service, which accepts connections by then."""
     from ..study.formatting import as_json as document
     from ..study.formatting import facts
 
@@ -143,12 +143,14 @@ def _announce(url: str, host: str, port: int, *, open_: bool, as_json: bool) -> 
     if as_json:
         click.echo(document({"url": f"{base}/v1", "dashboard": f"{base}/", "storage": url, "open": open_}))
         return
-    say(facts([("studies of", url), ("API", f"{base}/v1"), ("dashboard", f"{base}/")]))
+    echo(facts([("studies of", url), ("API", f"{base}/v1"), ("dashboard", f"{base}/")]))
     path = Path(url.removeprefix("sqlite:///"))
     if url.startswith("sqlite:") and os.name == "posix" and path.stat().st_mode & 0o077:
-        say(f"Other users of this machine may read {path}, and with it the key of the ids: chmod 600 {path}")
+        echo(f"Other users of this machine may read {path}, and with it the key of the ids: chmod 600 {path}")
     if open_:
-        say("Nobody needs a token: whoever uses this machine may do everything, until `nilregret token new` makes one.")
+        echo(
+            "Nobody needs a token: whoever uses this machine may do everything, until `nilregret token new` makes one."
+        )
 
 
 @click.group(short_help="The tokens of those who may call the service.")
@@ -166,7 +168,7 @@ def token() -> None:
 @click.option("--about", default="", help="What it is for, in words.")
 @click.option("--expires", default="365d", show_default=True, metavar="TIME", help="From now: 90d, 12h, 30m; or never.")
 @json_option
-@in_sentences
+@with_error_sentences
 def new(storage: str, role: str, tenant: str, about: str, expires: str, *, as_json: bool) -> None:
     """Make a token. It is shown now and never again: only its hash is kept.
 
@@ -179,17 +181,17 @@ def new(storage: str, role: str, tenant: str, about: str, expires: str, *, as_js
     known = {each.tenant for each in tokens.list()}
     secret, made = tokens.made(role, tenant, about=about, expires=_lifetime(expires))
     if as_json:
-        click.echo(document({"token": secret} | _described(made)))
+        click.echo(document({"token": secret} | _token_data(made)))
         return
     click.echo(secret)
     until = "never expires" if made.expires_at is None else f"expires {moment(made.expires_at)} UTC"
     click.echo(f"Token {made.id}: {made.role} of {made.tenant!r}, {until}. It is not shown again.", err=True)
     if made.tenant not in known:
-        _say_whose(storage, made.tenant)
+        _print_taken_studies(storage, made.tenant)
 
 
-def _say_whose(storage: str, tenant: str) -> None:
-    """Studies whose names begin as those of a new tenant were the operator's so far."""
+def _print_taken_studies(storage: str, tenant: str) -> None:
+    """Prints which studies of the operator become those of a new tenant, because of their names."""
     from ..serve.auth.caller import OPERATOR
     from ..serve.auth.tenants import own_names
     from ..study.formatting import printable
@@ -198,9 +200,8 @@ def _say_whose(storage: str, tenant: str) -> None:
     if taken:
         listed = printable(", ".join(map(repr, taken)))
         click.echo(
-            f"The service takes these for studies of {tenant!r} from now on: {listed}. `nilregret "
-            f"rename` gives a study "
-            "another name.",
+            f"The service takes these for studies of {tenant!r} from now on: {listed}. `nilregret rename` gives a "
+            "study another name.",
             err=True,
         )
 
@@ -208,7 +209,7 @@ def _say_whose(storage: str, tenant: str) -> None:
 @token.command("list", short_help="List the tokens, without what opens.")
 @storage_option
 @json_option
-@in_sentences
+@with_error_sentences
 def list_(storage: str, *, as_json: bool) -> None:
     """List all tokens there ever were, oldest first."""
     from ..study.formatting import as_json as document
@@ -216,7 +217,7 @@ def list_(storage: str, *, as_json: bool) -> None:
 
     found = _tokens(storage, make=False).list()
     if as_json:
-        click.echo(document([_described(each) for each in found]))
+        click.echo(document([_token_data(each) for each in found]))
     elif found:
         rows = [
             [
@@ -225,16 +226,16 @@ def list_(storage: str, *, as_json: bool) -> None:
             ]
             for each in found
         ]  # fmt: skip
-        say(table(rows, ["token", "role", "tenant", "about", "state", "made (UTC)", "expires (UTC)", "revoked (UTC)"]))
+        echo(table(rows, ["token", "role", "tenant", "about", "state", "made (UTC)", "expires (UTC)", "revoked (UTC)"]))
     else:
-        say("There are no tokens.")
+        echo("There are no tokens.")
 
 
 @token.command("revoke", short_help="Let a token open nothing any more.")
 @click.argument("token")
 @storage_option
 @json_option
-@in_sentences
+@with_error_sentences
 def revoke(token: str, storage: str, *, as_json: bool) -> None:
     """Let TOKEN, an id as `list` shows it or the token itself, open nothing any more.
 
@@ -245,12 +246,12 @@ def revoke(token: str, storage: str, *, as_json: bool) -> None:
 
     revoked = _tokens(storage, make=False).revoke(token)
     if as_json:
-        click.echo(document(_described(revoked)))
+        click.echo(document(_token_data(revoked)))
     else:
-        say(f"Token {revoked.id} opens nothing any more.")
+        echo(f"Token {revoked.id} opens nothing any more.")
 
 
-def _described(token: Token) -> dict[str, Any]:
+def _token_data(token: Token) -> dict[str, Any]:
     return asdict(token) | {"state": _state(token)}
 
 

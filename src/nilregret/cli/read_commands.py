@@ -1,4 +1,4 @@
-"""The commands that look at studies and change nothing."""
+"""The commands that read studies and change nothing."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ import click
 from .._utils.checks import LONGEST_NAME
 from .._utils.errors import InvalidInput
 from .common import (
+    echo,
     from_json,
     json_option,
     named_argument,
     opened_study,
     print_json,
-    say,
     storage_argument,
     storage_at,
     study_argument,
 )
-from .refusals import in_sentences
+from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..study.study import Study
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @storage_argument
 @click.option("--check", is_flag=True, help="Open each study, which checks its whole record.")
 @json_option
-@in_sentences
+@with_error_sentences
 def studies(storage: str, *, check: bool, as_json: bool) -> None:
     """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
     from ..study.formatting import figure, moment, table
@@ -52,25 +52,16 @@ def studies(storage: str, *, check: bool, as_json: bool) -> None:
     elif found:
         shown = [[*list(each.values())[:-2], figure(each["best"]), moment(each["last_event_at"])] for each in found]
         headings = [
-            "study",
-            "policy",
-            "goal",
-            "seed",
-            "trials",
-            "observed",
-            "pending",
-            "failed",
-            "abandoned",
-            "best told",
+            "study", "policy", "goal", "seed", "trials", "observed", "pending", "failed", "abandoned", "best told",
             "last event (UTC)",
-        ]
-        say(table(shown, headings, first=LONGEST_NAME))
+        ]  # fmt: skip
+        echo(table(shown, headings, first=LONGEST_NAME))
     else:
-        say(f"{storage} has no studies.")
+        echo(f"{storage} has no studies.")
 
 
 def _algorithm_of(policy: str) -> str:
-    """Of a policy as JSON; only scripts have to be read for it."""
+    """Returns the name of the algorithm of a policy in JSON, which is loaded only if it is a script."""
     from .._utils.serialize import loads, plain_loads
 
     named = plain_loads(policy).get("algorithm")
@@ -84,14 +75,14 @@ def _algorithm_of(policy: str) -> str:
     "--picture", type=click.Path(path_type=Path, dir_okay=False), help="Save a picture too: a PNG, PDF or SVG file."
 )
 @json_option
-@in_sentences
+@with_error_sentences
 def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool) -> None:
     """Say where STUDY stands: progress, the best point and the bounds there, restarts, multipliers, what is waited for.
 
     Looking changes nothing, and may be done while others work. STUDY may be left out where there is one only.
     """
     from ..tuning.toml.config import check_picture
-    from .overview import in_words, overview
+    from .overview import overview, overview_text
 
     if picture is not None:
         check_picture(picture)
@@ -100,7 +91,7 @@ def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool
     if as_json:
         print_json(said)
     else:
-        say(in_words(said, [trial for trial in found.trials if trial.state == "pending"]))
+        echo(overview_text(said, [trial for trial in found.trials if trial.state == "pending"]))
     if picture is not None:
         _draw(found, picture)
         click.echo(f"Picture: {picture}", err=as_json)
@@ -126,7 +117,7 @@ def _draw(study: Study, picture: Path) -> None:
 )
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
 @json_option
-@in_sentences
+@with_error_sentences
 def trials(storage: str, study: str | None, state: str | None, last: int | None, *, as_json: bool) -> None:
     """List the trials of STUDY, by number."""
     from ..study.formatting import moment, table, where
@@ -148,20 +139,11 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         ]  # fmt: skip
         value = "reward" if found.goal == "maximize" else "loss"
         headings = [
-            "trial",
-            "state",
-            "at",
-            "context",
-            "plays",
-            value,
-            "constraints",
-            "reason",
-            "asked (UTC)",
-            "told (UTC)",
-        ]
-        say(table(rows, headings))
+            "trial", "state", "at", "context", "plays", value, "constraints", "reason", "asked (UTC)", "told (UTC)",
+        ]  # fmt: skip
+        echo(table(rows, headings))
     else:
-        say("There are no such trials." if len(found.trials) else "There are no trials yet.")
+        echo("There are no such trials." if len(found.trials) else "There are no trials yet.")
 
 
 @click.command(short_help="Say why trials were chosen.")
@@ -172,7 +154,7 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
 @click.option("--exclude", metavar="JSON", help="Likewise.")
 @click.option("--draws", type=click.IntRange(min=0), help="From which a propensity is estimated; 0 for none.")
 @json_option
-@in_sentences
+@with_error_sentences
 def explain(
     storage: str, study: str, numbers: Sequence[int], among: str | None, exclude: str | None, draws: int | None, *,
     as_json: bool,
@@ -191,4 +173,4 @@ def explain(
     if as_json:
         print_json([each.to_dict() for each in said] if len(said) > 1 else said[0].to_dict())
     else:
-        say("\n\n\n".join(map(str, said)))
+        echo("\n\n\n".join(map(str, said)))

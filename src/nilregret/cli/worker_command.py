@@ -1,4 +1,4 @@
-"""The command of a machine that joins a study by itself."""
+"""The command that evaluates trials of a study as a worker."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from contextlib import ExitStack, closing
 import click
 
 from .._utils.checks import many
-from .common import SEVERAL, opened_study, say
-from .refusals import in_sentences
+from .common import NEGATIVE_NUMBERS, echo, opened_study
+from .errors import with_error_sentences
 
-LEASE = 3600.0  # seconds
+LEASE = 3600.0  # seconds until other workers take a trial for abandoned
 
 
-@click.command(short_help="Join a study as a worker: ask, evaluate, tell.", context_settings=SEVERAL)
+@click.command(short_help="Join a study as a worker: ask, evaluate, tell.", context_settings=NEGATIVE_NUMBERS)
 @click.argument("storage")
 @click.argument("study")
 @click.argument("objective")
@@ -33,9 +33,9 @@ LEASE = 3600.0  # seconds
     metavar="SECONDS",
     help="That an evaluation may take; then its trial fails.",
 )
-@in_sentences
+@with_error_sentences
 def work(storage: str, study: str, objective: str, trials: int, lease: float, timeout: float | None) -> None:
-    """Evaluate trials of STUDY until it has enough of them; any number of workers may do so at once.
+    """Evaluate trials of STUDY until it has enough of them. Any number of workers may do so at once.
 
     OBJECTIVE is module:function, called with the parameters as keyword arguments, or a tuning file (TOML), whose
     [objective] it is. SIGTERM and Ctrl-C give up the trial that is under way, at once.
@@ -54,6 +54,6 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
         if isinstance(task, Limited):
             during.enter_context(closing(task))
             task.start()
-        loop = Loop(found, task, trials=trials, ended=lambda trial: say(repr(trial)), lease=Lease(lease, say))
+        loop = Loop(found, task, trials=trials, ended=lambda trial: echo(repr(trial)), lease=Lease(lease, echo))
         loop.run()
-    say(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here.")
+    echo(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here.")

@@ -1,4 +1,4 @@
-"""The commands that drive a study: ask, tell, and what else may come of a trial."""
+"""The commands that ask for trials and record their results."""
 
 from __future__ import annotations
 
@@ -8,28 +8,31 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import (
-    SEVERAL,
+    NEGATIVE_NUMBERS,
+    constraint_option,
+    context_option,
+    echo,
     from_json,
     json_option,
     named_argument,
     opened_study,
+    plays_option,
     print_json,
-    say,
-    say_of,
+    print_trial,
+    scatter_option,
     storage_argument,
     study_argument,
 )
-from .refusals import in_sentences
+from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..study.rewards import Rewards
-
 
 TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
 
 
 def _told(reward: float, plays: int | None, scatter: float | None) -> float | Rewards:
-    """A reward, or those of several plays by their average."""
+    """Returns a reward, or the rewards of several plays summed up by their average."""
     from ..study.rewards import Rewards
 
     if plays is None and scatter is None:
@@ -43,12 +46,12 @@ def _told(reward: float, plays: int | None, scatter: float | None) -> float | Re
 @storage_argument
 @study_argument
 @click.option("--count", type=click.IntRange(min=1), help="Ask for several at once; with --json a list.")
-@click.option("--context", metavar="JSON", help="What is known before, such as '[0.5]' or '{\"day\": 3}'.")
+@context_option
 @click.option("--among", metavar="JSON", help="What may be played this time: numbers of arms, points or parameters.")
 @click.option("--exclude", metavar="JSON", help="Arms that may not be.")
 @click.option("--lease", type=float, metavar="SECONDS", help="After which the trial is abandoned, if no answer came.")
 @json_option
-@in_sentences
+@with_error_sentences
 def ask(
     storage: str, study: str | None, count: int | None, context: str | None, among: str | None, exclude: str | None,
     lease: float | None, *, as_json: bool,
@@ -72,22 +75,20 @@ def ask(
     if as_json:
         print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
     else:
-        say("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
+        echo("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
 
 
-@click.command(short_help="Tell what came of a trial.", context_settings=SEVERAL)
+@click.command(short_help="Tell what came of a trial.", context_settings=NEGATIVE_NUMBERS)
 @storage_argument
 @named_argument
 @click.argument("number", type=int)
 @click.argument("reward", type=float, required=False)
-@click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
-@click.option("--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of.")
-@click.option(
-    "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
-)
+@constraint_option
+@plays_option
+@scatter_option
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
-@in_sentences
+@with_error_sentences
 def tell(
     storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], plays: int | None,
     scatter: float | None, *, revise: bool, as_json: bool,
@@ -104,27 +105,25 @@ def tell(
         raise click.UsageError(TOGETHER)
     told = None if reward is None else _told(reward, plays, scatter)
     trial = opened_study(storage, study).tell(number, told, constraints=list(constraints) or None, revise=revise)
-    say_of(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@click.command(short_help="Tell the reward of a point that was not asked for.", context_settings=SEVERAL)
+@click.command(short_help="Tell the reward of a point that was not asked for.", context_settings=NEGATIVE_NUMBERS)
 @storage_argument
 @named_argument
 @click.argument("where", metavar="JSON")
 @click.argument("reward", type=float)
-@click.option("--context", metavar="JSON", help="What was known before, such as '[0.5]' or '{\"day\": 3}'.")
-@click.option("--constraint", "constraints", type=float, multiple=True, metavar="G", help="A constraint value; repeat.")
-@click.option("--plays", type=click.IntRange(min=1), metavar="N", help="How many plays REWARD is the average of.")
-@click.option(
-    "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
-)
+@context_option
+@constraint_option
+@plays_option
+@scatter_option
 @json_option
-@in_sentences
+@with_error_sentences
 def add(
     storage: str, study: str, where: str, reward: float, context: str | None, constraints: Sequence[float],
     plays: int | None, scatter: float | None, *, as_json: bool,
 ) -> None:  # fmt: skip
-    """Add the REWARD of a point to STUDY that was not asked for; JSON says which: '{"day": 3}' or '[0.5, 2]'.
+    """Add the REWARD of a point to STUDY that was not asked for. JSON says which: '{"day": 3}' or '[0.5, 2]'.
 
     Many at once are in a file that `nilregret import` takes.
     """
@@ -132,7 +131,7 @@ def add(
     found = opened_study(storage, study)
     known = {"context": from_json("--context", context)} if context is not None else {}
     trial = found.add(from_json("JSON", where), told, constraints=list(constraints) or None, **known)
-    say_of(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
 @click.command(short_help="Tell that a trial will never have a reward.")
@@ -142,11 +141,11 @@ def add(
 @click.argument("reason")
 @click.option("--revise", is_flag=True, help="Take back an answer; it is kept.")
 @json_option
-@in_sentences
+@with_error_sentences
 def fail(storage: str, study: str, number: int, reason: str, *, revise: bool, as_json: bool) -> None:
     """Tell that trial NUMBER of STUDY failed, and why, in words."""
     trial = opened_study(storage, study).fail(number, reason, revise=revise)
-    say_of(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
 @click.command(short_help="Tell that nobody works on a trial any more.")
@@ -155,11 +154,11 @@ def fail(storage: str, study: str, number: int, reason: str, *, revise: bool, as
 @click.argument("number", type=int)
 @click.argument("reason")
 @json_option
-@in_sentences
+@with_error_sentences
 def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool) -> None:
     """Tell that nobody works on trial NUMBER of STUDY any more, and why, in words.
 
     It no longer counts as pending, and says nothing of its point. Its answer is taken all the same if it comes.
     """
     trial = opened_study(storage, study).abandon(number, reason)
-    say_of(trial, as_json=as_json, text=f"Recorded: {trial!r}")
+    print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")

@@ -1,4 +1,4 @@
-"""Which parameters an Optuna study has, as far as its completed trials say: a define-by-run space is never declared."""
+"""The search space of an Optuna study, inferred from its completed trials, because define-by-run declares none."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import final
 from optuna.distributions import BaseDistribution, FloatDistribution, IntDistribution
 from optuna.trial import FrozenTrial
 
-CHANGES = 3  # of a range, up to which the last one is taken to stay; what changes more often never settles
+CHANGES = 3  # If a range has changed more often, the space takes the hull of all its ranges, else the last one.
 
 
 @final
-class Suggested:
-    """Which parameters occur together in completed trials, and between which ends.
+class ObservedSpace:
+    """The parameters of the completed trials, with their ranges and the groups in which they occur together.
 
-    A function of the trials in the order in which they were completed.
+    The space depends only on the trials, in the order in which they were completed.
 
     Attributes:
-        constraints: names of all constraints that were set.
+        constraints: names of all constraints in the trials.
     """
 
     def __init__(self) -> None:
@@ -28,8 +28,8 @@ class Suggested:
         self._hull: dict[str, BaseDistribution | None] = {}
         self._changes: dict[str, int] = {}
 
-    def take(self, trial: FrozenTrial) -> None:
-        """One completed trial more."""
+    def observe(self, trial: FrozenTrial) -> None:
+        """Adds a completed trial."""
         self.constraints |= set(trial.constraints)
         self._split(set(trial.distributions))
         for name, distribution in trial.distributions.items():
@@ -43,7 +43,7 @@ class Suggested:
             self._last[name] = distribution
 
     def _split(self, names: set[str]) -> None:
-        """The coarsest parts of which every trial has all or none, as Optuna's `TPESampler(group=True)` makes them."""
+        """Splits the groups so that each trial has all or none of a group, as Optuna's `TPESampler` does."""
         parts: list[set[str]] = []
         for group in self._groups:
             parts += [group & names, group - names]
@@ -52,7 +52,7 @@ class Suggested:
 
     @property
     def space(self) -> dict[str, BaseDistribution]:
-        """What can be decided before the next trial begins, by name: all that varies between ends that are known."""
+        """Distributions by name that can be decided before a trial begins: those with known ends and several values."""
         found = {name: self._range(name) for name in sorted(self._last)}
         return {name: each for name, each in found.items() if each is not None and not each.single()}
 
@@ -60,14 +60,14 @@ class Suggested:
         return self._last[name] if self._changes.get(name, 0) <= CHANGES else self._hull[name]
 
     def groups(self, names: Collection[str]) -> list[list[str]]:
-        """The names in parts that are decided together, sorted; unknown ones are one part."""
+        """Returns the names in sorted groups that are decided together. Unknown names are one group."""
         parts = [sorted(group & set(names)) for group in self._groups]
         unknown = sorted(set(names) - set(self._last))
         return sorted(part for part in (*parts, unknown) if part)
 
 
 def hull(one: BaseDistribution, other: BaseDistribution) -> BaseDistribution | None:
-    """The smallest range that holds both; None where their values do not lie on one grid."""
+    """Returns the smallest range that contains both, or None if their values lie on different grids."""
     if isinstance(one, FloatDistribution) and isinstance(other, FloatDistribution) and one.step == other.step:
         low, high = min(one.low, other.low), max(one.high, other.high)
         if one.step is not None and not _whole((one.low - other.low) / one.step):

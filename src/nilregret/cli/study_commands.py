@@ -1,4 +1,4 @@
-"""The commands that make, copy, rename and remove studies."""
+"""The commands that create, export, import, rename and delete studies."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 
 from .._utils.checks import many
 from .._utils.errors import InvalidInput
-from .common import json_option, named_argument, opened_study, print_json, say, storage_argument, storage_at, url_of
-from .refusals import in_sentences
+from .common import echo, json_option, named_argument, opened_study, print_json, storage_argument, storage_at, url_of
+from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..study.study import Study
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @storage_argument
 @named_argument
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
-@in_sentences
+@with_error_sentences
 def export(storage: str, study: str, file: Path | None) -> None:
     """Write all trials of STUDY to FILE: .csv, .jsonl (a JSON object for each trial), .parquet or .arrow.
 
@@ -38,7 +38,7 @@ def export(storage: str, study: str, file: Path | None) -> None:
         found.export(file)
     except OSError as error:
         raise InvalidInput(f"{file} could not be written: {error.strerror}.") from error
-    say(f"Wrote {many(len(found.trials), 'trial')} to {file}.")
+    echo(f"Wrote {many(len(found.trials), 'trial')} to {file}.")
 
 
 @click.command("import", short_help="Add the trials of a file, or of a study of Optuna.")
@@ -47,7 +47,7 @@ def export(storage: str, study: str, file: Path | None) -> None:
 @click.argument("file", metavar="FILE")
 @click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
 @json_option
-@in_sentences
+@with_error_sentences
 def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
     """Add the trials with a reward of FILE to STUDY, all or none: what `export` wrote, or a table like it.
 
@@ -69,11 +69,11 @@ def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json:
     if as_json:
         print_json({"name": study, "added": count, "trials": total})
     else:
-        say(f"Added {many(count, 'trial')}; study {study!r} has {total}.")
+        echo(f"Added {many(count, 'trial')}; study {study!r} has {total}.")
 
 
 def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
-    """A new study, of what Optuna's has."""
+    """Returns a new study with the trials of a study of Optuna."""
     from .._utils.errors import MissingExtra
 
     try:
@@ -86,7 +86,7 @@ def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     path = url.removeprefix("sqlite:///")
-    if path != url and not Path(path).exists():  # Optuna would make it
+    if path != url and not Path(path).exists():  # Optuna would create the file.
         raise InvalidInput(f"There is no file {path!r}.")
     of_optuna = (SQLAlchemyError, optuna.exceptions.OptunaError)
     unreadable = (KeyError, ValueError, RuntimeError, ImportError, OSError, *of_optuna)
@@ -101,25 +101,25 @@ def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
 @storage_argument
 @named_argument
 @click.argument("new")
-@in_sentences
+@with_error_sentences
 def rename(storage: str, study: str, new: str) -> None:
-    """Give STUDY the name NEW; whoever has it open goes on under that name."""
+    """Give STUDY the name NEW. Programs that have it open go on under that name."""
     storage_at(storage).rename(study, new)
-    say(f"Study {study!r} is now {new!r}.")
+    echo(f"Study {study!r} is now {new!r}.")
 
 
 @click.command(short_help="Remove a study and all its trials.")
 @storage_argument
 @named_argument
 @click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
-@in_sentences
+@with_error_sentences
 def delete(storage: str, study: str, *, yes: bool) -> None:
     """Remove STUDY and all its trials from STORAGE, for good. Whoever has it open is told at the next call."""
     place = storage_at(storage)
     if not yes and place.find(study) is not None:
         click.confirm(f"Remove study {study!r} and all its trials from {storage}, for good?", abort=True, err=True)
     place.delete(study)
-    say(f"Study {study!r} has been removed.")
+    echo(f"Study {study!r} has been removed.")
 
 
 @click.command(short_help="Make a study from a file.")
@@ -129,9 +129,9 @@ def delete(storage: str, study: str, *, yes: bool) -> None:
 @click.option("--goal", help='"maximize" or "minimize", instead of the file\'s.')
 @click.option("--seed", type=click.IntRange(min=0), help="Of all random choices, instead of the file's.")
 @json_option
-@in_sentences
+@with_error_sentences
 def create(storage: str, study: str, file: Path, goal: str | None, seed: int | None, *, as_json: bool) -> None:
-    """Make STUDY in STORAGE as FILE describes it; where it is there already, check that it is the same.
+    """Make STUDY in STORAGE as FILE describes it. If STUDY exists already, check that it is the same.
 
     FILE is TOML, like that of `nilregret tune` without its objective, or the JSON of a policy.
     """
@@ -151,4 +151,4 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
         print_json(said)
     else:
         trials = many(len(made.trials), "trial")
-        say(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {trials}.")
+        echo(f"Study {made.name!r} in {storage}: {made.policy.algorithm}, goal: {made.goal}, {trials}.")

@@ -1,4 +1,4 @@
-"""How a command ends when it cannot do what it was asked for: a sentence on stderr, and a number for scripts."""
+"""Errors of the commands: a sentence on stderr, and an exit code for scripts."""
 
 from __future__ import annotations
 
@@ -15,10 +15,9 @@ from ..study.formatting import printable
 P = ParamSpec("P")
 R = TypeVar("R")
 
-REFUSED, OF_TRIAL, OF_STORAGE = 1, 3, 4  # 2 is click's, for options and arguments that it does not know
+FAILED, TRIAL_FAILED, STORAGE_FAILED = 1, 3, 4  # Click exits with 2 for unknown options and arguments.
 
-
-# What to try, by the topic of an error, in words of the command line: Python's advice is no help there.
+# Advice by the topic of an error. It names commands and options in place of calls of Python.
 ADVICE = {
     "answered": (
         "`--revise` of `nilregret tell` and `nilregret fail` corrects what was told, and keeps the first "
@@ -50,37 +49,37 @@ ADVICE = {
 
 
 def sentence_of(error: NoRegretError) -> str:
-    """What happened, why, and what to try; nothing in it that a terminal would obey."""
+    """Returns the message of an error with advice for the command line, without control characters."""
     return printable(str(error.advised(ADVICE.get(error.topic, ""), topic=error.topic)))
 
 
-class Refused(click.ClickException):
-    """An error of the library, by what a script may do about it."""
+class CommandError(click.ClickException):
+    """An error of the library, with an exit code by its kind."""
 
     def __init__(self, error: NoRegretError) -> None:
         super().__init__(sentence_of(error))
-        kinds = ((TrialError, OF_TRIAL), (StorageError, OF_STORAGE))
-        self._code = next((code for kind, code in kinds if isinstance(error, kind)), REFUSED)
+        kinds = ((TrialError, TRIAL_FAILED), (StorageError, STORAGE_FAILED))
+        self._code = next((code for kind, code in kinds if isinstance(error, kind)), FAILED)
 
     @property
-    def exit_code(self) -> int:  # type: ignore[override]  # of click a number of the class
-        """What the process ends with."""
+    def exit_code(self) -> int:  # type: ignore[override]  # Click has an attribute of the class.
+        """Exit code of the process."""
         return self._code
 
 
-def in_sentences(command: Callable[P, R]) -> Callable[P, R]:
-    """A command whose errors are sentences, and whose words any terminal can take."""
+def with_error_sentences(command: Callable[P, R]) -> Callable[P, R]:
+    """Returns a command that prints errors as sentences, and text in any encoding of the terminal."""
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
         for stream in (sys.stdout, sys.stderr):
             reconfigure: Any = getattr(stream, "reconfigure", None)
-            if reconfigure is not None:  # a terminal that knows few letters is no reason to fail after the deed
+            if reconfigure is not None:  # A command must not fail because the terminal lacks a letter.
                 reconfigure(errors="backslashreplace")
         try:
             return command(*args, **kwargs)
         except NoRegretError as error:
-            raise Refused(error) from error
+            raise CommandError(error) from error
         except KeyboardInterrupt:
             raise SystemExit(130) from None
 
