@@ -132,7 +132,7 @@ class RandomisedBound(Score):
     The bounds that a study shows remain those of the policy's `confidence`, which hold whatever is played.
 
     Attributes:
-        shift: 2 log(N / 2) of N arms; of a box, what `nilregret.algorithms.randomised` derives.
+        shift: 2 log(N / 2) of N arms; of a box, what `nilregret.algorithms.takeno` derives.
         growth: 0 of arms; of a box of d dimensions 4 d, since the proof's grid of it becomes finer with t^2.
     """
 
