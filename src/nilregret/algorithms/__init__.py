@@ -1,4 +1,4 @@
-"""The algorithms, one module a paper: each a citation and the parts that fill the slots of a policy."""
+"""The algorithms, one module for each paper. An algorithm is a named combination of the parts of a policy."""
 
 from __future__ import annotations
 

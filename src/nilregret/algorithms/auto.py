@@ -48,7 +48,7 @@ def auto(
     answers: str = "prompt",
     reward: str | KnownReward | None = None,
 ) -> Policy:
-    """The recommended policy if nothing is known: it learns units, kernel, noise and mean of the rewards.
+    """Returns the recommended policy if nothing is known: units, kernel, noise and mean of the rewards are learned.
 
     It consists of ordinary parts, which `print` shows and `policy.using(...)` replaces:
 

@@ -54,9 +54,11 @@ def gp_ucb_cpd(
 ) -> Policy:
     """GP-UCB-CPD (Avanesov, Algorithm 2), with log^3 T in beta_t where the paper prints log^4 T.
 
-    Some rounds are uniform. A test for changes runs on them, and each detected change restarts the memory.
-    beta_t = D t^{d(d+1) / (2 alpha + d(d+1))} log^p T (eq. 3.7), or D (2 F^2 + 300 eta_t log^3(t T^2)) (eq. A.3). t
-    counts from the last restart.
+    Some rounds are uniform. A test for changes runs on them, and each detected change restarts the memory. The width
+    beta_t is one of two, where t counts from the last restart:
+
+    - eq. 3.7: D t^{d(d+1) / (2 alpha + d(d+1))} log^p T
+    - eq. A.3: D (2 F^2 + 300 eta_t log^3(t T^2))
 
     Args:
         domain, kernel, slots: see `gp_ucb`. The detector allows no contexts.

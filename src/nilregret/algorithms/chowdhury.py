@@ -49,7 +49,7 @@ def igp_ucb(
     regularization: float | str | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """IGP-UCB (Chowdhury & Gopalan 2017, Algorithm 1) by the *realised* information gain; lambda = 1 without `horizon`.
+    """IGP-UCB (Chowdhury & Gopalan 2017, Algorithm 1) by the *realised* information gain, lambda = 1 without `horizon`.
 
     Each round plays argmax mu_{t-1} + beta_t sigma_{t-1}, with
     beta_t = B + R sqrt(2 (gamma_{t-1} + 1 + ln(1 / delta))). The paper takes the largest possible gain gamma_{t-1}
@@ -174,7 +174,7 @@ def kernel_ucb(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013, whose lambda is free; 1 here).
+    """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013, whose lambda is free, and 1 here).
 
     Args:
         domain, kernel, slots: see `gp_ucb`.

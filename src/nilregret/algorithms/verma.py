@@ -44,7 +44,7 @@ def gp_ucb_sdf(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-UCB-SDF (Verma, Dai & Low 2022, eq. 2) by the realised information gain; lambda = 1 without `horizon`.
+    """GP-UCB-SDF (Verma, Dai & Low 2022, eq. 2) by the realised information gain, lambda = 1 without `horizon`.
 
     Each round plays argmax mu_{t-1} + nu_t sigma_{t-1}, with unanswered trials censored. The width is
     nu_t = B_y sum_{s=t-m}^{t-1} sigma_{t-1}(x_s) + beta_t, with
@@ -105,7 +105,7 @@ def gp_ts_sdf(
     regularization: float | None = None,
     **slots: Unpack[Slots],
 ) -> Policy:
-    """GP-TS-SDF (Verma, Dai & Low 2022, eq. 3) by the realised information gain; lambda = 1 without `horizon`.
+    """GP-TS-SDF (Verma, Dai & Low 2022, eq. 3) by the realised information gain, lambda = 1 without `horizon`.
 
     Each round plays the argmax of a draw from GP(mu_{t-1}, nu_t^2 cov_{t-1}). nu_t is that of `gp_ucb_sdf`, with
     log(4 / delta) in beta_t. The code that the paper released draws without nu_t.

@@ -1,4 +1,4 @@
-"""A study from a file, for programs that ask and tell by themselves: a tuning file without its objective, or JSON."""
+"""A study from a file without an objective, in TOML or JSON, for programs that ask and tell by themselves."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     parameters: dict[str, dict[str, Any]]
-    context: dict[str, dict[str, Any]] | None = None  # what is known before each decision
+    context: dict[str, dict[str, Any]] | None = None  # The parameters that are known before each decision.
     policy: dict[str, Any] | None = None
     goal: str = "maximize"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
-    constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # values told with each reward
+    constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # The number of values told with each reward.
 
 
 class Described(NamedTuple):
-    """What a file says of a study."""
+    """The policy, goal and seed in a file."""
 
     policy: AnyPolicy
     goal: Goal
@@ -41,7 +41,7 @@ class Described(NamedTuple):
 
 
 def load(path: Path) -> Described:
-    """Read and check a file: `.toml`, or `.json` with what `policy.to_json()` gave; errors name file and field."""
+    """Reads and checks a file: `.toml`, or `.json` as of `policy.to_json()`. Errors name the file and the field."""
     if path.suffix.lower() == ".json":
         return _from_json(path)
     if path.suffix.lower() != ".toml":
@@ -50,9 +50,8 @@ def load(path: Path) -> Described:
     for_tuning = sorted(FOR_TUNING & data.keys())
     if for_tuning:
         raise InvalidInput(
-            f"{path}: {', '.join(f'`{name}`' for name in for_tuning)} is for `nilregret tune`, which "
-            f"makes its study by "
-            f"itself. {WANTED}"
+            f"{path}: {', '.join(f'`{name}`' for name in for_tuning)} is for `nilregret tune`, which makes its study "
+            f"by itself. {WANTED}"
         )
     try:
         return _described(convert(data, _File, ""), path.resolve().parent)
