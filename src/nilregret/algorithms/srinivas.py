@@ -106,9 +106,7 @@ def gp_ucb(
         TypeError: for an unknown keyword.
     """
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)  # sigma^2 of eq. 1
-    flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
-    check_gain(information_gain)
-    _refuse_former_words(width)
+    _check_arguments(guess_norm, information_gain, width)
     confidence = chosen_width(
         width, WIDTHS, delta=delta, scale=is_other(scale, 1.0), a=a is not None, b=b is not None,
         r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
@@ -131,8 +129,10 @@ def gp_ucb(
     return build("gp_ucb", domain, kernel, confidence, score, noise=noise, regularization=ridge, **slots)
 
 
-def _refuse_former_words(width: object) -> None:
-    """Raises an error for values that `width` had when the default width was drawn."""
+def _check_arguments(guess_norm: bool, information_gain: str | float, width: object) -> None:
+    """Raises an error for wrong types, and for values that `width` had when the default width was drawn."""
+    flag("guess_norm", guess_norm, why="The guess itself is `norm_bound`.")
+    check_gain(information_gain)
     if isinstance(width, str) and width in DRAWN:
         shift = "theorem" if width == "randomised" else "half"
         raise InvalidInput(
