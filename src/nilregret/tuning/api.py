@@ -13,7 +13,7 @@ from ..study.direction import AnyPolicy
 from ..study.study import Study
 from .objective import Objective
 from .open_study import check_constraint_count
-from .request import Request
+from .request import optimize
 from .result import Result
 from .run_options import Callback, Constraint, RunOptions, check_no_context
 
@@ -91,18 +91,10 @@ def maximize(
         progress: whether to show a progress bar (in a terminal or notebook), and reasons of failed trials, on stderr.
     """
     options = RunOptions(
-        objective=objective,
-        trials=trials,
-        constraints=constraints,
-        executor=executor,
-        in_flight=in_flight,
-        timeout=timeout,
-        callbacks=callbacks,
-        progress=progress,
-    )
-    return Request(
-        goal="maximize", options=options, space=space, seed=seed, storage=storage, name=name, policy=policy
-    ).result()
+        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
+        timeout=timeout, callbacks=callbacks, progress=progress,
+    )  # fmt: skip
+    return optimize("maximize", options, space, seed=seed, storage=storage, name=name, policy=policy)
 
 
 def minimize(
@@ -129,18 +121,10 @@ def minimize(
     1.0
     """
     options = RunOptions(
-        objective=objective,
-        trials=trials,
-        constraints=constraints,
-        executor=executor,
-        in_flight=in_flight,
-        timeout=timeout,
-        callbacks=callbacks,
-        progress=progress,
-    )
-    return Request(
-        goal="minimize", options=options, space=space, seed=seed, storage=storage, name=name, policy=policy
-    ).result()
+        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
+        timeout=timeout, callbacks=callbacks, progress=progress,
+    )  # fmt: skip
+    return optimize("minimize", options, space, seed=seed, storage=storage, name=name, policy=policy)
 
 
 def run(
@@ -191,16 +175,12 @@ def run(
         )
     policy = study.policy
     check_no_context(policy)
+    if constraints is None:
+        constraints = policy.constraint_count or None
     options = RunOptions(
-        objective=objective,
-        trials=trials,
-        constraints=constraints if constraints is not None else policy.constraint_count or None,
-        executor=executor,
-        in_flight=in_flight,
-        timeout=timeout,
-        callbacks=callbacks,
-        progress=progress,
-    )
+        objective=objective, trials=trials, constraints=constraints, executor=executor, in_flight=in_flight,
+        timeout=timeout, callbacks=callbacks, progress=progress,
+    )  # fmt: skip
     options.check(policy.domain)
     check_constraint_count(policy, options.reader)
     return options.result(study, study.storage)

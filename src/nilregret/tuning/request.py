@@ -1,16 +1,15 @@
-"""A request of `maximize` or `minimize`, checked and carried out."""
+"""The common part of `maximize` and `minimize`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Box, Domain, Space, check_domain
 from ..study.direction import AnyPolicy, Goal
-from ..study.study import Study, check_policy
+from ..study.study import check_policy
 from .constraints import ConstraintReader
 from .objective import Objective
 from .open_study import check_constraint_count, open_study
@@ -21,48 +20,39 @@ if TYPE_CHECKING:
     from ..storage import Storage
 
 
-@final
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Request:
-    """The arguments of a call of `maximize` or `minimize`.
+def optimize(
+    goal: Goal,
+    options: RunOptions,
+    space: Domain,
+    *,
+    seed: int,
+    storage: str | Storage | None,
+    name: str | None,
+    policy: AnyPolicy | None,
+) -> Result:
+    """Carries out a call of `maximize` or `minimize`, after checks.
 
-    `options` holds the arguments about the evaluations.
+    Args:
+        goal: "maximize" or "minimize", the name of the call.
+        options: the arguments about the evaluations.
+        space: domain of the points.
+        seed: seed of all random choices.
+        storage: URL or storage, or None.
+        name: name of the study, or None.
+        policy: policy, or None.
     """
-
-    goal: Goal
-    options: RunOptions
-    space: Domain
-    seed: int
-    storage: str | Storage | None
-    name: str | None
-    policy: AnyPolicy | None
-
-    def __post_init__(self) -> None:
-        if callable(self.space) and isinstance(self.options.objective, Space | Box | Arms):
-            raise InvalidInput(f"`{self.goal}` takes the objective first and then the space: the two are swapped.")
-        check_domain("space", self.space)
-        self.options.check(self.space)
-        if self.policy is not None:
-            _check_fits(self.policy, self.space, self.options.reader)
-
-    def result(self) -> Result:
-        """Carries the request out, or goes on with it."""
-        return self.options.result(self._study(), self.storage)
-
-    def _study(self) -> Study:
-        options = self.options
-        return open_study(
-            self.space,
-            self.policy,
-            goal=self.goal,
-            seed=self.seed,
-            storage=self.storage,
-            name=_name_of(options.objective, self.goal) if self.name is None else self.name,
-            budget=options.trials,
-            parallel=options.parallel,
-            reader=options.reader,
-            about=options.reader.facts,
-        )
+    if callable(space) and isinstance(options.objective, Space | Box | Arms):
+        raise InvalidInput(f"`{goal}` takes the objective first and then the space: the two are swapped.")
+    check_domain("space", space)
+    options.check(space)
+    if policy is not None:
+        _check_fits(policy, space, options.reader)
+    study = open_study(
+        space, policy, goal=goal, seed=seed, storage=storage,
+        name=_name_of(options.objective, goal) if name is None else name, budget=options.trials,
+        parallel=options.parallel, reader=options.reader, about=options.reader.facts,
+    )  # fmt: skip
+    return options.result(study, storage)
 
 
 def _name_of(objective: Objective, goal: str) -> str:

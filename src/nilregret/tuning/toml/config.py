@@ -138,8 +138,7 @@ def _job(file: _File, path: Path) -> TuningFile:
     folder = path.resolve().parent
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to tune.")
-    space = Space(**{name: within(f"parameters.{name}", parameter, table) for name, table in file.parameters.items()})
-    domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
+    space, domain = space_and_domain(file.parameters, file.grid)
     place = PolicyContext(space, folder, reader.count)
     name = path.stem if file.name is None else file.name
     if not name.strip() or re.search(r"[/\\\\\x00-\x1f]", name):
@@ -157,6 +156,19 @@ def _job(file: _File, path: Path) -> TuningFile:
         objective=file.objective,
         reader=reader,
     )
+
+
+def named_space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:
+    """Returns the space of the parameters in tables. `entry` is the name of the tables, for errors."""
+    return Space(**{name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()})
+
+
+def space_and_domain(
+    parameters: dict[str, dict[str, Any]], grid: int | dict[str, int] | None
+) -> tuple[Space, Arms | Space]:
+    """Returns the space of the parameters, and the domain, which is a grid if the file has one."""
+    space = named_space("parameters", parameters)
+    return space, space if grid is None else within("grid", space.grid, grid)
 
 
 def _goal(file: _File) -> Goal:

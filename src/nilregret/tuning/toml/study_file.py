@@ -10,13 +10,11 @@ import msgspec
 from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.serialize import loads
 from ...algorithms.auto import auto
-from ...algorithms.parameter_tables import parameter
 from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import convert, within
-from ...domains.domain import Arms, Space
 from ...study.direction import AnyPolicy, Goal, check_goal
 from ...study.study import check_policy
-from .config import Positive, read_toml
+from .config import Positive, named_space, read_toml, space_and_domain
 
 WANTED = "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `goal`, `seed`, `grid`."
 FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
@@ -76,16 +74,11 @@ def _from_json(path: Path) -> Described:
 def _described(file: _File, folder: Path) -> Described:
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to decide.")
-    space = _space("parameters", file.parameters)
-    domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
-    context = _space("context", file.context) if file.context else None
+    space, domain = space_and_domain(file.parameters, file.grid)
+    context = named_space("context", file.context) if file.context else None
     if file.policy is None:
         made = auto(domain, context=context, constraints=file.constraints)
     else:
         place = PolicyContext(space, folder, file.constraints, context, live=True)
         made = within("policy", policy, file.policy, domain, place)
     return Described(made, check_goal(file.goal), file.seed)
-
-
-def _space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:
-    return Space(**{name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()})

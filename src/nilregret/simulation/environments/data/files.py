@@ -22,12 +22,18 @@ def located(names: Iterable[str], path: str | os.PathLike[str] | None) -> Path |
         names: names such as "light_cmu/light_cmu.npz", the usual one first.
         path: the file, the folder of the data set, or the folder of all data sets. NILREGRET_DATA unless given.
     """
-    given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
-    if not given:
+    place = _place(path)
+    if place is None:
         return None
-    root, listed = Path(given).expanduser(), list(names)
+    root, listed = place, list(names)
     places = [root, *(root / Path(name).name for name in listed), *(root / name for name in listed)]
     return next((place for place in places if place.is_file()), None)
+
+
+def _place(path: str | os.PathLike[str] | None) -> Path | None:
+    """Returns the path of the user, or else the folder in NILREGRET_DATA, or None."""
+    text = os.environ.get(VARIABLE) if path is None else os.fspath(path)
+    return Path(text).expanduser() if text else None
 
 
 def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None, *, origin: str) -> Path:
@@ -55,11 +61,11 @@ def find(folder: str, files: Sequence[str], path: str | os.PathLike[str] | None,
 
 def looked_for(names: Sequence[str], path: str | os.PathLike[str] | None, nowhere: str) -> str:
     """Returns the places without the files, in words. `nowhere` is the text if no place was named."""
-    given = os.environ.get(VARIABLE) if path is None else os.fspath(path)
-    if not given:
+    place = _place(path)
+    if place is None:
         return f"{nowhere} and the environment variable {VARIABLE} is not set"
     wanted = " or ".join(f"`{name}`" for name in names)
-    return f"looked for {wanted} in `{Path(given).expanduser()}`{f' (from {VARIABLE})' if path is None else ''}"
+    return f"looked for {wanted} in `{place}`{f' (from {VARIABLE})' if path is None else ''}"
 
 
 def arrays(file: Path, names: Sequence[str]) -> list[npt.NDArray[np.generic]]:

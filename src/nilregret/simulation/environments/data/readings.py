@@ -96,13 +96,13 @@ class Readings:
         if (np.diff(time) <= 0.0).any():
             raise InvalidInput("The rows are not in order of time: only then can gaps be filled.")
         for column, name in zip(values.T, self.sensors, strict=True):
-            seen = np.isfinite(column)
-            if not seen.any():
+            present = np.isfinite(column)
+            if not present.any():
                 raise InvalidInput(
                     f"Sensor {name} has no reading at all, so there is nothing to fill it from. "
                     "Leave out silent sensors first: `readings.reporting(0.5)`."
                 )
-            column[~seen] = np.interp(time[~seen], time[seen], column[seen])
+            column[~present] = np.interp(time[~present], time[present], column[present])
         return replace(self, values=values)
 
     def _times(self) -> tuple[IndexArray, Array]:
@@ -122,6 +122,6 @@ class Readings:
         return replace(
             self,
             values=self.values[:, keep],
-            sensors=tuple(name for name, kept in zip(self.sensors, keep, strict=True) if kept),
+            sensors=tuple(name for name, is_kept in zip(self.sensors, keep, strict=True) if is_kept),
             positions=None if self.positions is None else self.positions[keep],
         )
