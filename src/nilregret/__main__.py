@@ -56,7 +56,7 @@ def tune(
     """
     from .tuning.toml import config, report
     from .tuning.toml.run import opened, run
-    from .tuning.toml.workers import pool
+    from .tuning.toml.worker_pool import pool
 
     _stop_on_sigterm()
     try:
@@ -111,7 +111,7 @@ def papers(
     and the size alone, not on --jobs.
     """
     from .papers import run
-    from .tuning.toml.workers import pool
+    from .tuning.toml.worker_pool import pool
 
     _stop_on_sigterm()
     try:

@@ -137,7 +137,7 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
     """
     from ..study.direction import check_goal
     from ..study.study import Study
-    from ..tuning.toml.studies import load
+    from ..tuning.toml.study_file import load
 
     described = load(file)
     made = Study(

@@ -40,18 +40,18 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
     OBJECTIVE is module:function, called with the parameters as keyword arguments, or a tuning file (TOML), whose
     [objective] it is. SIGTERM and Ctrl-C give up the trial that is under way, at once.
     """
-    from ..tuning.limits import Limited
     from ..tuning.loop import Lease, Loop
-    from ..tuning.toml.evaluation import objective_of
+    from ..tuning.time_limit import TimeLimited
+    from ..tuning.toml.evaluation import task_of
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
     found = opened_study(storage, study)
-    task = objective_of(found, objective, timeout=timeout)
+    task = task_of(found, objective, timeout=timeout)
     with ExitStack() as during:
-        if isinstance(task, Limited):
+        if isinstance(task, TimeLimited):
             during.enter_context(closing(task))
             task.start()
         loop = Loop(found, task, trials=trials, ended=lambda trial: echo(repr(trial)), lease=Lease(lease, echo))

@@ -15,10 +15,10 @@ from ..._utils.randomness import world_generator
 from ...domains.domain import Arms, Box, Domain, Space, check_domain
 from ...gp import Path, PointPosterior, sample_path
 from ...kernels import ALL, Kernel, check_kernel
-from .table import ArmFunction
+from .arm_function import ArmFunction
 
 MOST_FUNCTIONS = 1_000_000
-SETTLED = 2048  # points of a box, a power of two, at which a joint sample is right
+JOINT = 2048  # The number of points (a power of two) at which a joint sample on a box is exact.
 
 
 @overload
@@ -28,27 +28,29 @@ def gp_sample(kernel: Kernel, domain: Box | Space, *, seed: int | Sequence[int],
 
 
 def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], waves: int = 1024) -> ArmFunction | Path:
-    """A function drawn from the Gaussian process with mean 0 and this kernel, a function of points `(n, d)`.
+    """Returns a sample of the Gaussian process with mean 0 and this kernel, a function of points `(n, d)`.
+
+    On arms the joint sample is exact. Elsewhere the sample is a path of random waves, whose covariance is exact to a
+    few thousandths in few dimensions. If the kernel's spectrum is unknown, the sample is a joint one at quasi-random
+    points, with the kernel's own interpolation between them (`gp/prior_paths.py`).
 
     Args:
-        kernel: the covariance; on a box or space any kernel of coordinates.
-        domain: on arms the joint sample is exact; elsewhere it is a path of random waves, whose covariance is right to
-            a few thousandths in few dimensions, or a joint sample at quasi-random points with the kernel's own
-            interpolation between them, where the kernel's spectrum is not known (`gp/prior_paths.py`).
-        seed: the same for the same sample; functions of different seeds are independent.
-        waves: how many a path has, a power of two.
+        kernel: the covariance. On a box or space any kernel of coordinates.
+        domain: domain of the points.
+        seed: seed of the sample. Functions of different seeds are independent.
+        waves: number of waves of a path, a power of two.
     """
     check_domain("domain", domain)
     check_kernel("kernel", kernel)
     if isinstance(domain, Arms):
         return ArmFunction(domain, prior_values(kernel, domain, seed))
-    nothing_seen = PointPosterior(kernel, domain.dimension, regularization=1.0)
-    path = sample_path(nothing_seen, world_generator(seed, "function"), waves=waves)
-    return path.settle(_spread(domain, SETTLED))
+    prior = PointPosterior(kernel, domain.dimension, regularization=1.0)
+    path = sample_path(prior, world_generator(seed, "function"), waves=waves)
+    return path.settle(_spread(domain, JOINT))
 
 
 def _spread(domain: Box | Space, count: int) -> Array:
-    """Quasi-random points of the domain, always the same, `(count, d)`."""
+    """Returns quasi-random points of the domain, always the same, `(count, d)`."""
     from scipy.stats import qmc
 
     unit = qmc.Sobol(domain.dimension, scramble=True, rng=np.random.default_rng(0)).random(count)
@@ -59,17 +61,17 @@ def _spread(domain: Box | Space, count: int) -> Array:
 def drifting_samples(
     kernel: Kernel, arms: Arms, *, rounds: int, rate: float, seed: int | Sequence[int]
 ) -> list[ArmFunction]:
-    """A function for each round, f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, each g_t a sample of the prior.
+    """Returns a function for each round, f_{t+1} = sqrt(1 - rate) f_t + sqrt(rate) g_{t+1}, with g_t from the prior.
 
-    The world of TV-GP-UCB (Bogunovic, Scarlett & Cevher 2016, eq. 3), for
+    This is the model of TV-GP-UCB (Bogunovic, Scarlett & Cevher 2016, eq. 3), for
     `Environment(functions, domain=arms, change_points=range(1, rounds))`.
 
     Args:
         kernel: the covariance of f_t, for every t.
-        arms: N of them; the functions take 8 N `rounds` bytes.
+        arms: the N arms. The functions take 8 N `rounds` bytes.
         rounds: T.
         rate: the share of f that is new in each round.
-        seed: as of `gp_sample`, whose sample is the first function.
+        seed: seed as of `gp_sample`, whose sample is the first function.
     """
     check_kernel("kernel", kernel)
     if not isinstance(arms, Arms):
@@ -86,15 +88,15 @@ def drifting_samples(
 
 
 def prior_values(kernel: Kernel, arms: Arms, seed: int | Sequence[int]) -> Array:
-    """An exact joint sample at arms, `(N,)`."""
+    """Returns an exact joint sample at arms, `(N,)`."""
     return _symmetric_root(kernel, arms) @ world_generator(seed, "function").standard_normal(len(arms))
 
 
-@lru_cache(maxsize=2)  # replicates draw from one kernel again and again
+@lru_cache(maxsize=2)  # Replicates often draw from the same kernel.
 def _symmetric_root(kernel: Kernel, arms: Arms) -> Array:
-    """K^{1/2}, `(N, N)`.
+    """Returns K^{1/2}, `(N, N)`.
 
-    Unlike a pivoted Cholesky factor it depends on K continuously, so that rounding does not change a seed's sample.
+    Unlike a pivoted Cholesky factor, K^{1/2} is continuous in K, so rounding does not change the sample of a seed.
     """
     values, vectors = np.linalg.eigh(kernel.between_arms(arms.points, ALL, ALL))
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

@@ -1,4 +1,4 @@
-"""Who evaluates the trials of a tuning job: this process, several processes beside it, or a cluster of Dask."""
+"""The executor of a tuning job: this process, several processes, or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from typing import Any
 
 from ..._utils.errors import InvalidInput, MissingExtra, NoRegretError
 
-CONNECT = 20.0  # seconds until a cluster must have answered, and have a worker
+CONNECT = 20.0  # Seconds in which a cluster must answer, and then have a worker.
 
 
 @contextmanager
 def pool(workers: int, cluster: str | None) -> Iterator[Executor | None]:
-    """Threads, each of which has evaluations done in a process of its own; or a cluster; None for this very process.
+    """Yields an executor of threads that use a process each, that of a cluster, or None for this process.
 
     Args:
-        workers: how many evaluations at once, on this machine.
-        cluster: address of a scheduler of Dask, such as "tcp://127.0.0.1:8786", or None.
+        workers: number of evaluations at once, on this machine.
+        cluster: address of a Dask scheduler, such as "tcp://127.0.0.1:8786", or None.
     """
     if cluster is not None:
         with _joined(cluster, workers) as executor:

@@ -1,4 +1,4 @@
-"""Problems whose constraints must hold on average, with known optima (Shi & Eryilmaz 2022, appendix E).
+"""Problems with constraints that hold on average, and with known optima (Shi & Eryilmaz 2022, appendix E).
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
@@ -22,9 +22,9 @@ from ..._utils.errors import InvalidInput
 from ...domains.domain import Box
 from .environment import Environment
 
-PRICES, FIXED, BUDGET = np.array([0.2, 0.4, 0.8, 1.2]), 1.0, 3.0  # of electricity: h(x) = 1 + prices . x, at most 3
-FASTEST = 2.0  # data rate
-CELLS = 2000  # of the budget, in dynamic programming
+PRICES, FIXED, BUDGET = np.array([0.2, 0.4, 0.8, 1.2]), 1.0, 3.0  # Electricity h(x) = 1 + prices . x is at most 3.
+FASTEST = 2.0  # The highest data rate.
+CELLS = 2000  # The number of cells of the budget in dynamic programming.
 
 
 @final
@@ -34,7 +34,7 @@ class ConstrainedProblem:
     Attributes:
         domain: the box.
         argmax: the best point that satisfies the constraint, `(d,)`.
-        best: its reward.
+        best: the reward of this point.
     """
 
     def __init__(
@@ -51,18 +51,18 @@ class ConstrainedProblem:
         self.best = float(reward(self.argmax[None])[0])
 
     def reward(self, points: npt.ArrayLike) -> Array:
-        """Expected rewards at points `(n, d)`, `(n,)`."""
+        """Returns expected rewards at points `(n, d)`, `(n,)`."""
         return self._reward(points_array("points", points, dimension=self.domain.dimension))
 
     def constraint(self, points: npt.ArrayLike) -> Array:
-        """Expected constraint values at points `(n, d)`, `(n, 1)`."""
+        """Returns expected constraint values at points `(n, d)`, `(n, 1)`."""
         return self._constraint(points_array("points", points, dimension=self.domain.dimension))[:, None]
 
     def __repr__(self) -> str:
         return self._name
 
     def environment(self, *, noise: float = 0.1, constraint_noise: Any = 0.0) -> Environment:
-        """An environment on the box; regret is measured against `best`."""
+        """Returns an environment on the box, with regret measured against `best`."""
         return Environment(
             self.reward,
             domain=self.domain,
@@ -78,29 +78,30 @@ small_feasible_region = ConstrainedProblem(
     domain=Box(np.zeros(2), np.full(2, 6.0)),
     reward=lambda x: np.asarray(-np.sin(x[:, 0]) - x[:, 1]),
     constraint=lambda x: np.asarray(np.sin(x[:, 0]) * np.sin(x[:, 1]) + 0.95),
-    argmax=[1.5 * math.pi, math.asin(0.95)],  # f = 1 - arcsin(0.95): where x_1 costs nothing, the least x_2
+    argmax=[1.5 * math.pi, math.asin(0.95)],  # f = 1 - arcsin(0.95), with the least possible x_2.
 )
 
 
 def data_rates(
     a: Sequence[float] = (10.0, 10.0, 10.0, 10.0), b: Sequence[float] = (1.0, 1.0, 1.0, 1.0)
 ) -> ConstrainedProblem:
-    """Data rates of four servers under a budget of electricity: h(x) = 1 + 0.2 x_1 + 0.4 x_2 + 0.8 x_3 + 1.2 x_4 <= 3.
+    """Returns the problem of four servers' data rates under a budget of electricity.
 
-    Servers 1 and 3 have utility c (1 / (1 + exp(-a (x - b))) + d), servers 2 and 4 c (ln(a x + b) + d), x in [0, 2];
-    c and d make it 0 at 0 and 1 at 2. The constants of the paper are those of Lee, Mazumdar & Shroff (2005), which we
-    have not found: the defaults of `a` and `b` are ours.
+    The electricity is h(x) = 1 + 0.2 x_1 + 0.4 x_2 + 0.8 x_3 + 1.2 x_4 <= 3. Servers 1 and 3 have utility
+    c (1 / (1 + exp(-a (x - b))) + d), servers 2 and 4 c (ln(a x + b) + d), for x in [0, 2]. The constants c and d make
+    the utility 0 at 0 and 1 at 2. The paper takes the constants of Lee, Mazumdar & Shroff (2005), which were not found.
+    The defaults of `a` and `b` are our own.
 
     Args:
         a: steepness for each server, positive.
-        b: for servers 1 and 3 the rate in the middle of the step, for 2 and 4 positive.
+        b: for servers 1 and 3 the rate in the middle of the step, for servers 2 and 4 a positive number.
     """
     steep, place = (finite_array(name, value) for name, value in (("a", a), ("b", b)))
     if steep.shape != (4,) or place.shape != (4,) or (steep <= 0.0).any() or (place[[1, 3]] <= 0.0).any():
         raise InvalidInput(f"`a` and `b` are four positive numbers each, not {shown(a)} and {shown(b)}.")
 
     def utilities(x: Array) -> Array:
-        """Of each server, `(n, 4)`."""
+        """Returns the utility of each server, `(n, 4)`."""
         shape = np.where([True, False, True, False], _logistic(steep * (x - place)), _log(steep * x, place))
         ends = [
             np.where([True, False, True, False], _logistic(steep * (end - place)), _log(steep * end, place))
@@ -122,20 +123,22 @@ def _logistic(t: Array) -> Array:
 
 
 def _log(t: Array, place: Array) -> Array:
-    return np.log(np.maximum(t + place, 1e-300))  # of servers with a sigmoid it is not used
+    return np.log(np.maximum(t + place, 1e-300))  # Servers with a sigmoid do not use this value.
 
 
 def _best_rates(utilities: Callable[[Array], Array]) -> Array:
-    """Which rates are best within the budget: dynamic programming over its cells, then a local search."""
+    """Returns the best rates within the budget, by dynamic programming over its cells and a local search."""
     from scipy.optimize import LinearConstraint, minimize
 
     money = np.linspace(0.0, BUDGET - FIXED, CELLS + 1)
-    rates = np.minimum(money[:, None] / PRICES, FASTEST)  # (cells, 4): what a server does with so much money
+    rates = np.minimum(
+        money[:, None] / PRICES, FASTEST
+    )  # The rate of each server for each amount of money, (cells, 4).
     worth = utilities(rates)
     total, choices = worth[:, 0], []
     for server in range(1, 4):
         padded = np.concatenate([np.full(CELLS, -np.inf), total])
-        left = np.lib.stride_tricks.sliding_window_view(padded, CELLS + 1)[:, ::-1]  # [i, j] = total[i - j]
+        left = np.lib.stride_tricks.sliding_window_view(padded, CELLS + 1)[:, ::-1]  # left[i, j] = total[i - j].
         spent = (left + worth[:, server]).argmax(axis=1)
         choices.append(spent)
         total = left[np.arange(CELLS + 1), spent] + worth[spent, server]

@@ -1,4 +1,4 @@
-"""Evaluations of a study's trials, in this process or by an executor: what they are, checked, and carried out."""
+"""The options of a run, checked, and the evaluation of a study's trials, in this process or by an executor."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..domains.domain import Domain
 from ..storage.record import Trial
 from ..study.direction import AnyPolicy
 from ..study.study import Study
-from .executors import at_once, check_sendable
-from .feasibility import Limits, limits_of
-from .limits import LONGEST, Limited
-from .lock import alone, finished
+from .constraints import ConstraintReader, constraint_reader
+from .executors import check_sendable, in_flight_count
 from .loop import Loop, nothing_works
 from .objective import Evaluation, Objective, check_objective
 from .progress import Bar
 from .result import Result
+from .run_lock import finished, run_lock
+from .time_limit import LONGEST, TimeLimited
 
 if TYPE_CHECKING:
     from ..storage import Storage
@@ -36,8 +36,8 @@ MOST_TRIALS = 1_000_000
 
 @final
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Session:
-    """What shall be evaluated, and how; the attributes are arguments of `maximize`."""
+class RunOptions:
+    """The objective and the way to evaluate it. The attributes are arguments of `maximize`."""
 
     objective: Objective
     trials: int
@@ -49,9 +49,9 @@ class Session:
     progress: bool = True
 
     def check(self, domain: Domain) -> None:
-        """Refuse, before anything is evaluated, what makes no sense on a domain."""
+        """Raises an error, before any evaluation, for options that make no sense on a domain."""
         check_objective(self.objective, domain)
-        for constraint in self.limits.functions:
+        for constraint in self.reader.functions:
             check_objective(constraint, domain, what="A function in `constraints`")
         integer("trials", self.trials, low=1, high=MOST_TRIALS)
         if self.timeout is not None:
@@ -63,44 +63,44 @@ class Session:
         flag("progress", self.progress)
 
     @cached_property
-    def limits(self) -> Limits:
-        """What answers must satisfy."""
-        return limits_of(self.constraints)
+    def reader(self) -> ConstraintReader:
+        """The reader of constraint values."""
+        return constraint_reader(self.constraints)
 
     @cached_property
-    def at_once(self) -> int:
-        """How many evaluations are under way at a time."""
-        return at_once(self.executor, self.in_flight)
+    def parallel(self) -> int:
+        """The number of evaluations at a time."""
+        return in_flight_count(self.executor, self.in_flight)
 
     def result(self, study: Study, storage: str | Storage | None) -> Result:
-        """Evaluate a study's trials, or go on with it; `storage` is where it is."""
-        stopped = None if finished(study, self.trials) else self._go_on(study, storage)
+        """Evaluates a study's trials, or goes on with them, and returns the result. `storage` is that of the study."""
+        stopped = None if finished(study, self.trials) else self._evaluate(study, storage)
         trials = tuple(study.trials)
         if stopped is None and trials and all(trial.state == "failed" for trial in trials):
             raise NoRegretError(nothing_works(len(trials), trials[-1]))
         return Result(study=study, trials=trials, wanted=self.trials, stopped=stopped)
 
-    def _go_on(self, study: Study, storage: str | Storage | None) -> str | None:
-        """Evaluate what is left; returns why it stopped before the end, or None."""
-        task: Any = Evaluation(self.objective, self.limits)
-        with ExitStack() as during:
-            during.enter_context(alone(study, storage, trials=self.trials))
-            bar = during.enter_context(Bar(study.name, self.trials, goal=study.goal, show=self.progress))
+    def _evaluate(self, study: Study, storage: str | Storage | None) -> str | None:
+        """Evaluates the remaining trials. Returns the reason for an early stop, or None."""
+        task: Any = Evaluation(self.objective, self.reader)
+        with ExitStack() as stack:
+            stack.enter_context(run_lock(study, storage, trials=self.trials))
+            bar = stack.enter_context(Bar(study.name, self.trials, goal=study.goal, show=self.progress))
             if self.timeout is not None:
-                task = during.enter_context(closing(Limited(task, self.timeout)))
+                task = stack.enter_context(closing(TimeLimited(task, self.timeout)))
                 if self.executor is None:
                     task.start()
 
             def ended(trial: Trial) -> str | None:
                 bar.ended(trial)
-                said = [callback(study, trial) for callback in self.callbacks]  # all of them, whatever one returns
-                return "a callback returned True" if any(answer is True for answer in said) else None
+                answers = [callback(study, trial) for callback in self.callbacks]  # Every callback is called.
+                return "a callback returned True" if any(answer is True for answer in answers) else None
 
             check_sendable(task, self.executor)
             bar.begun(study)
             try:
                 loop = Loop(
-                    study, task, trials=self.trials, ended=ended, executor=self.executor, in_flight=self.at_once
+                    study, task, trials=self.trials, ended=ended, executor=self.executor, in_flight=self.parallel
                 )
                 stopped = loop.run()
             except KeyboardInterrupt:
@@ -115,7 +115,7 @@ class Session:
 
 
 def check_no_context(policy: AnyPolicy) -> None:
-    """Refuse a policy that must be told something before each decision."""
+    """Raises an error if the policy needs a context before each decision."""
     if policy.context is not None:
         raise InvalidInput(
             "`policy` needs a context for each question, and an objective has none. Ask and tell by yourself.",

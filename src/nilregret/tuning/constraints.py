@@ -1,4 +1,4 @@
-"""What an answer must satisfy: constraint values in it, a text such as "latency <= 50", or functions of their own."""
+"""The constraints on answers: constraint values in an answer, a text such as "latency <= 50", or functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, final
 
 from .._utils.checks import integer, many, shown
 from .._utils.errors import InvalidInput
-from .answers import Outcome, Unusable, one_number, usable
+from .outcome import Outcome, Unusable, one_number, reward_in
 
 TEXT = re.compile(r"\s*(?P<entry>.+?)\s*(?P<sign><=|>=)\s*(?P<bound>[-+]?[\d._]+(?:[eE][-+]?\d+)?)\s*")
 HOW = "Write it as 'latency <= 50': an entry of the objective's answer, <= or >=, and a number in the entry's units."
@@ -20,12 +20,12 @@ HOW = "Write it as 'latency <= 50': an entry of the objective's answer, <= or >=
 @final
 @dataclass(frozen=True)
 class Rule:
-    """One entry of an answer and its bound.
+    """A bound on one entry of an answer.
 
     Attributes:
-        entry: of the mapping that the objective returns.
-        bound: in the units of the entry.
-        sign: 1 where the entry is at most the bound, -1 where at least.
+        entry: name of the entry in the mapping that the objective returns.
+        bound: the bound, in the units of the entry.
+        sign: 1 for an upper bound, -1 for a lower bound.
     """
 
     entry: str
@@ -36,7 +36,7 @@ class Rule:
         return f"{self.entry} {'<=' if self.sign > 0 else '>='} {self.bound!r}"
 
     def value(self, answer: object) -> float:
-        """How far beyond the bound the answer is, in the entry's units: at most 0 where it is satisfied."""
+        """Returns the distance beyond the bound, in the entry's units. It is at most 0 if the rule is satisfied."""
         if not isinstance(answer, Mapping):
             raise Unusable(
                 f"its answer is {shown(answer)}, and {self.entry!r} has a limit: it must be a dict with the entries "
@@ -50,12 +50,12 @@ class Rule:
 
 @final
 @dataclass(frozen=True)
-class Limits:
-    """What the answers of an objective must satisfy.
+class ConstraintReader:
+    """The constraints of an objective, which reads constraint values from answers.
 
     Attributes:
-        count: m, how many constraint values there are.
-        each: m rules, or functions of what the objective is a function of; none where its answer has the values itself.
+        count: m, the number of constraint values.
+        each: m rules, or functions with the arguments of the objective. Empty if the answer has the values itself.
     """
 
     count: int = 0
@@ -63,26 +63,26 @@ class Limits:
 
     @property
     def functions(self) -> list[Callable[..., Any]]:
-        """Those that are called beside the objective."""
+        """The constraints that are functions, which are called beside the objective."""
         return [each for each in self.each if not isinstance(each, Rule)]
 
     @property
     def facts(self) -> dict[str, str]:
-        """What must stay the same while a study goes on: entries and their bounds."""
+        """The rules as text, which must stay the same while a study goes on."""
         rules = [str(each) for each in self.each if isinstance(each, Rule)]
         return {"constraints": ", ".join(rules)} if rules else {}
 
     def read(self, answer: object, call: Callable[[Callable[..., Any]], object]) -> Outcome:
-        """The numbers in an answer.
+        """Returns the reward and the constraint values in an answer.
 
         Args:
-            answer: of the objective.
-            call: a function with what the objective was called with.
+            answer: the answer of the objective.
+            call: calls a function with the arguments of the objective.
         """
         if not self.count:
-            return Outcome(usable(answer))
+            return Outcome(reward_in(answer))
         if self.each:
-            value = usable(answer)
+            value = reward_in(answer)
             found = [
                 each.value(answer)
                 if isinstance(each, Rule)
@@ -90,33 +90,38 @@ class Limits:
                 for each in self.each
             ]
             return Outcome(value, constraints=tuple(found))
-        reward, values = _parted(answer)
-        return Outcome(usable(reward), constraints=_listed(values, self.count))
+        reward, values = _split(answer)
+        return Outcome(reward_in(reward), constraints=_values(values, self.count))
 
 
-UNLIMITED = Limits()
+UNLIMITED = ConstraintReader()
 
 
-def limits_of(given: object) -> Limits:
-    """From what a caller says: a number of them, a text, a function, or several of the last two."""
-    if given is None:
+def constraint_reader(constraints: object) -> ConstraintReader:
+    """Returns the constraints that a caller gave: a number of them, a text, a function, or several of the last two."""
+    if constraints is None:
         return UNLIMITED
-    if isinstance(given, Integral) and not isinstance(given, bool):
-        return Limits(integer("constraints", given, low=1, why="It counts the constraint values of an answer."))
-    several = list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    if isinstance(constraints, Integral) and not isinstance(constraints, bool):
+        return ConstraintReader(
+            integer("constraints", constraints, low=1, why="It counts the constraint values of an answer.")
+        )
+    several = (
+        list(constraints) if isinstance(constraints, Sequence) and not isinstance(constraints, str) else [constraints]
+    )
     if not several:
         raise InvalidInput("`constraints` is empty: leave it out where nothing is constrained.")
-    return Limits(len(several), tuple(_one(each) for each in several))
+    return ConstraintReader(len(several), tuple(_constraint(each) for each in several))
 
 
-def _one(given: Any) -> Rule | Callable[..., Any]:
-    if isinstance(given, str):
-        return _rule(given)
-    if callable(given):
-        return given  # type: ignore[no-any-return]
+def _constraint(constraints: Any) -> Rule | Callable[..., Any]:
+    if isinstance(constraints, str):
+        return _rule(constraints)
+    if callable(constraints):
+        return constraints  # type: ignore[no-any-return]
     raise InvalidInput(
-        f"`constraints` has {shown(given)}: it must be a number of constraint values, a text such as 'latency <= 50', "
-        "a function of the parameters whose value is at most 0 where it is satisfied, or several of the last two.",
+        f"`constraints` has {shown(constraints)}: it must be a number of constraint values, a text such as "
+        "'latency <= 50', a function of the parameters whose value is at most 0 where it is satisfied, or several of "
+        "the last two.",
         advice="A part such as `nr.Safe(...)` is for a policy, and a loop that asks and tells: "
         "`nr.Study(nr.auto(space, constraints=...))`.",
     )
@@ -138,8 +143,8 @@ def _rule(text: str) -> Rule:
     return Rule(read["entry"], bound, 1.0 if read["sign"] == "<=" else -1.0)
 
 
-def _parted(answer: object) -> tuple[object, object]:
-    """The reward and the constraint values of an answer that has both."""
+def _split(answer: object) -> tuple[object, object]:
+    """Returns the reward and the constraint values of an answer that has both."""
     if isinstance(answer, Mapping):
         if "constraints" not in answer:
             raise Unusable(f"its answer has no entry 'constraints', only {', '.join(map(repr, answer)) or 'nothing'}")
@@ -152,10 +157,10 @@ def _parted(answer: object) -> tuple[object, object]:
     )
 
 
-def _listed(values: Any, count: int) -> tuple[float, ...]:
+def _values(values: Any, count: int) -> tuple[float, ...]:
     try:
         each = list(values)
-    except TypeError:  # a number, or an array of no dimension
+    except TypeError:  # A single number, or an array of no dimension.
         each = [values]
     if isinstance(values, str | Mapping) or len(each) != count:
         raise Unusable(f"its answer has {many(len(each), 'constraint value')}, for {many(count, 'constraint')}")

@@ -1,4 +1,7 @@
-"""One run at a time on a storage: a second one could not tell a trial that is evaluated from one that a crash left."""
+"""A lock that allows one run at a time on an SQLite storage.
+
+A second run could not distinguish trials under evaluation from trials that a crash left pending.
+"""
 
 from __future__ import annotations
 
@@ -17,17 +20,20 @@ SCHEME = "sqlite:///"
 
 
 def finished(study: Study, trials: int) -> bool:
-    """Whether there is nothing left to evaluate."""
+    """Returns whether there is nothing left to evaluate."""
     return len(study.trials) >= trials and all(trial.state != "pending" for trial in study.trials)
 
 
 @contextmanager
-def alone(study: Study, storage: str | Storage | None, *, trials: int) -> Iterator[None]:
-    """Nobody else runs trials of this storage meanwhile.
+def run_lock(study: Study, storage: str | Storage | None, *, trials: int) -> Iterator[None]:
+    """Holds the lock of a storage while the block runs.
 
-    The operating system releases the lock, however the process ends. A finished study is only looked at, which takes
-    no lock: it may lie where nothing can be written. A server has no lock that ends with a process and needs no
-    session: there runs are not kept apart.
+    The operating system releases the lock, however the process ends. A finished study is only read, which takes no
+    lock, since its folder may not be writable. A database server has no lock that ends with a process and needs no
+    session, so runs on a server are not kept apart.
+
+    Raises:
+        StorageError: if another process holds the lock, or the lock cannot be made.
     """
     place = storage if isinstance(storage, str) or storage is None else storage.place
     if place is None or not place.startswith(SCHEME) or finished(study, trials):
@@ -38,7 +44,7 @@ def alone(study: Study, storage: str | Storage | None, *, trials: int) -> Iterat
 
 
 def _lock(storage: str) -> sqlite3.Connection:
-    """A lock that ends with the process at the latest: the write lock of an empty database beside the real one."""
+    """Returns the write lock of an empty database beside the real one, which ends with the process."""
     path = storage.removeprefix(SCHEME) + ".lock"
     try:
         lock = sqlite3.connect(path, timeout=0.0, isolation_level=None)

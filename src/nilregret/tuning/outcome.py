@@ -1,4 +1,4 @@
-"""What an objective gave: a number that can be learned from, or in words why there is none."""
+"""The outcome of an evaluation: numbers to learn from, or the reason why there are none."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from .._utils.errors import SHOWN, exception_text
 
 
 class Unusable(Exception):
-    """The objective gave no usable number; the message says why."""
+    """An answer of the objective without a usable number. The message says why."""
 
 
 @final
 class Outcome(NamedTuple):
-    """Of one evaluation.
+    """The outcome of one evaluation.
 
     Attributes:
         value: the objective's number, or None.
-        constraints: constraint values `(m,)`, where there are constraints.
-        reason: why there is none, in words, or None.
-        error: what the objective raised, where that happened in this very process.
+        reason: why there is no value, in words, or None.
+        error: the exception that the objective raised, if that happened in this process.
+        constraints: constraint values `(m,)`, if there are constraints.
     """
 
     value: float | None = None
@@ -33,7 +33,7 @@ class Outcome(NamedTuple):
 
 
 def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
-    """Evaluate; whatever the objective raises becomes a reason. Only an interrupt goes through."""
+    """Returns the outcome of an evaluation. Exceptions of the objective become reasons, interrupts are raised."""
     try:
         return evaluate()
     except Unusable as error:
@@ -42,8 +42,8 @@ def attempt(evaluate: Callable[[], Outcome]) -> Outcome:
         return Outcome(reason=exception_text(error), error=error)
 
 
-def usable(answer: object) -> float:
-    """The number in an answer: itself, the only entry of an array, or the entry "reward" of a mapping."""
+def reward_in(answer: object) -> float:
+    """Returns the reward in an answer: the number itself, or the entry "reward" of a mapping."""
     if isinstance(answer, Mapping):
         if "reward" not in answer:
             raise Unusable(f"its answer has no entry 'reward', only {', '.join(map(repr, answer)) or 'nothing'}")
@@ -52,17 +52,17 @@ def usable(answer: object) -> float:
 
 
 def one_number(answer: object, what: str) -> float:
-    """A number that can be learned from: itself, or the only entry of an array.
+    """Returns a finite number: the answer itself, or the only entry of an array.
 
     Args:
-        answer: anything.
-        what: it is, for errors.
+        answer: any object.
+        what: name of the answer, for errors.
     """
     if answer is None:
         raise Unusable(f"{what} is not a number but None: is a `return` missing?")
     answer = _only_entry(answer)
     if isinstance(answer, bool) or not isinstance(answer, Real):
-        raise Unusable(f"{what} is not a number: {_said(answer)} ({type(answer).__name__})")
+        raise Unusable(f"{what} is not a number: {_quoted(answer)} ({type(answer).__name__})")
     try:
         value = float(answer)
     except OverflowError:
@@ -75,12 +75,12 @@ def one_number(answer: object, what: str) -> float:
 
 
 def _only_entry(answer: Any) -> Any:
-    """The entry of a numpy or torch scalar, or of an array of one: objectives of a point of one dimension return it."""
+    """Returns the only entry of an array or tensor. Objectives of one-dimensional points return such arrays."""
     shape = getattr(answer, "shape", None)
     if isinstance(shape, tuple) and callable(getattr(answer, "item", None)) and all(size == 1 for size in shape):
         return answer.item()
     return answer
 
 
-def _said(answer: object) -> str:
+def _quoted(answer: object) -> str:
     return repr(answer[:SHOWN]) if isinstance(answer, str) else shown(answer, length=SHOWN)

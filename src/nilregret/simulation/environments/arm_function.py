@@ -1,4 +1,4 @@
-"""A function known at arms only: one number for each."""
+"""A function of arms, with one number for each arm."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...domains.domain import Arms
 
 @final
 class ArmFunction:
-    """A function of arms, given by its values: `Environment(function, domain=function.arms)`.
+    """A function of arms, defined by its values: `Environment(function, domain=function.arms)`.
 
     Args:
-        arms: where it is known.
-        values: its value at every arm, `(N,)`.
+        arms: the arms.
+        values: value at every arm, `(N,)`.
     """
 
     def __init__(self, arms: Arms, values: npt.ArrayLike) -> None:
@@ -31,8 +31,8 @@ class ArmFunction:
             )
 
     def __call__(self, points: npt.ArrayLike) -> Array:
-        """Values at points `(n, d)`, `(n,)`; errors where one is not an arm."""
-        # All arms at once, as an environment asks for them: each has its own value even where two coincide.
+        """Values at points `(n, d)`, `(n,)`. An error if a point is no arm."""
+        # An environment asks for all arms at once. Each has its own value, also if two arms coincide.
         if np.array_equal(np.asarray(points), self.arms.points):
             return self.values.copy()
         return np.asarray(self.values[self.arms.index(points)])

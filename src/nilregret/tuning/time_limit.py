@@ -1,6 +1,6 @@
-"""A time limit for an evaluation: it runs in a process of its own, the only thing that can be ended from outside.
+"""A time limit for an evaluation, which runs in a process of its own, since only a process can be ended from outside.
 
-A thread cannot: Python has no way to stop one that does not listen, and an objective that hangs in C code never does.
+Python cannot stop a thread that hangs in C code.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from typing import Any, final
 from uuid import uuid4
 
 from .._utils.errors import InvalidInput, exception_text
-from .answers import Outcome
+from .outcome import Outcome
 
-LONGEST = 1e8  # seconds
-# Seconds after which a process that nobody asks ends by itself: should its owner have been killed; and in the worker of
-# somebody else's pool, which waits for it when the pool is shut down.
-IDLE, IDLE_ABROAD = 60.0, 2.0
+LONGEST = 1e8  # Seconds.
+# Seconds after which an idle process ends by itself, since its owner may have been killed. The time is shorter in a
+# worker of a user's executor, because the shutdown of that executor waits for the process.
+IDLE, IDLE_IN_WORKER = 60.0, 2.0
 
 Task = Callable[[Any], Outcome]
 
-_task: list[Task] = []  # of this process, where it is one that evaluates
+_task: list[Task] = []  # The task of this process, if it evaluates.
 
 
 def _receive(task: Task) -> None:
@@ -31,36 +31,36 @@ def _receive(task: Task) -> None:
 
 
 def _ready() -> None:
-    """Nothing: whoever has its answer knows that the process has started and holds the task."""
+    """Returns nothing. A call that succeeds shows that the process has started and holds the task."""
 
 
 def _evaluate(at: Any) -> Outcome:
-    return _task[0](at)._replace(error=None)  # not every exception can be sent
+    return _task[0](at)._replace(error=None)  # Some exceptions cannot be sent to another process.
 
 
 @final
-class Limited:
-    """A task that is ended when it takes too long, and with it every process that it has started.
+class TimeLimited:
+    """A task with a time limit, which ends the task and every process that it has started.
 
-    Each thread that calls it has one process, which stays for the next call: what a module has loaded or cached is
-    there still, until a time limit ends it. It may itself be sent to processes, which then have a process each.
+    Each calling thread has one process, which stays for the next call with all that its modules loaded or cached. The
+    time limit ends the process. A `TimeLimited` may be sent to other processes, which then have a process each.
 
     Args:
-        task: from where to evaluate to what came of it.
-        seconds: that one call may take, not counting the start of the process.
+        task: a function from parameters or a point to an outcome.
+        seconds: time limit of one call, not counting the start of the process.
     """
 
     def __init__(self, task: Task, seconds: float, *, token: str = "") -> None:
         self._task, self._seconds, self._token = task, seconds, token or uuid4().hex
-        self._idle = IDLE_ABROAD if token else IDLE
+        self._idle = IDLE_IN_WORKER if token else IDLE
         self._own = threading.local()
         self._pools: list[Any] = []
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _here, (self._token, self._task, self._seconds)
+        return _unpickled, (self._token, self._task, self._seconds)
 
     def __call__(self, at: Any) -> Outcome:
-        """What came of it; a reason where there was no answer in time, or the process died."""
+        """Returns the outcome. It has a reason if there was no answer in time, or if the process died."""
         pool = self._ready_pool()
         try:
             outcome: Outcome = pool.submit(_evaluate, at).result(timeout=self._seconds)
@@ -70,17 +70,17 @@ class Limited:
         except BrokenExecutor as error:
             self._end(pool)
             return Outcome(reason=f"its process ended without an answer{_status(error)}: out of memory, or a crash?")
-        except BaseException:  # an interrupt: nobody waits for the answer any more
+        except BaseException:  # After an interrupt no caller waits for the answer.
             self._end(pool)
             raise
         return outcome
 
     def start(self) -> None:
-        """Start this thread's process now: an objective that cannot be sent to one is an error."""
+        """Starts this thread's process now, with an error if the objective cannot be sent to a process."""
         self._ready_pool()
 
     def close(self) -> None:
-        """End the processes, and with them the calls that other threads are waiting for."""
+        """Ends the processes, and with them the calls of other threads."""
         for pool in self._pools[:]:
             self._end(pool)
 
@@ -97,7 +97,7 @@ class Limited:
         try:
             with _may_have_children():
                 pool.submit(_ready).result()
-        except Exception as error:  # whatever an object of the user's raises when it is to be sent
+        except Exception as error:  # Users' objects may raise anything when they are sent.
             self._end(pool)
             raise InvalidInput(
                 f"The process that a time limit needs could not start with this objective ({exception_text(error)}). "
@@ -114,9 +114,9 @@ class Limited:
 
 @contextmanager
 def _may_have_children() -> Iterator[None]:
-    """Start processes in one that must have none, as the workers of clusters of Dask are started.
+    """Allows child processes in a daemonic process, such as a worker of a Dask cluster.
 
-    What it must not leave behind ends by itself: when nobody asks it for some seconds, and when this process ends.
+    The children end by themselves after some idle seconds, and when this process ends.
     """
     from multiprocessing import current_process
 
@@ -131,14 +131,14 @@ def _may_have_children() -> Iterator[None]:
             ours["daemon"] = True
 
 
-_sent: dict[str, Limited] = {}  # to this process: one that comes with every call keeps its processes
+_received: dict[str, TimeLimited] = {}  # Tasks sent to this process. Later calls reuse their processes.
 
 
-def _here(token: str, task: Task, seconds: float) -> Limited:
-    return _sent.setdefault(token, Limited(task, seconds, token=token))
+def _unpickled(token: str, task: Task, seconds: float) -> TimeLimited:
+    return _received.setdefault(token, TimeLimited(task, seconds, token=token))
 
 
 def _status(error: BrokenExecutor) -> str:
-    """Of a process that ended by itself."""
+    """Returns the exit status of a process that ended by itself, in brackets."""
     codes = re.findall(r"\{(.*?)\}", str(error))
     return f" ({codes[-1]})" if codes else ""

@@ -2,11 +2,11 @@
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| x_i | `centers` | where the kernel functions sit | (m, d) |
+| x_i | `centers` | centers of the kernel functions | (m, d) |
 | alpha | `weights` | f = sum_i alpha_i k(., x_i) | (m,) |
 | B | `norm` | RKHS norm of f: B^2 = alpha^T K alpha, K = k(centers, centers) | |
 
-"What is bounded by B" in Theorem 3 of Srinivas et al. (2010) and in Chowdhury and Gopalan (2017) is this norm.
+B bounds this norm in Theorem 3 of Srinivas et al. (2010) and in Chowdhury and Gopalan (2017).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from ..._utils.randomness import world_generator
 from ...domains.coordinates import MOST_ARMS
 from ...domains.domain import Arms, Domain, Space, check_domain
 from ...kernels import ALL, Kernel, check_kernel
-from .sample import prior_values
+from .gp_samples import prior_values
 
-CENTERS = 20  # kernel functions in a random function on a continuous domain
+CENTERS = 20  # The number of kernel functions in a random function on a continuous domain.
 
 
 @final
@@ -71,7 +71,7 @@ class RKHSFunction:
         return math.sqrt(max(float(self.weights @ self(self.centers)), 0.0))
 
     def scaled(self, norm: float) -> RKHSFunction:
-        """The same function times the number that gives it this norm."""
+        """Returns the function times the factor that gives this norm."""
         norm = number("norm", norm, low=0.0, high=LARGEST_REWARD, open_low=True)
         if self.norm == 0.0:
             raise InvalidInput("This function is zero everywhere: no factor gives it another norm.")
@@ -86,14 +86,15 @@ def rkhs_function(
     norm: float | None = None,
     centers: int | None = None,
 ) -> RKHSFunction:
-    """A random function of the RKHS: standard normal weights, at every arm or at uniformly drawn centers.
+    """Returns a random function of the RKHS: standard normal weights, at every arm or at uniformly drawn centers.
 
     Args:
         kernel: k.
-        domain: where the centers are.
-        seed: of centers and weights.
-        norm: the RKHS norm wanted; whatever comes out unless given.
-        centers: how many; on arms that many of them, all unless given; elsewhere 20 unless given.
+        domain: domain of the centers.
+        seed: seed of centers and weights.
+        norm: the RKHS norm, random unless given.
+        centers: number of centers. On arms it is the number of arms that are centers, all unless given. Elsewhere it is
+            20 unless given.
     """
     check_domain("domain", domain)
     rng = world_generator(seed, "function")
@@ -112,15 +113,15 @@ def rkhs_function(
 
 
 def rkhs_fit(kernel: Kernel, arms: Arms, values: npt.ArrayLike, *, regularization: float) -> RKHSFunction:
-    """The posterior mean K (K + lambda I)^{-1} values of a GP, as a function with an exact RKHS norm.
+    """Returns the posterior mean K (K + lambda I)^{-1} values of a GP, as a function with an exact RKHS norm.
 
-    It is the smoothest function near the values: it minimises |f - values|^2 + lambda |f|_k^2. Its norm says how large
-    a B a function such as a benchmark needs under a kernel.
+    The function is the smoothest one near the values: it minimises |f - values|^2 + lambda |f|_k^2. Its norm shows
+    which B a function such as a benchmark needs under a kernel.
 
     Args:
         kernel: k.
-        arms: where the values are.
-        values: one for each arm, `(N,)`.
+        arms: arms of the values.
+        values: one value for each arm, `(N,)`.
         regularization: lambda, in units of the values squared.
     """
     from scipy.linalg import cho_factor, cho_solve
@@ -138,15 +139,15 @@ def rkhs_fit(kernel: Kernel, arms: Arms, values: npt.ArrayLike, *, regularizatio
 
 
 def rkhs_posterior_mean(kernel: Kernel, arms: Arms, *, seed: int | Sequence[int], share: float = 0.01) -> RKHSFunction:
-    """A test function as Chowdhury and Gopalan (2017, section 6) make them: K (K + lambda I)^{-1} y, y ~ N(0, K).
+    """Returns a test function of Chowdhury and Gopalan (2017, section 6): K (K + lambda I)^{-1} y, y ~ N(0, K).
 
-    The paper takes lambda = R^2 = 1% of the function's range. Here lambda is `share` of the range of y, since that is
-    known before f is; `range_noise(f(arms.points))` then is R.
+    The paper takes lambda = R^2 = 1% of the function's range. Here lambda is `share` of the range of y, which is known
+    before f. R is then `range_noise(f(arms.points))`.
 
     Args:
         kernel: k.
-        arms: the decision set; the paper's is `Box(0, 1).sample(100, seed=...)`.
-        seed: of y.
+        arms: the decision set, in the paper `Box(0, 1).sample(100, seed=...)`.
+        seed: seed of y.
         share: lambda divided by the range of y.
     """
     rewards = prior_values(kernel, arms, seed)
@@ -154,23 +155,23 @@ def rkhs_posterior_mean(kernel: Kernel, arms: Arms, *, seed: int | Sequence[int]
 
 
 def range_noise(values: npt.ArrayLike, *, share: float = 0.01) -> float:
-    """The standard deviation R with R^2 = `share` of the range of the values (Chowdhury and Gopalan, section 6)."""
-    given = finite_array("values", values)
-    if np.abs(given).max(initial=0.0) > LARGEST_REWARD:
+    """Returns the standard deviation R with R^2 = `share` of the range (Chowdhury and Gopalan 2017, section 6)."""
+    numbers = finite_array("values", values)
+    if np.abs(numbers).max(initial=0.0) > LARGEST_REWARD:
         raise InvalidInput(f"`values` has one beyond {LARGEST_REWARD:g}: change the unit.")
-    spread = float(np.ptp(given)) if given.size else 0.0
+    spread = float(np.ptp(numbers)) if numbers.size else 0.0
     if spread == 0.0:
         raise InvalidInput("`values` are all the same: a share of their range is no noise.")
     return math.sqrt(number("share", share, low=0.0, high=LARGEST_REWARD, open_low=True) * spread)
 
 
 def literal_norm(kernel: Kernel, arms: Arms, values: npt.ArrayLike) -> float:
-    """sqrt(f^T K f), f the vector of values: B as Chowdhury and Gopalan (2017, section 6) print it.
+    """Returns sqrt(f^T K f), with f the vector of values: B as Chowdhury and Gopalan (2017, section 6) print it.
 
-    This is not the RKHS norm, which would be sqrt(f^T K^{-1} f); it is usually far larger (tens against 2 to 4).
+    This is not the RKHS norm, which is sqrt(f^T K^{-1} f). It is usually far larger (tens against 2 to 4).
     """
     check_kernel("kernel", kernel)
-    given = finite_array("values", values)
-    if not isinstance(arms, Arms) or given.shape != (len(arms),):
-        raise InvalidInput(f"`values` has shape {given.shape}: `arms` must be Arms, with one value for each.")
-    return math.sqrt(max(float(given @ kernel.between_arms(arms.points, ALL, ALL) @ given), 0.0))
+    numbers = finite_array("values", values)
+    if not isinstance(arms, Arms) or numbers.shape != (len(arms),):
+        raise InvalidInput(f"`values` has shape {numbers.shape}: `arms` must be Arms, with one value for each.")
+    return math.sqrt(max(float(numbers @ kernel.between_arms(arms.points, ALL, ALL) @ numbers), 0.0))

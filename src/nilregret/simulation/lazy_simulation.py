@@ -1,4 +1,4 @@
-"""Simulations of policies that decide rarely: a step for each decision, not for each round."""
+"""Simulations of policies that decide rarely, with one step for each decision."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..study.study import Study
 from .environments import Environment
 from .results import Entries, Run
 
-AT_ONCE = 65_536  # rewards that are drawn at a time, which bounds the memory of a long run
+AT_ONCE = 65_536  # The number of rewards drawn at a time, which bounds the memory of a long run.
 
 
-def play_in_runs(policy: Policy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
-    """The run, and what its study would have warned of.
+def simulate_lazily(policy: Policy, env: Environment, rounds: int, *, seed: int) -> tuple[Run, dict[str, str]]:
+    """Returns the run, and the warnings of its study.
 
-    The noise of round t is that of every other simulation under this seed.
+    The noise of round t is the same in every simulation with this seed.
     """
     if not env.still or env.delay is not None or env.constraint_count:
         raise InvalidInput(
@@ -63,7 +63,7 @@ def play_in_runs(policy: Policy, env: Environment, rounds: int, *, seed: int) ->
 
 
 def _noise(rng: np.random.Generator, count: int, noise: float) -> tuple[float, float]:
-    """Sum and sum of squares of so much noise."""
+    """Returns the sum and the sum of squares of the noise of `count` rounds."""
     sums, squares = [], []
     for start in range(0, count, AT_ONCE):
         drawn = noise * rng.standard_normal(min(AT_ONCE, count - start))

@@ -1,8 +1,8 @@
-"""A shell command with places for parameters: values can never be more than one word of it.
+"""A shell command with fields for parameters, in which each value is one word.
 
-Every value is quoted whole. That protects only where the shell would read a word: inside quotes, backquotes,
-arithmetic, here-documents and comments a quote is an ordinary character, and `$(...)` in a value would run. Such
-places are therefore refused when the file is loaded.
+Every value is quoted. Quotes protect a value only where the shell would read a word. Inside quotes, backquotes,
+arithmetic, here-documents and comments a quote is an ordinary character, and `$(...)` in a value would run. Fields in
+such places are therefore refused when the file is loaded.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from ..._utils.checks import shown
 from ..._utils.errors import InvalidInput
 
 BRACES = "Write {{ and }} for braces meant for the shell."
-FIELD = "\0"  # stands for a value while a template is read; no command can hold one
+FIELD = "\0"  # It represents a value while a template is checked. No command can contain it.
 
-# What may stand between fields, as POSIX shells and bash read it: (a whole construct without a field, in which nothing
-# is looked at; what a command that goes on otherwise is told).
+# The constructs between fields, as POSIX shells and bash read them. Each has an opening, the whole construct without a
+# field, and the remedy if a field stands inside. The content of a whole construct is skipped.
 _NONE = r"(?!)"
 _CONSTRUCTS: list[tuple[str, str, str]] = [
     (r"\\[\s;&|()<>]#", _NONE, "a field stands after an escaped space and a #: leave the # out"),
@@ -49,14 +49,14 @@ _OPENINGS = re.compile("|".join(f"(?P<_{i}>{opening})" for i, (opening, _, _) in
 
 
 def filled(template: str, names: Iterable[str], *, options: Iterable[str] = ()) -> Callable[[Mapping[str, Any]], str]:
-    """The function from parameters to a command; a template in which a value could do harm is refused.
+    """Returns the function from parameters to a command, or raises an error if a value could do harm.
 
-    A parameter that does not count, by its conditions, is an empty word.
+    A parameter that its conditions leave out is an empty word.
 
     Args:
-        template: with {name} for parameters.
-        names: of the parameters.
-        options: texts that a parameter may be.
+        template: the command with {name} for parameters.
+        names: names of the parameters.
+        options: texts that are values of parameters.
     """
     if not template.strip():
         raise InvalidInput("[objective] `command` is empty.")
@@ -76,12 +76,12 @@ def filled(template: str, names: Iterable[str], *, options: Iterable[str] = ()) 
 
 
 def quoted(value: str) -> str:
-    """One word of a shell, also where it would do without quotes: `PATH=x` or `2` must mean nothing special."""
+    """Returns a value as one word of a shell, always in quotes, since `PATH=x` or `2` have special meanings."""
     return "'" + value.replace("'", "'\"'\"'") + "'"
 
 
 def _pieces(template: str, known: list[str]) -> list[tuple[str, str | None]]:
-    """Text, and the name of the parameter that follows it; None at the end and around doubled braces."""
+    """Returns pairs of text and the parameter that follows. None at the end and around doubled braces."""
     try:
         parsed = list(string.Formatter().parse(template))
     except ValueError as error:
@@ -104,7 +104,7 @@ def _pieces(template: str, known: list[str]) -> list[tuple[str, str | None]]:
 
 
 def _check_places(text: str) -> None:
-    """Refuse a field where a quoted value would not be one word."""
+    """Raises an error for a field in a place where a quoted value would not be one word."""
     position = 0
     while FIELD in text[position:]:
         opening = _OPENINGS.search(text, position)

@@ -1,4 +1,4 @@
-"""A study from a file, for programs that ask and tell by themselves: a tuning file without its objective, or JSON."""
+"""A study from a file without an objective, in TOML or JSON, for programs that ask and tell by themselves."""
 
 from __future__ import annotations
 
@@ -10,13 +10,11 @@ import msgspec
 from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.serialize import loads
 from ...algorithms.auto import auto
-from ...algorithms.parameter_tables import parameter
 from ...algorithms.registry import PolicyContext, policy
 from ...algorithms.schema import convert, within
-from ...domains.domain import Arms, Space
 from ...study.direction import AnyPolicy, Goal, check_goal
 from ...study.study import check_policy
-from .config import Positive, read_toml
+from .config import Positive, named_space, read_toml, space_and_domain
 
 WANTED = "A file of a study has [parameters.NAME], and may have [policy], [context.NAME], `goal`, `seed`, `grid`."
 FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
@@ -24,16 +22,16 @@ FOR_TUNING = {"trials", "objective", "storage", "name", "plot"}
 
 class _File(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
     parameters: dict[str, dict[str, Any]]
-    context: dict[str, dict[str, Any]] | None = None  # what is known before each decision
+    context: dict[str, dict[str, Any]] | None = None  # The parameters that are known before each decision.
     policy: dict[str, Any] | None = None
     goal: str = "maximize"
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     grid: Positive | dict[str, Positive] | None = None
-    constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # values told with each reward
+    constraints: Annotated[int, msgspec.Meta(ge=0)] = 0  # The number of values told with each reward.
 
 
 class Described(NamedTuple):
-    """What a file says of a study."""
+    """The policy, goal and seed in a file."""
 
     policy: AnyPolicy
     goal: Goal
@@ -41,7 +39,7 @@ class Described(NamedTuple):
 
 
 def load(path: Path) -> Described:
-    """Read and check a file: `.toml`, or `.json` with what `policy.to_json()` gave; errors name file and field."""
+    """Reads and checks a file: `.toml`, or `.json` as of `policy.to_json()`. Errors name the file and the field."""
     if path.suffix.lower() == ".json":
         return _from_json(path)
     if path.suffix.lower() != ".toml":
@@ -50,9 +48,8 @@ def load(path: Path) -> Described:
     for_tuning = sorted(FOR_TUNING & data.keys())
     if for_tuning:
         raise InvalidInput(
-            f"{path}: {', '.join(f'`{name}`' for name in for_tuning)} is for `nilregret tune`, which "
-            f"makes its study by "
-            f"itself. {WANTED}"
+            f"{path}: {', '.join(f'`{name}`' for name in for_tuning)} is for `nilregret tune`, which makes its study "
+            f"by itself. {WANTED}"
         )
     try:
         return _described(convert(data, _File, ""), path.resolve().parent)
@@ -77,16 +74,11 @@ def _from_json(path: Path) -> Described:
 def _described(file: _File, folder: Path) -> Described:
     if not file.parameters:
         raise InvalidInput("[parameters] is empty: there is nothing to decide.")
-    space = _space("parameters", file.parameters)
-    domain: Arms | Space = space if file.grid is None else within("grid", space.grid, file.grid)
-    context = _space("context", file.context) if file.context else None
+    space, domain = space_and_domain(file.parameters, file.grid)
+    context = named_space("context", file.context) if file.context else None
     if file.policy is None:
         made = auto(domain, context=context, constraints=file.constraints)
     else:
         place = PolicyContext(space, folder, file.constraints, context, live=True)
         made = within("policy", policy, file.policy, domain, place)
     return Described(made, check_goal(file.goal), file.seed)
-
-
-def _space(entry: str, tables: dict[str, dict[str, Any]]) -> Space:
-    return Space(**{name: within(f"{entry}.{name}", parameter, table) for name, table in tables.items()})

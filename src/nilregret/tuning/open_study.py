@@ -1,4 +1,4 @@
-"""The study behind a run: new, or as it is in its storage, with a policy that was given, stored or chosen."""
+"""The study of a run: a new one, or the stored one. Its policy is given, stored or chosen by `auto`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..algorithms.auto import auto
 from ..domains.domain import Domain, Space
 from ..study.direction import AnyPolicy, Goal
 from ..study.study import Study, check_policy
-from .feasibility import UNLIMITED, Limits
+from .constraints import UNLIMITED, ConstraintReader
 
 if TYPE_CHECKING:
     from ..storage import Storage
 
 
-def opened(
+def open_study(
     domain: Domain,
     policy: AnyPolicy | None,
     *,
@@ -28,42 +28,42 @@ def opened(
     name: str,
     budget: int | None = None,
     parallel: int = 1,
-    limits: Limits = UNLIMITED,
+    reader: ConstraintReader = UNLIMITED,
     about: Mapping[str, str] | None = None,
 ) -> Study:
-    """New, or as it is in the storage.
+    """Returns the study of a run, new or from the storage.
 
     Args:
-        domain: what may be played.
-        policy: how to decide; None for what the library would choose, or chose when the study began: a later version,
-            or another number of workers, goes on with that.
-        goal: of the study, as all that follows.
-        seed: of all random choices.
-        storage: as of `Study`.
-        name: within it.
-        budget: how many trials there will be, if that is known.
-        parallel: how many evaluations are under way at once.
-        limits: what answers must satisfy.
-        about: facts to keep with it.
+        domain: domain of the points.
+        policy: the policy. None for the stored one, or for a new study that of `auto`. A later version of the library,
+            or another number of workers, goes on with the stored policy.
+        goal: goal of the study.
+        seed: seed of all random choices.
+        storage: see `Study`.
+        name: name of the study in the storage.
+        budget: number of trials, if known.
+        parallel: number of evaluations at once.
+        reader: reads the constraint values of answers.
+        about: facts to keep with the study.
     """
     policy = policy or _stored(domain, storage, name)
-    policy = policy or auto(domain, budget=budget, parallel=parallel, constraints=limits.count)
-    check_count(policy, limits)
+    policy = policy or auto(domain, budget=budget, parallel=parallel, constraints=reader.count)
+    check_constraint_count(policy, reader)
     return Study(policy, goal=goal, seed=seed, storage=storage, name=name, about=about)
 
 
-def check_count(policy: AnyPolicy, limits: Limits) -> None:
-    """Refuse a policy that takes another number of constraint values than answers will have."""
-    if policy.constraint_count == limits.count:
+def check_constraint_count(policy: AnyPolicy, reader: ConstraintReader) -> None:
+    """Raises an error if the policy takes another number of constraint values than answers have."""
+    if policy.constraint_count == reader.count:
         return
-    if not limits.count:
+    if not reader.count:
         raise InvalidInput(
             f"`policy` needs {many(policy.constraint_count, 'constraint value')} with each answer, and the objective "
             "gives one number: say with `constraints=` where they come from, such as constraints=['latency <= 50']."
         )
     raise InvalidInput(
-        f"The objective has {many(limits.count, 'constraint')}, and `policy` takes {policy.constraint_count}: make "
-        f"it with constraints=nr.EveryRound(count={limits.count}), or leave `policy` out. (A study on record has the "
+        f"The objective has {many(reader.count, 'constraint')}, and `policy` takes {policy.constraint_count}: make "
+        f"it with constraints=nr.EveryRound(count={reader.count}), or leave `policy` out. (A study on record has the "
         "policy with which it began: another `name` begins a new one.)"
     )
 
@@ -85,7 +85,7 @@ def _stored(domain: Domain, storage: str | Storage | None, name: str) -> AnyPoli
 
 
 def _differences(then: Domain, now: Domain) -> str:
-    """In what two domains differ: of spaces the parameters that do, since the whole is long and cut."""
+    """Returns the differences of two domains in words. Of spaces these are the differing parameters alone."""
     if isinstance(then, Space) and isinstance(now, Space):
         names = list(dict.fromkeys([*then.declared, *now.declared]))
         differing = [name for name in names if then.declared.get(name) != now.declared.get(name)]

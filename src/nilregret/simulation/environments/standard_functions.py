@@ -1,4 +1,4 @@
-"""Functions whose maximum is known, for trying things out; all are maximised.
+"""Standard test functions with a known maximum.
 
 | name | f(x) | domain | maximum |
 |---|---|---|---|
@@ -8,7 +8,7 @@
 | `branin` | -v^2 - 10 (1 - 1 / (8 pi)) cos x_1 - 10 | [-5, 10] x [0, 15] | -0.397887 |
 
 with v = x_2 - 5.1 x_1^2 / (4 pi^2) + 5 x_1 / pi - 6.
-Rosenbrock and Hartmann as Azimi et al. (2012) maximise them; the constants of Hartmann and Branin are those of Dixon
+Rosenbrock and Hartmann have the signs of Azimi et al. (2012). The constants of Hartmann and Branin are those of Dixon
 and Szego (1978).
 """
 
@@ -32,9 +32,9 @@ class KnownFunction:
     """A function of points `(n, d)` with its domain and its maximum.
 
     Attributes:
-        domain: the box on which it is usually maximised.
-        argmax: every point of the box at which it is largest, `(m, d)`.
-        best: its largest value there.
+        domain: the box on which the function is usually maximised.
+        argmax: every maximiser in the box, `(m, d)`.
+        best: the maximum.
     """
 
     def __init__(
@@ -45,14 +45,14 @@ class KnownFunction:
         self.argmax = frozen(points_array("argmax", argmax, dimension=domain.dimension))
 
     def __call__(self, points: npt.ArrayLike) -> Array:
-        """Values at points `(n, d)`, `(n,)`; also outside the box."""
+        """Values at points `(n, d)`, `(n,)`, also outside the box."""
         return self._formula(points_array("points", points, dimension=self.domain.dimension))
 
     def __repr__(self) -> str:
         return self._name
 
     def environment(self, *, noise: float = 0.0, arms: Arms | None = None) -> Environment:
-        """An environment on the box, or on some arms in it (`function.domain.sample(200, seed=0)`)."""
+        """Returns an environment on the box, or on arms in the box (`function.domain.sample(200, seed=0)`)."""
         if arms is None:
             return Environment(self, domain=self.domain, noise=noise, best=self.best)
         if not isinstance(arms, Arms) or arms.dimension != self.domain.dimension:
@@ -107,7 +107,7 @@ def _unit(dimension: int) -> Box:
 
 
 rosenbrock = KnownFunction("rosenbrock", _rosenbrock, domain=_unit(2), argmax=[[1.0, 1.0]], best=10.0)
-# The maximisers of Hartmann are zeros of the gradient found by Newton's method in double precision.
+# The maximisers of Hartmann are zeros of the gradient, found by Newton's method in double precision.
 hartmann3 = KnownFunction(
     "hartmann3",
     _hartmann(_A3, _P3),
@@ -135,6 +135,6 @@ branin = KnownFunction(
     "branin",
     _branin,
     domain=Box([-5.0, 0.0], [10.0, 15.0]),  # type: ignore[arg-type]  # lists become arrays
-    argmax=[[-math.pi, 12.275], [math.pi, 2.275], [3.0 * math.pi, 2.475]],  # cos x_1 = -1 and no valley
+    argmax=[[-math.pi, 12.275], [math.pi, 2.275], [3.0 * math.pi, 2.475]],  # cos x_1 = -1 and v = 0.
     best=-10.0 / (8.0 * math.pi),
 )
