@@ -1,4 +1,4 @@
-"""Why trials were chosen: the record is replayed up to the moment of each, and the policy asked again."""
+"""Explanations of trials: the record is replayed up to the moment of a trial, and the policy decides again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .axes import settings_at
 from .direction import AnyPolicy, AnyState, Goal, has_channels, initial_state, receive, told_envelope
 from .explanation import Candidate, ConstraintBounds, Explanation
 
-DRAWS = 1000  # from which a propensity is estimated, unless told otherwise
+DRAWS = 1000  # Draws that estimate a propensity by default.
 MOST_DRAWS = 10**7
 
 
@@ -28,16 +28,19 @@ def explanation(
     policy: AnyPolicy, goal: Goal, trials: Sequence[Trial], number: int, *, seed: int,
     available: Available | None = None, draws: int = DRAWS,
 ) -> Explanation:  # fmt: skip
-    """Why a trial was chosen.
+    """Returns why a trial was chosen.
 
     Args:
         policy: of the study.
         goal: of the study.
         trials: all of them, by number.
-        number: of the one that is asked about.
+        number: of the trial to explain.
         seed: of the study.
-        available: what could be played then, where that was not everything.
-        draws: from which a propensity is estimated where it cannot be worked out.
+        available: points that could be played then, or None for all.
+        draws: number of draws that estimate a propensity that has no closed form.
+
+    Raises:
+        TrialError: `add` recorded the trial.
     """
     trial = trials[number]
     if trial.righted().told_order == trial.asked_order:
@@ -56,12 +59,12 @@ def explanation(
 def propensity_of(
     before: State, trial: Trial, *, available: Available | None = None, draws: int = DRAWS
 ) -> Propensity | None:
-    """How probable a decision was, without a replay: the same as `explanation` says.
+    """Returns how probable a decision was, without a replay. It equals the propensity of `explanation`.
 
     Args:
-        before: the state before it, which nobody else uses any more; that of rewards, where the study has losses.
+        before: the state before the decision, which this call uses up. Of a study that minimises, the state of rewards.
         trial: as it was asked for.
-        available: what could be played.
+        available: points that could be played, or None for all.
         draws: see `explanation`.
     """
     decision = before.decide(trial.context, now=trial.asked_at, available=available, again=trial)
@@ -82,14 +85,14 @@ def _lengthscales(state: State) -> dict[str, Any]:
 
 
 class _Moment:
-    """A study when a trial was about to be asked for.
+    """A study at the moment before a trial was asked for.
 
     Args:
-        state: after everything before.
+        state: after all earlier events.
         goal: of the study.
         trial: as it was asked for.
         earlier: trials, as they were then.
-        available: what could be played.
+        available: points that could be played, or None for all.
         draws: see `explanation`.
     """
 
@@ -109,7 +112,7 @@ class _Moment:
         self._domain = state.policy.domain
 
     def explanation(self) -> Explanation:
-        """Everything."""
+        """Returns the explanation of the trial."""
         state, trial = self._state, self._trial
         waiting = tuple(each.number for each in self._earlier if each.state == "pending")
         told = sum(each.state == "observed" for each in self._earlier)
@@ -149,7 +152,7 @@ class _Moment:
         )  # fmt: skip
 
     def _score(self, reasons: Reasons) -> float | None:
-        """Of the trial's point; None where it was not compared."""
+        """Returns the score of the trial's point, or None if the point was not compared."""
         compared, trial = reasons.compared, self._trial
         if compared is None:
             return None

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 class Queries:
-    """The queries of a study; each first reads what other processes recorded."""
+    """The queries of a study. Each first reads what other processes recorded."""
 
     policy: AnyPolicy
     goal: Goal
@@ -183,9 +183,9 @@ class Queries:
 
     @property
     def valid_for(self) -> str:
-        """What the bounds of the next round are proved for, those of the reward and of all constraints together.
+        """The claim that is proved for the bounds of the next round, of the reward and of all constraints together.
 
-        "f" at all points and in all rounds, "played" at the points played, "none" if nothing is proved for one of them.
+        "f" is for all points and rounds, "played" for the points played. "none" means that one of them has no proof.
         """
         with self.replica.lock:
             return self.replica.current().proved
@@ -214,10 +214,10 @@ class Queries:
 
     @property
     def minimum(self) -> float | None:
-        """Value imputed to unanswered trials in the next round, reward units; None if they are not censored.
+        """Value imputed to unanswered trials in the next round, reward units, or None if they are not censored.
 
-        If the policy was made with `minimum=None`, the smallest reward told so far, which moves. If the goal is to
-        minimise, the value is the largest loss.
+        If the policy was made with `minimum=None`, it is the smallest reward told so far. If the goal is to minimise,
+        it is the largest loss.
         """
         with self.replica.lock:
             least = self.replica.current().minimum
@@ -248,13 +248,13 @@ class Queries:
 
     @property
     def multipliers(self) -> Array:
-        """Price of violating each constraint in the next round, `(m,)`, reward units; empty without constraints."""
+        """Price of violating each constraint in the next round, `(m,)`, reward units. Empty without constraints."""
         with self.replica.lock:
             return self.replica.current().multipliers.copy()
 
     @property
     def last_multipliers(self) -> Array:
-        """Multipliers of the last decision, `(m,)`; the initial ones before any decision."""
+        """Multipliers of the last decision, `(m,)`. Before any decision, the initial ones."""
         return self.replica.state.multipliers.copy()
 
     def multiplier_history(self) -> tuple[IndexArray, Array]:
@@ -275,7 +275,7 @@ class Queries:
 
     @property
     def saturated(self) -> bool:
-        """Whether a multiplier or penalty of the last decision was clipped at 1e6."""
+        """True if a multiplier or penalty of the last decision was clipped at 1e6."""
         return self.replica.state.saturated
 
     @property
@@ -289,7 +289,7 @@ class Queries:
 
     @property
     def lengthscales(self) -> Lengthscales | None:
-        """Candidate lengthscales, weighted by their predictions; None if the policy has one kernel.
+        """Candidate lengthscales, weighted by their predictions, or None if the policy has one kernel.
 
         Policies made with `refit=nr.slots.LengthscaleBank(...)` and `nr.algorithms.lb_gp_ucb` have candidates.
         """
@@ -306,7 +306,7 @@ class Queries:
 
         Args:
             trial: as `ask` returned it, or its number.
-            among: as it was passed to `ask`; the record does not hold it.
+            among: as it was passed to `ask`. The record does not hold it.
             exclude: as it was passed to `ask`.
             draws: number of draws that estimate the propensity if the policy draws (Thompson sampling). Random numbers
                 are keyed by (seed, trial number). 0 estimates none.

@@ -102,7 +102,7 @@ class _NotBegun:
 
 @final
 class _Lock:
-    """The lock of record and state; if an interrupt ends its block, the replica is invalidated.
+    """The lock of record and state. If an interrupt ends its block, the replica is invalidated.
 
     A state learns when it is read, so even a query may leave the state half changed.
     """
@@ -168,7 +168,7 @@ class Replica:
     # -- writing -------------------------------------------------------------------------------------------------
 
     def write(self, act: Callable[P, R], *args: P.args, **more: P.kwargs) -> R:
-        """Runs a call and commits what it `put`, all or nothing; the call runs again if another process was faster."""
+        """Runs a call and commits what it `put`, all or nothing. If another process was faster, the call runs again."""
         if self.handle is not None:
             with self._writing:
                 while True:
@@ -215,7 +215,7 @@ class Replica:
         raise RuntimeError("The last attempt stands.")
 
     def _run(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
-        """Runs a call; record and state are then ahead of the storage."""
+        """Runs a call. Record and state are then ahead of the storage."""
         self.notes = NoteBuffer(handle) if handle.keeps_notes else None
         begin = time.thread_time()  # Processor time, because on a busy machine no call is quick.
         result = _NotBegun() if self._abandon_expired(most=BATCH) else act()
@@ -321,7 +321,7 @@ class Replica:
     # -- reading -------------------------------------------------------------------------------------------------
 
     def sync(self) -> None:
-        """Reads what other processes wrote; call it under `lock`."""
+        """Reads what other processes wrote. The caller holds `lock`."""
         if self._uncommitted:
             self._committed.wait_for(lambda: not self._uncommitted, PATIENCE)
         if self._uncommitted:  # The call waits for a storage that another process holds. A reader does not wait.
@@ -332,14 +332,17 @@ class Replica:
             self.apply(*self.handle.news(self.record))
 
     def current(self) -> AnyState:
-        """Returns a state that has learned all trials of all processes, for queries; call it under `lock`."""
+        """Returns a state for queries that has learned all trials of all processes. The caller holds `lock`."""
         self.sync()
         if self._current is None:
             self._current = self.state.settled()
         return self._current
 
     def snapshot(self) -> Sequence[Trial]:
-        """Returns all trials of all processes as they are now; `record` itself goes on."""
+        """Returns all trials of all processes as they are now.
+
+        `record` itself goes on. A reader of it may see a late event and miss an earlier one of a trial read before.
+        """
         with self.lock:
             self.sync()
             return self.record[:]

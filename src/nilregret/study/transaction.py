@@ -58,7 +58,7 @@ class _HalfDone(Exception):
 
 @final
 class Transaction:
-    """One transaction on a study: the decisions, rewards and notes that one commit makes durable.
+    """A transaction on a study: the decisions, rewards and notes that one commit makes durable.
 
     Its methods run inside `Replica.write`, and their arguments have been checked. `tell`, `fail` and `abandon` are
     idempotent: if the same answer is on record already, they return the trial and record nothing.
@@ -91,7 +91,7 @@ class Transaction:
 
     @property
     def expired(self) -> bool:
-        """Whether the time is over: a call that has done some of its work returns `Going`."""
+        """True if the time is over: a call that has done some of its work returns `Going`."""
         return time.monotonic() > self._until
 
     @property
@@ -232,7 +232,7 @@ class Transaction:
         self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
         plays: Plays | None = None,
     ) -> Trial:  # fmt: skip
-        """Records another answer; if it has no constraint values, those on record stay."""
+        """Records another answer. Without new constraint values, those on record stay."""
         g = known.constraints if constraints is None else constraints
         if reward is None and known.constraints_order is None:
             g = None  # They came with the reward that is taken back.
