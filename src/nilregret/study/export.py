@@ -48,9 +48,7 @@ def rows(policy: AnyPolicy, trials: Iterable[Trial], beside: Beside | None = Non
 
 def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
     named = _names(policy.domain)
-    told = (
-        record["constraints"] or []
-    )  # Without constraints in the policy, their number may differ.
+    told = record["constraints"] or []  # Without constraints in the policy, their number may differ.
     limits = [*told, *[None] * (constraints - len(told))]
     row = {name: record[name] for name in ("number", "state", "reward", "reason")}
     if named is None:

@@ -67,9 +67,7 @@ def _told(count: int, trials: Sequence[Trial], asked: Sequence[Trial], steps: In
     sums = np.zeros((len(steps) + 1, count))  # The last row is for values after the last step.
     told = [trial.constraints for trial in limited if trial.constraints is not None]
     g = np.concatenate([np.zeros(0), *told]).reshape(-1, count)
-    np.add.at(
-        sums, np.searchsorted(steps, places[by_place]), g[by_place]
-    )  # In order, to round as the state does.
+    np.add.at(sums, np.searchsorted(steps, places[by_place]), g[by_place])  # In order, to round as the state does.
     return sums[:-1]
 
 
