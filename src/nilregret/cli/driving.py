@@ -22,7 +22,7 @@ from .common import (
 from .refusals import in_sentences
 
 if TYPE_CHECKING:
-    from ..study.rewards import Rewards
+    from ..study.play_rewards import Rewards
 
 
 TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
@@ -30,7 +30,7 @@ TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
 
 def _told(reward: float, plays: int | None, scatter: float | None) -> float | Rewards:
     """A reward, or those of several plays by their average."""
-    from ..study.rewards import Rewards
+    from ..study.play_rewards import Rewards
 
     if plays is None and scatter is None:
         return reward

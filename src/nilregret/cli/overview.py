@@ -79,7 +79,7 @@ def _best(study: Study) -> dict[str, Any]:
 
 def _delays(policy: AnyPolicy, trials: Sequence[Trial]) -> dict[str, Any]:
     """How long answers were waited for, in questions asked meanwhile and in seconds; which came too late to count."""
-    trials = [trial.righted() for trial in trials]  # an answer was there when it was first told
+    trials = [trial.as_corrected() for trial in trials]  # an answer was there when it was first told
     asked = np.array([trial.asked_order for trial in trials if trial.asked_order != trial.told_order])
     waited = [trial for trial in trials if trial.told_order is not None and trial.asked_order != trial.told_order]
     if not waited:

@@ -177,7 +177,7 @@ async def export(service: Service, heard: ParsedRequest) -> ASGIApp:
         with tempfile.NamedTemporaryFile(prefix="nilregret-", suffix=f".{kind}", delete=False) as file:
             path = Path(file.name)
         try:
-            return write(study.policy, snapshot(study), path, beside=_beside(service, desk))
+            return write(study.policy, snapshot(study), path, extra=_beside(service, desk))
         except MissingExtra:
             path.unlink()
             raise Problem(501, "missing", UNARROWED, field="format") from None

@@ -19,7 +19,6 @@ from .trial import Trial
 class _StoredRecord:
     study: StoredStudy
     trials: list[Trial] = field(default_factory=list)
-    last: list[int] = field(default_factory=list)  # The order of the last event of each trial.
     order: int = 0
     saved: int = 0  # The number of saves.
     notes: dict[str, str] = field(default_factory=dict)
@@ -87,11 +86,11 @@ class MemoryStorage(Storage, KeepsNotes):
         """Opens a write transaction on a study. An error inside it rolls the transaction back."""
         with self._lock:
             stored = self._found(study)
-            before = list(stored.trials), list(stored.last), stored.order, stored.saved, dict(stored.notes)
+            before = list(stored.trials), stored.order, stored.saved, dict(stored.notes)
             try:
                 yield _Writer(stored)
             except BaseException:
-                stored.trials, stored.last, stored.order, stored.saved, stored.notes = before
+                stored.trials, stored.order, stored.saved, stored.notes = before
                 raise
 
     def keep_notes(self) -> None:
@@ -150,13 +149,12 @@ class _Writer(Writer, Notes):
         now = str(stored.saved)
         if now == stamp:
             return News((), now)
-        return News([t for t, last in zip(stored.trials, stored.last, strict=True) if last >= since], now)
+        return News([trial for trial in stored.trials if trial.last_order >= since], now)
 
     def save(self, changes: Sequence[Change], *, order: int) -> str:
         stored = self._stored
         for _, trial in changes:
             stored.trials[trial.number : trial.number + 1] = [trial]
-            stored.last[trial.number : trial.number + 1] = [trial.last_order]
         stored.order = order
         stored.saved += 1
         return str(stored.saved)

@@ -61,14 +61,14 @@ class Record(Sequence[Trial]):
 
     # -- taking in -----------------------------------------------------------------------------------------------
 
-    def take(self, trial: Trial) -> Event:
+    def update(self, trial: Trial) -> Event:
         """Adds or updates a trial to which one event has happened, and returns the event."""
         if trial.number == len(self._trials):
             self._trials.append(trial)
         else:
             self._trials[trial.number] = trial
         if trial.constraints_order is not None or trial.abandoned is not None or trial.corrected:
-            kind, order = max(trial.happened(), key=lambda happened: happened[1])
+            kind, order = max(trial.events(), key=lambda happened: happened[1])
             event = Event(order, kind, trial)
         elif trial.told_order is None:
             event = Event(trial.asked_order, "asked", trial)
@@ -98,7 +98,7 @@ class Record(Sequence[Trial]):
             else:
                 trials[number] = trial
             if unusual or trial.constraints_order is not None:
-                events += [Event(at, kind, trial.as_of(at)) for kind, at in trial.happened() if at > known]
+                events += [Event(at, kind, trial.as_of(at)) for kind, at in trial.events() if at > known]
                 continue
             if fresh and trial.told_order != trial.asked_order:
                 events.append(Event(trial.asked_order, "asked", trial.asked()))
@@ -109,7 +109,7 @@ class Record(Sequence[Trial]):
         self.order = events[-1].order if events else known
         return events
 
-    def take_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
+    def roll_back(self, order: int, before: Mapping[int, Trial | None]) -> None:
         """Restores the record as it was after an earlier event.
 
         Args:
@@ -124,9 +124,9 @@ class Record(Sequence[Trial]):
                 self._trials[number] = known
         self.order = order
 
-    def righted(self) -> list[Event]:
+    def corrected_events(self) -> list[Event]:
         """Returns all events in order, as if every corrected answer had been right from the start."""
-        return Record().apply([trial.righted() for trial in self._trials])
+        return Record().apply([trial.as_corrected() for trial in self._trials])
 
     def as_of(self, order: int) -> Record:
         """Returns the record as it was after the event of this order."""
@@ -137,13 +137,13 @@ class Record(Sequence[Trial]):
 
     # -- finding -------------------------------------------------------------------------------------------------
 
-    def unlimited(self, trial_or_number: Trial | int) -> Trial:
+    def require_no_constraints(self, trial_or_number: Trial | int) -> Trial:
         """Returns a trial whose constraint values may still be told.
 
         Raises:
             TrialError: there is no such trial, it has failed, or its constraint values are known.
         """
-        trial = self.found(trial_or_number)
+        trial = self.require(trial_or_number)
         if trial.state == "failed":
             raise TrialError(
                 f"Trial {trial.number} was told to have failed, and nothing is learned from it now; nothing was "
@@ -161,7 +161,7 @@ class Record(Sequence[Trial]):
             )
         return trial
 
-    def unanswered(self, trial_or_number: Trial | int, answer: str) -> Trial:
+    def require_open(self, trial_or_number: Trial | int, answer: str) -> Trial:
         """Returns a pending or abandoned trial.
 
         Args:
@@ -171,7 +171,7 @@ class Record(Sequence[Trial]):
         Raises:
             TrialError: there is no such trial, or it has an answer.
         """
-        trial = self.found(trial_or_number)
+        trial = self.require(trial_or_number)
         if not trial.open:
             raise TrialError(
                 f"Trial {trial.number} was told already ("
@@ -183,7 +183,7 @@ class Record(Sequence[Trial]):
             )
         return trial
 
-    def found(self, trial_or_number: Trial | int) -> Trial:
+    def require(self, trial_or_number: Trial | int) -> Trial:
         """Returns a trial.
 
         Args:

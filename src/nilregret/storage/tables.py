@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import sqlalchemy as sql
@@ -104,9 +103,6 @@ def _trials(metadata: sql.MetaData, prefix: str, studies: sql.Table) -> sql.Tabl
     )
 
 
-Migration = Callable[[sql.Connection, Tables], None]
-
-
 def _add(connection: sql.Connection, table: sql.Table, *names: str) -> None:
     """Adds missing columns. A file may have been brought up to date halfway."""
     there = {column["name"] for column in sql.inspect(connection).get_columns(table.name)}
@@ -116,57 +112,21 @@ def _add(connection: sql.Connection, table: sql.Table, *names: str) -> None:
             connection.exec_driver_sql(f'ALTER TABLE {table.name} ADD COLUMN "{name}" {kind}')
 
 
-def _to_2(connection: sql.Connection, made: Tables) -> None:
-    """Adds constraint values."""
-    _add(connection, made.trials, "constraints")
-
-
-def _to_3(connection: sql.Connection, made: Tables) -> None:
-    """Adds the goal."""
-    _add(connection, made.studies, "goal")
-
-
-def _to_4(connection: sql.Connection, made: Tables) -> None:
-    """Adds the order of constraint values that were told without a reward."""
-    _add(connection, made.trials, "constraints_order")
-
-
 def _to_5(connection: sql.Connection, made: Tables) -> None:
-    """Adds the counter of events, leases, abandoned trials and corrections."""
+    """Fills in the counter of events. Servers exist since this format, so it is written for SQLite."""
     studies, trials = made.studies, made.trials
-    _add(connection, trials, *(name for name, came in ADDED["trials"].items() if came == 5))
-    _add(connection, studies, "events", "stamp")
     orders = [sql.func.coalesce(c, 0) for c in (trials.c.asked_order, trials.c.told_order, trials.c.constraints_order)]
     connection.execute(sql.update(trials).values(last_order=sql.func.max(*orders)))
     last = sql.select(sql.func.coalesce(sql.func.max(trials.c.last_order), 0)).where(trials.c.study == studies.c.id)
     connection.execute(sql.update(studies).values(events=last.scalar_subquery(), stamp="migrated"))
     old = sql.and_(studies.c.goal.is_(None), studies.c.format < ADDED["studies"]["goal"])
     connection.execute(sql.update(studies).where(old).values(goal="maximize"))
-    connection.execute(sql.update(studies).values(format=5))  # Versions that know format 4 must no longer write.
     for index in trials.indexes:
         index.create(connection, checkfirst=True)
 
 
-def _to_6(connection: sql.Connection, made: Tables) -> None:
-    """Adds trials that are played several times."""
-    _add(connection, made.trials, *(name for name, came in ADDED["trials"].items() if came == 6))
-    connection.execute(sql.update(made.studies).values(format=6))
-
-
-def _to_7(connection: sql.Connection, made: Tables) -> None:
-    """Adds fits, and a summary of each study, which the next write fills in."""
-    _add(connection, made.trials, "fits")
-    _add(connection, made.studies, *(name for name, came in ADDED["studies"].items() if came == 7))
-    connection.execute(sql.update(made.studies).values(format=7))
-
-
-# From each format to the next, the first from 1 to 2. The first write brings a database up to date in one transaction.
-# Servers exist since format 5, so the steps to it are written for SQLite.
-MIGRATIONS: list[Migration] = [_to_2, _to_3, _to_4, _to_5, _to_6, _to_7]
-
-
 def bring_up_to_date(connection: sql.Connection, made: Tables, known: int) -> None:
-    """Makes the tables, or adds what later formats have.
+    """Makes the tables, or adds what later formats have. The first write calls it.
 
     Args:
         connection: in a write transaction.
@@ -175,6 +135,11 @@ def bring_up_to_date(connection: sql.Connection, made: Tables, known: int) -> No
     """
     if not known:
         made.metadata.create_all(connection)
-    else:
-        for migrate in MIGRATIONS[known - 1 :]:
-            migrate(connection, made)
+        return
+    for version in range(known + 1, FORMAT + 1):
+        for table, added in ((made.studies, ADDED["studies"]), (made.trials, ADDED["trials"])):
+            _add(connection, table, *(name for name, came in added.items() if came == version))
+        if version == 5:
+            _to_5(connection, made)
+        if version >= 5:  # Versions that know the format before must no longer write.
+            connection.execute(sql.update(made.studies).values(format=version))

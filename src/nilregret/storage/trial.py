@@ -245,14 +245,14 @@ class Trial(_Fields):  # A tuple, because a frozen dataclass takes five times as
             told_order=last.order, told_at=last.time, corrected=tuple(earlier), plays=last.plays,
         )  # fmt: skip
 
-    def righted(self) -> Trial:
+    def as_corrected(self) -> Trial:
         """Returns this trial as if its present answer had been told first."""
         if not self.corrected:
             return self
         first = self.corrected[0]
         return self._replace(told_order=first.order, told_at=first.time, corrected=())
 
-    def happened(self) -> list[tuple[EventKind, int]]:
+    def events(self) -> list[tuple[EventKind, int]]:
         """Returns the kinds and orders of this trial's events."""
         first, last = self.told_order, None
         if self.corrected:
@@ -272,7 +272,7 @@ class Trial(_Fields):  # A tuple, because a frozen dataclass takes five times as
         """Order of the trial's last event."""
         if self.constraints_order is None and self.abandoned is None:
             return self.asked_order if self.told_order is None else self.told_order
-        return max(order for _, order in self.happened())
+        return max(order for _, order in self.events())
 
     # -- as it becomes -------------------------------------------------------------------------------------------
 
@@ -287,7 +287,7 @@ class Trial(_Fields):  # A tuple, because a frozen dataclass takes five times as
             self.lease_until, self.abandoned, (), self.repeats, plays, self.fits,
         )  # fmt: skip
 
-    def limited(self, *, constraints: Array, order: int) -> Trial:
+    def with_constraints(self, *, constraints: Array, order: int) -> Trial:
         """Returns this trial with constraint values that were told without a reward."""
         return self._replace(constraints=constraints, constraints_order=order)
 
@@ -295,11 +295,11 @@ class Trial(_Fields):  # A tuple, because a frozen dataclass takes five times as
         """Returns this trial as a failed one."""
         return self._replace(state="failed", reward=None, reason=reason, told_order=order, told_at=time)
 
-    def given_up(self, *, reason: str, order: int, time: float) -> Trial:
+    def as_abandoned(self, *, reason: str, order: int, time: float) -> Trial:
         """Returns this trial as an abandoned one."""
         return self._replace(state="abandoned", abandoned=Abandoned(order, time, reason))
 
-    def told_again(
+    def as_revised(
         self, *, reward: float | None, reason: str | None, constraints: Array | None, order: int, time: float,
         plays: Plays | None = None,
     ) -> Trial:  # fmt: skip

@@ -26,7 +26,7 @@ from ..storage.record import Record
 from ..storage.trial import Fit, Trial
 from .axes import settings_at, space_of
 from .direction import AnyPolicy, Goal, check_reward, has_channels
-from .rewards import finite_scatter
+from .play_rewards import is_possible
 
 SAME = 1e-9  # Tolerance of a coordinate or parameter, as a share of its extent.
 
@@ -124,7 +124,7 @@ class Auditor:
         """Refuses a fit that the policy could not have made: its kernel may differ in hyperparameters alone."""
         policy = self._policy
         channels = policy.constraint_count if has_channels(policy) else 0
-        asked = trial.righted().told_order != trial.asked_order
+        asked = trial.as_corrected().told_order != trial.asked_order
         of = None
         if isinstance(policy, Policy) and asked and 0 <= fit.channel <= channels:
             of = policy.of_channel(fit.channel) if fit.channel else policy
@@ -151,13 +151,13 @@ class Auditor:
                 f"{trial.told_order} and told_at {trial.told_at}",
             )
         if trial.abandoned is not None or trial.lease_until is not None:
-            self._check_given_up(trial)
+            self._check_abandoned(trial)
         if trial.repeats != 1 or trial.plays is not None or trial.corrected:
             self._check_plays(trial)
         withdrawn = bool(trial.corrected) and trial.reward is None
         if trial.corrected:
             self._check_corrections(trial)
-            trial = trial.righted()
+            trial = trial.as_corrected()
         if trial.constraints is not None:
             self._check_constraints(trial, trial.constraints, withdrawn=withdrawn)
         elif trial.constraints_order is not None:
@@ -181,18 +181,18 @@ class Auditor:
         told = [plays for plays in (trial.plays, *(answer.plays for answer in trial.corrected)) if plays is not None]
         runs = isinstance(self._policy, Policy) and self._policy.switching is not None
         fits = trial.repeats == 1 or (runs and 1 < trial.repeats <= MOST_REPEATS)
-        fits = fits and all(finite_scatter(plays) and plays.times <= trial.repeats for plays in told)
+        fits = fits and all(is_possible(plays) and plays.times <= trial.repeats for plays in told)
         if not fits or (trial.plays is not None and trial.reward is None):
             self._refuse(trial, f"it is to be played {many(trial.repeats, 'time')}, and was told as {shown(told)}")
 
-    def _check_given_up(self, trial: Trial) -> None:
+    def _check_abandoned(self, trial: Trial) -> None:
         """Refuses an abandonment that did not come after the question and before the answer."""
         if trial.lease_until is not None and not math.isfinite(trial.lease_until):
             self._refuse(trial, f"its lease ends at {trial.lease_until}")
         left = trial.abandoned
         if left is None:
             return
-        first = trial.righted().told_order
+        first = trial.as_corrected().told_order
         in_between = trial.asked_order < left.order and (first is None or left.order < first)
         if not in_between or not math.isfinite(left.time) or not left.reason.strip():
             self._refuse(trial, f"it was given up in event {left.order}, at {left.time}, {shown(left.reason)}")
@@ -239,14 +239,8 @@ class Auditor:
             return
         events: list[tuple[int, Trial]] = []
         for trial in fresh:
-            if trial.constraints_order is None and trial.abandoned is None and not trial.corrected:
-                if trial.told_order is not None and trial.told_order != trial.asked_order:
-                    events.append((trial.told_order, trial))
-                if trial.number >= len(known):
-                    events.append((trial.asked_order, trial))
-                continue
-            old = {at for _, at in known[trial.number].happened()} if trial.number < len(known) else set()
-            events += [(order, trial) for _, order in trial.happened() if order not in old]
+            old = {at for _, at in known[trial.number].events()} if trial.number < len(known) else set()
+            events += [(order, trial) for _, order in trial.events() if order not in old]
         events.sort(key=lambda event: event[0])
         for expected, (found, trial) in enumerate(events, start=known.order + 1):
             if found != expected:

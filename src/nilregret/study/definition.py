@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Protocol
+from typing import Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput, StorageError
 from .._utils.serialize import plain_loads
 from ..policy.policy import Policy
+from ..storage.base import StoredStudy
 from .direction import Goal
 
 SHORT = 60  # Characters of a value that an error still shows.
@@ -49,22 +50,7 @@ def stored_facts(text: str, where: str) -> dict[str, Any]:
     return facts
 
 
-class _Stored(Protocol):
-    """A stored study, with the fields that are compared."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def policy(self) -> str: ...
-    @property
-    def goal(self) -> str: ...
-    @property
-    def seed(self) -> int: ...
-    @property
-    def about(self) -> str: ...
-
-
-def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
+def check_same(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
     """Raises `InvalidInput` if a stored study was made with another policy, goal, seed or facts.
 
     Args:
@@ -87,7 +73,7 @@ def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, 
         )
 
 
-def differences(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
+def differences(stored: StoredStudy, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
     """Returns the names of all fields in which a stored study differs, each once.
 
     Args:

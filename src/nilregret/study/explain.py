@@ -43,7 +43,7 @@ def explanation(
         TrialError: `add` recorded the trial.
     """
     trial = trials[number]
-    if trial.righted().told_order == trial.asked_order:
+    if trial.as_corrected().told_order == trial.asked_order:
         raise TrialError(
             f"Trial {number} was not asked for: its point and its answer were added together, and nobody chose it.",
             advice="That was `study.add`. Ask about a trial that `ask` returned.",
@@ -52,7 +52,7 @@ def explanation(
     with no_collection:
         earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
         state = initial_state(policy, goal, seed=seed)
-        receive(state, goal, Record().apply([each.righted() for each in earlier]))
+        receive(state, goal, Record().apply([each.as_corrected() for each in earlier]))
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 
@@ -79,7 +79,7 @@ def _same(decision: Decision, trial: Trial) -> bool:
 def _lengthscales(state: State) -> dict[str, Any]:
     known = state.lengthscales
     if known is None:
-        return {"lengthscales": (), "turn": None}
+        return {}
     weighed = tuple(zip(known.factors, map(float, known.weights), strict=True))
     return {"lengthscales": weighed, "turn": None if known.leader is None else known.factors[known.leader]}
 
@@ -97,14 +97,9 @@ class _Moment:
     """
 
     def __init__(
-        self,
-        state: AnyState,
-        goal: Goal,
-        trial: Trial,
-        earlier: Sequence[Trial],
-        available: Available | None,
+        self, state: AnyState, goal: Goal, trial: Trial, earlier: Sequence[Trial], available: Available | None,
         draws: int,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self._goal, self._trial, self._draws, self._available = goal, trial, draws, available
         self._earlier = earlier
         self._decision: Decision = state.decide(trial.context, now=trial.asked_at, available=available, again=trial)
@@ -122,11 +117,7 @@ class _Moment:
             "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial),
         }  # fmt: skip
         if not isinstance(state, State):  # The policy is a script.
-            return Explanation(
-                **common, rule=None, forced_by=None, round=trial.number + 1, chosen=self._candidate(trial.point, None),
-                runner_up=None, compared=None, tied=None, width=None, drawn=None, valid_for="none", first_counted=0,
-                constraints=(), feasible=None, kernel=None, fitted=False, lengthscales=(), turn=None, propensity=None,
-            )  # fmt: skip
+            return Explanation(**common, round=trial.number + 1, chosen=self._candidate(trial.point, None))
         return self._of(state, common)
 
     def _of(self, state: State, common: dict[str, Any]) -> Explanation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, final
 
 from .._utils.checks import counted, many
@@ -13,6 +13,7 @@ from ..policy.explain import Propensity
 from ..slots.memory import Restart
 from ..storage.record import Trial
 from .direction import Goal
+from .trial_json import context_json
 
 LISTED = 12  # Pending trials that a text lists at most.
 
@@ -121,28 +122,28 @@ class Explanation:
     trial: Trial
     goal: Goal
     algorithm: str
-    rule: str | None
-    forced_by: str | None
+    rule: str | None = None
+    forced_by: str | None = None
     round: int
     chosen: Candidate
-    runner_up: Candidate | None
-    compared: int | None
-    tied: int | None
-    width: float | None
-    drawn: float | None
-    valid_for: str
+    runner_up: Candidate | None = None
+    compared: int | None = None
+    tied: int | None = None
+    width: float | None = None
+    drawn: float | None = None
+    valid_for: str = "none"
     pending: tuple[int, ...]
     answered: int
-    first_counted: int
+    first_counted: int = 0
     restarts: tuple[Restart, ...]
     multipliers: tuple[float, ...]
-    constraints: tuple[ConstraintBounds, ...]
-    feasible: float | None
-    kernel: Kernel | None
-    fitted: bool
-    lengthscales: tuple[tuple[float, float], ...]
-    turn: float | None
-    propensity: Propensity | None
+    constraints: tuple[ConstraintBounds, ...] = ()
+    feasible: float | None = None
+    kernel: Kernel | None = None
+    fitted: bool = False
+    lengthscales: tuple[tuple[float, float], ...] = ()
+    turn: float | None = None
+    propensity: Propensity | None = None
     repeated: bool
 
     @property
@@ -178,23 +179,13 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Returns the explanation as plain values that JSON can hold."""
-        context = self.trial.context
-        return {
-            "number": self.number, "asked_at": self.trial.asked_at, "explored": self.explored,
-            "repeats": self.trial.repeats,
-            "context": None if context is None else self.trial.context_parameters or context.tolist(),
-            "goal": self.goal, "algorithm": self.algorithm, "rule": self.rule, "forced_by": self.forced_by,
-            "round": self.round, "chosen": _plain(self.chosen),
-            "runner_up": None if self.runner_up is None else _plain(self.runner_up),
-            "compared": self.compared, "tied": self.tied, "width": self._width, "drawn": self.drawn,
-            "valid_for": self.valid_for, "pending": list(self.pending), "answered": self.answered,
-            "first_counted": self.first_counted,
-            "restarts": [restart._asdict() for restart in self.restarts], "multipliers": list(self.multipliers),
-            "constraints": [vars(each).copy() for each in self.constraints], "feasible": self.feasible,
-            "kernel": None if self.kernel is None else to_plain(self.kernel), "fitted": self.fitted,
-            "lengthscales": [list(each) for each in self.lengthscales], "turn": self.turn,
-            "propensity": None if self.propensity is None else self.propensity._asdict(), "repeated": self.repeated,
+        trial = self.trial
+        first = {
+            "number": trial.number, "asked_at": trial.asked_at, "explored": trial.explored, "repeats": trial.repeats,
+            "context": context_json(trial),
         }  # fmt: skip
+        rest = {field.name: _plain(getattr(self, field.name)) for field in fields(self) if field.name != "trial"}
+        return first | rest | {"width": self._width}
 
     def __str__(self) -> str:
         from tabulate import tabulate
@@ -281,8 +272,15 @@ def _probable(propensity: Propensity | None) -> str:
     return f"{value} +- {propensity.standard_error:.2g} ({many(propensity.draws, 'draw')})"
 
 
-def _plain(candidate: Candidate) -> dict[str, Any]:
-    return vars(candidate) | {"point": list(candidate.point)}
+def _plain(value: Any) -> Any:
+    """Returns a part of an explanation as plain values."""
+    if isinstance(value, Candidate | ConstraintBounds):
+        return {name: _plain(each) for name, each in vars(value).items()}
+    if isinstance(value, Restart | Propensity):
+        return value._asdict()
+    if isinstance(value, Kernel):
+        return to_plain(value)
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value
 
 
 def _listed(numbers: tuple[int, ...]) -> str:

@@ -20,7 +20,7 @@ from ..storage.record import Trial
 from .axes import space_of
 from .direction import AnyPolicy
 from .inputs import Inputs
-from .rewards import Rewards
+from .play_rewards import Rewards
 from .trial_json import trial_json, with_fits
 
 if TYPE_CHECKING:
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
 
 FORMATS = (".csv", ".jsonl", ".parquet", ".arrow")
 Row = dict[str, Any]
-Beside = Callable[[Trial], Row]
+Columns = Callable[[Trial], Row]
 
 
-def rows(policy: AnyPolicy, trials: Iterable[Trial], beside: Beside | None = None) -> list[Row]:
+def rows(policy: AnyPolicy, trials: Iterable[Trial], extra: Columns | None = None) -> list[Row]:
     """Returns a row for each trial, all with the same columns. An empty cell is None.
 
     Args:
         policy: of the study.
         trials: of the study.
-        beside: further columns of a trial, the same for all.
+        extra: further columns of a trial, the same for all.
     """
     trials = list(trials)
     records = [trial_json(trial) for trial in trials]
     widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
     told = [_row(record, policy, widest) for record in records]
-    return told if beside is None else [row | beside(trial) for row, trial in zip(told, trials, strict=True)]
+    return told if extra is None else [row | extra(trial) for row, trial in zip(told, trials, strict=True)]
 
 
 def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
@@ -89,25 +89,25 @@ def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
     return pd.DataFrame(rows(policy, trials))
 
 
-def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, beside: Beside | None = None) -> Path:
+def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, extra: Columns | None = None) -> Path:
     """Writes all trials to a file and returns its path.
 
     Args:
         policy: of the study.
         trials: of the study.
         path: of the file. Its ending names the format.
-        beside: further columns of a trial, the same for all.
+        extra: further columns of a trial, the same for all.
     """
     path = Path(path)
     ending = _ending(path)
     if ending == ".jsonl":
-        more = beside or _nothing
+        more = extra or _nothing
         lines = (json.dumps(with_fits(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
         with path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
         return path
     texts = {column: _texts(parameter) for column, parameter in _choices(policy)}
-    table = [_told_in_text(row, texts) for row in rows(policy, trials, beside)]
+    table = [_told_in_text(row, texts) for row in rows(policy, trials, extra)]
     if ending in (".parquet", ".arrow"):
         _write_columns(table, path)
         return path
@@ -201,7 +201,7 @@ def _arrow() -> tuple[Any, Any]:
 
 
 @final
-class Told(NamedTuple):
+class ImportedTrial(NamedTuple):
     """A trial of a file that has a reward, as `Study.add` takes it.
 
     Attributes:
@@ -217,7 +217,7 @@ class Told(NamedTuple):
     constraints: list[float] | None
 
 
-def read(policy: AnyPolicy, path: str | Path) -> list[Told]:
+def read(policy: AnyPolicy, path: str | Path) -> list[ImportedTrial]:
     """Returns the observed trials of a file that `write` wrote, or one like it, in its order.
 
     In a CSV, Parquet or Arrow file every row with a reward counts. A column "NAME" may stand for a missing
@@ -250,13 +250,13 @@ def _parsed(line: str, number: int) -> Row:
     return record
 
 
-def _told(record: Row) -> Told:
+def _told(record: Row) -> ImportedTrial:
     named = record.get("parameters")
     where = record.get("point") if named is None else named
     reward = record["reward"]
     if (record.get("plays") or 1) > 1:
         reward = _several(reward, record["plays"], record.get("scatter"))
-    return Told(where, reward, record.get("context"), record.get("constraints"))
+    return ImportedTrial(where, reward, record.get("context"), record.get("constraints"))
 
 
 def _several(mean: float, plays: float, scatter: float | None) -> Rewards:
@@ -271,14 +271,14 @@ class _Reader:
     def __init__(self, policy: AnyPolicy, row: Row, line: int) -> None:
         self._policy, self._row, self._line = policy, row, line
 
-    def told(self) -> Told:
+    def told(self) -> ImportedTrial:
         """Returns the row as a trial."""
         policy = self._policy
         limits = [self.number(name) for name in self._several("constraints")]
         known = [value for value in limits if value is not None]
         fewer = policy.constraint_count == 0 and limits[: len(known)] == known
         reward, plays = float(self.number("reward") or 0.0), self.number("plays") or 1.0
-        return Told(
+        return ImportedTrial(
             self._at("parameters", policy.domain) if space_of(policy.domain) else self._at("point", policy.domain),
             reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
             None if policy.context is None else self._at("context", policy.context),

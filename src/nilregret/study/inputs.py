@@ -13,7 +13,7 @@ from ..domains.domain import Arms
 from ..policy.engines import Decision
 from ..policy.policy import Policy
 from .direction import AnyPolicy, Goal, check_reward
-from .rewards import Gathered, gathered, is_several, refuse_several
+from .play_rewards import PlayRewards, is_several, refuse_several_rewards, sum_up
 
 NO_REWARD = (
     "A trial without a usable reward is told by `study.fail(trial, reason)`: it stays in the record and does not reach "
@@ -43,13 +43,13 @@ class Inputs:
         check_reward(self._policy, self._goal, reward)
         return reward
 
-    def rewards(self, value: object) -> Gathered:
+    def rewards(self, value: object) -> PlayRewards:
         """Returns a reward, or the rewards of several plays, as they are recorded."""
         if not is_several(value):
-            return Gathered(self.reward(value), None)
+            return PlayRewards(self.reward(value), None)
         if not isinstance(self._policy, Policy) or self._policy.switching is None:
-            refuse_several(value)
-        return gathered(value, self.reward)
+            refuse_several_rewards(value)
+        return sum_up(value, self.reward)
 
     def constraints(self, values: Any) -> Array:
         """Returns constraint values, `(m,)`, read-only."""

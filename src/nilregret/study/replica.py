@@ -262,7 +262,7 @@ class Replica:
 
     def _roll_back(self) -> None:
         """Restores record and state to before the call that is not in the storage yet."""
-        self.record.take_back(self._saved_order, self._changes)
+        self.record.roll_back(self._saved_order, self._changes)
         state, self._backup = self._backup, None
         self.state = self._replayed() if state is None else state
         self._current, self._leases = None, _leases_of(self.record)
@@ -271,7 +271,7 @@ class Replica:
     def _replayed(self) -> AnyState:
         """Returns a new state that has learned the whole record, with corrected answers in place of first ones."""
         state = initial_state(self._policy, self._goal, seed=self._seed)
-        receive(state, self._goal, self.record.righted())
+        receive(state, self._goal, self.record.corrected_events())
         return state
 
     def put(self, trial: Trial) -> Trial:
@@ -280,7 +280,7 @@ class Replica:
         record = self.record
         if self.handle is not None and trial.number not in self._changes:
             self._changes[trial.number] = record[trial.number] if trial.number < len(record) else None
-        event = record.take(trial)
+        event = record.update(trial)
         if event.kind == "corrected":
             self.state = self._replayed()
         else:
@@ -315,7 +315,7 @@ class Replica:
             if trial.state == "pending":
                 lease = until - trial.asked_at
                 reason = f"its lease of {lease:g} s ran out"
-                self.put(trial.given_up(reason=reason, order=self.record.order + 1, time=now))
+                self.put(trial.as_abandoned(reason=reason, order=self.record.order + 1, time=now))
         return False
 
     # -- reading -------------------------------------------------------------------------------------------------
@@ -337,6 +337,11 @@ class Replica:
         if self._current is None:
             self._current = self.state.settled()
         return self._current
+
+    def query(self, read: Callable[[AnyState], R]) -> R:
+        """Returns a function's result for a state that has learned all trials of all processes."""
+        with self.lock:
+            return read(self.current())
 
     def snapshot(self) -> Sequence[Trial]:
         """Returns all trials of all processes as they are now.
@@ -363,7 +368,7 @@ class Replica:
         known, stamp = (self.record.as_of(self._saved_order), UNKNOWN) if handle is None else handle.news(record)
         events = record.apply(known)
         if any(trial.corrected for trial in record):  # As if the right answer had come first.
-            events = record.righted()
+            events = record.corrected_events()
         receive(state, self._goal, events)
         self.record, self.state, self._current, self._saved_order = record, state, None, record.order
         self._leases = _leases_of(record)

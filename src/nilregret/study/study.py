@@ -22,15 +22,15 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import export
-from .answers import reason_of, told_by_each, told_of
+from .answers import check_answer, parse_answers, reason_of
 from .audit import Auditor
 from .cautions import FIRST, cautions, infeasible_sentence, next_check
 from .definition import check_facts, check_same, stored_facts
 from .direction import AnyPolicy, Goal, check_goal, has_channels
 from .inputs import Inputs
+from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica, StoredStudyHandle, find_again
-from .rewards import Rewards
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
@@ -293,7 +293,7 @@ class Study(Queries):
             TrialError: there is no such trial, or it has a different answer.
             StorageError: the reward could not be recorded.
         """
-        told = told_of(self.inputs, trial, reward, constraints)
+        told = check_answer(self.inputs, trial, reward, constraints)
         answered = self.replica.write(Transaction(self.policy, self.replica).tell, told, revise=revise)
         self._after_tell()
         return answered
@@ -306,7 +306,7 @@ class Study(Queries):
                 most 10,000.
             revise: see `tell`.
         """
-        told = told_by_each(self.inputs, answers)
+        told = parse_answers(self.inputs, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
         answered = self.replica.write(Transaction(self.policy, self.replica).tell_all, told, revise=revise)
         self._after_tell()

@@ -24,8 +24,8 @@ from ..storage.trial import Plays, Trial
 from .answers import Told
 from .axes import settings_at
 from .direction import AnyPolicy, copy_of_state, has_channels
+from .play_rewards import check_plays
 from .replica import Replica
-from .rewards import check_plays
 
 R = TypeVar("R")
 
@@ -145,7 +145,7 @@ class Transaction:
     def tell(self, told: Told, *, revise: bool = False) -> Trial:
         """Records a reward, constraint values, or both (see `Study.tell`)."""
         record = self._replica.record
-        known = record.found(told.trial)
+        known = record.require(told.trial)
         if told.reward is None:
             return self._tell_constraints(known, told, revise=revise)
         if known.open:
@@ -153,7 +153,7 @@ class Transaction:
         if _is_same(known, told):
             return known
         if not revise:
-            record.unanswered(told.trial, describe_answer(told.reward, told.constraints))  # This raises an error.
+            record.require_open(told.trial, describe_answer(told.reward, told.constraints))  # This raises an error.
         check_plays(known, told.plays)
         return self._correct(known, told.reward, told.constraints, None, told.plays)
 
@@ -164,18 +164,18 @@ class Transaction:
     def fail(self, trial: Trial | int, reason: str, *, revise: bool = False) -> Trial:
         """Records that a trial has failed (see `Study.fail`)."""
         record = self._replica.record
-        known = record.found(trial)
+        known = record.require(trial)
         if known.state == "failed" and known.reason == reason:
             return known
         if not known.open and revise:
             return self._correct(known, None, None, reason)
-        known = record.unanswered(trial, describe_answer(None, None, reason))
+        known = record.require_open(trial, describe_answer(None, None, reason))
         return self._replica.put(known.failed(reason=reason, order=record.order + 1, time=self.now))
 
     def abandon(self, trial: Trial | int, reason: str) -> Trial:
         """Records that nobody works on a trial any more (see `Study.abandon`)."""
         record = self._replica.record
-        known = record.found(trial)
+        known = record.require(trial)
         if known.state == "abandoned":
             return known
         if not known.open:
@@ -185,7 +185,7 @@ class Transaction:
                 advice="A wrong answer is corrected by `tell(..., revise=True)` or `fail(..., revise=True)`.",
                 topic="answered",
             )
-        return self._replica.put(known.given_up(reason=reason, order=record.order + 1, time=self.now))
+        return self._replica.put(known.as_abandoned(reason=reason, order=record.order + 1, time=self.now))
 
     def _trial(self, decision: Decision, context: Array | None, *, order: int, now: float) -> Trial:
         domain, contexts = self._policy.domain, self._policy.context
@@ -203,7 +203,7 @@ class Transaction:
             check_plays(known, plays)
         if g is not None and known.constraints is not None:
             if not np.array_equal(g, known.constraints):
-                self._replica.record.unlimited(known)  # This raises an error: other values are on record.
+                self._replica.record.require_no_constraints(known)  # This raises an error: other values are on record.
             g = None
         order = self.order + 1
         return self._replica.put(known.answered(reward=reward, constraints=g, order=order, time=self.now, plays=plays))
@@ -215,7 +215,7 @@ class Transaction:
             return known
         if revise and not known.open and known.constraints is not None:
             return self._correct(known, known.reward, g, known.reason, known.plays)
-        known = self._replica.record.unlimited(known)
+        known = self._replica.record.require_no_constraints(known)
         policy = self._policy
         if known.state == "observed" and policy.constraint_count and not has_channels(policy):
             raise TrialError(
@@ -226,7 +226,7 @@ class Transaction:
             )
         if g is None:
             return known
-        return self._replica.put(known.limited(constraints=g, order=self.order + 1))
+        return self._replica.put(known.with_constraints(constraints=g, order=self.order + 1))
 
     def _correct(
         self, known: Trial, reward: float | None, constraints: Array | None, reason: str | None,
@@ -238,7 +238,7 @@ class Transaction:
             g = None  # They came with the reward that is taken back.
         order, now = self.order + 1, self.now
         return self._replica.put(
-            known.told_again(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays)
+            known.as_revised(reward=reward, reason=reason, constraints=g, order=order, time=now, plays=plays)
         )
 
     # -- notes ---------------------------------------------------------------------------------------------------

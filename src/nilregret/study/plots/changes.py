@@ -44,12 +44,7 @@ def changes(
     rewards = np.array([trial.reward for trial in answered], dtype=np.float64)
     _draw_rewards(rewarded, np.array([trial.number for trial in answered]), rewards)
     for ax, named in ((played, True), (rewarded, False)):  # One legend explains the lines of both panels.
-        for i, round_ in enumerate(known):
-            ax.axvline(round_, color=OBSERVED, lw=5, alpha=0.35, label="the world changed" if named and not i else None)
-        for i, round_ in enumerate(restarts):
-            ax.axvline(round_, color=BEST, lw=1.5, ls="--", label="started anew" if named and not i else None)
-        ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-        ax.margins(x=0.01)
+        _draw_changes(ax, known, restarts, named=named)
     played.set(ylabel=name, title=f"{study.name}: {many(len(restarts), 'restart')} in {many(len(trials), unit)}")
     rewarded.set(xlabel=unit, ylabel=reward_label(study, label))
     figure.savefig(path, dpi=110)
@@ -77,14 +72,19 @@ def evidence(study: Study, path: Path, *, known: Sequence[int] = (), unit: str =
     ax = figure.subplots()
     ax.plot(found.trials, found.values, ".-", ms=3, lw=1.0, color=MODEL, label="evidence for a change")
     ax.axhline(found.threshold, color=FAILED, lw=1.0, label="enough: 1 / delta")
-    for i, round_ in enumerate(known):
-        ax.axvline(round_, color=OBSERVED, lw=5, alpha=0.35, label=None if i else "the world changed")
-    for i, round_ in enumerate(restarts):
-        ax.axvline(round_, color=BEST, lw=1.5, ls="--", label=None if i else "started anew")
-    ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
-    ax.margins(x=0.01)
+    _draw_changes(ax, known, restarts, named=True)
     ax.set(xlabel=unit, ylabel="log evidence", title=f"{study.name}: how much spoke for a change")
     figure.savefig(path, dpi=110)
+
+
+def _draw_changes(ax: Axes, known: Sequence[int], restarts: Sequence[int], *, named: bool) -> None:
+    """Adds vertical lines at known changes and at restarts, with a legend."""
+    for i, round_ in enumerate(known):
+        ax.axvline(round_, color=OBSERVED, lw=5, alpha=0.35, label="the world changed" if named and not i else None)
+    for i, round_ in enumerate(restarts):
+        ax.axvline(round_, color=BEST, lw=1.5, ls="--", label="started anew" if named and not i else None)
+    ax.legend(fontsize=8, edgecolor="none", loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    ax.margins(x=0.01)
 
 
 def _draw_played(ax: Axes, values: Array, forced: npt.NDArray[np.bool_]) -> None:

@@ -59,7 +59,7 @@ def _of_silent(count: int, rule: Rule) -> str:
 
 def _delays(trials: Sequence[Trial], silent: Collection[int]) -> tuple[list[Trial], Any, Any]:
     """Trials asked for and answered; how many questions were asked, and seconds went by, until the answer."""
-    first = [trial.righted() if trial.corrected else trial for trial in trials]
+    first = [trial.as_corrected() if trial.corrected else trial for trial in trials]
     asked = np.array([trial.asked_order for trial in first if trial.asked_order != trial.told_order], dtype=np.int64)
     came = [
         trial for trial in first

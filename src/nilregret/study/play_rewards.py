@@ -68,7 +68,7 @@ class Rewards:
         return max(self.squares - self.sum**2 / self.count, 0.0)
 
 
-class Gathered(NamedTuple):
+class PlayRewards(NamedTuple):
     """Rewards as they are recorded.
 
     Attributes:
@@ -92,7 +92,7 @@ def _deep(reward: object) -> bool:
     return bool(getattr(reward, "ndim", 1) != 0)
 
 
-def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
+def sum_up(reward: Any, check: Callable[[object], float]) -> PlayRewards:
     """Returns rewards as they are recorded.
 
     Args:
@@ -101,7 +101,7 @@ def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
     """
     if isinstance(reward, Rewards):
         mean = check(reward.mean)
-        return Gathered(mean, None if reward.count == 1 else Plays(reward.count, reward.scatter))
+        return PlayRewards(mean, None if reward.count == 1 else Plays(reward.count, reward.scatter))
     values = finite_array("rewards", reward)
     if values.shape == (0,):
         raise InvalidInput(
@@ -120,9 +120,9 @@ def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
         check(extreme)
     mean = check(float(values.mean()))
     if len(values) == 1:
-        return Gathered(check(float(values[0])), None)
+        return PlayRewards(check(float(values[0])), None)
     deviations = values - mean
-    return Gathered(mean, Plays(len(values), float(deviations @ deviations)))
+    return PlayRewards(mean, Plays(len(values), float(deviations @ deviations)))
 
 
 def check_plays(trial: Trial, plays: Plays | None) -> None:
@@ -138,7 +138,7 @@ def check_plays(trial: Trial, plays: Plays | None) -> None:
         )
 
 
-def refuse_several(reward: object) -> None:
+def refuse_several_rewards(reward: object) -> None:
     """Raises `InvalidInput` for a policy that decides about each play."""
     given = f"those of {many(reward.count, 'play')}" if isinstance(reward, Rewards) else shown(reward)
     raise InvalidInput(
@@ -147,6 +147,6 @@ def refuse_several(reward: object) -> None:
     )
 
 
-def finite_scatter(plays: Plays) -> bool:
+def is_possible(plays: Plays) -> bool:
     """Returns whether these are plays that could have been told."""
     return 2 <= plays.times <= MOST_REPEATS and math.isfinite(plays.scatter) and plays.scatter >= 0.0

@@ -34,7 +34,7 @@ def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Tria
     Returns:
         Numbers `(n,)` and multipliers `(n, m)`. m is 0 if the policy has no multipliers.
     """
-    first = [trial.righted() if trial.corrected else trial for trial in trials]
+    first = [trial.as_corrected() if trial.corrected else trial for trial in trials]
     asked = [trial for trial in first if trial.asked_order != trial.told_order]
     numbers = np.array([trial.number for trial in asked], dtype=np.intp)
     if isinstance(policy, Policy) and isinstance(policy.constraints, OnAverage):
