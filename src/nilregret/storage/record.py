@@ -63,18 +63,7 @@ class Record(Sequence[Trial]):
 
     def update(self, trial: Trial) -> Event:
         """Adds or updates a trial to which one event has happened, and returns the event."""
-        if trial.number == len(self._trials):
-            self._trials.append(trial)
-        else:
-            self._trials[trial.number] = trial
-        if trial.constraints_order is not None or trial.abandoned is not None or trial.corrected:
-            kind, order = max(trial.events(), key=lambda happened: happened[1])
-            event = Event(order, kind, trial)
-        elif trial.told_order is None:
-            event = Event(trial.asked_order, "asked", trial)
-        else:
-            event = Event(trial.told_order, "told", trial)
-        self.order = event.order
+        (event,) = self.apply((trial,))
         return event
 
     def apply(self, changed: Iterable[Trial]) -> list[Event]:

@@ -71,29 +71,13 @@ class StoredStudyHandle:
         same = known.order > 0 and stamp == self.stamp
         return (() if same else self._auditor.news(trials, known)), stamp
 
-
-@final
-class NoteBuffer:
-    """The notes of one call: those on record, and those that its commit writes.
-
-    Args:
-        handle: of the study to which the notes belong.
-    """
-
-    def __init__(self, handle: StoredStudyHandle) -> None:
-        self._handle = handle
-        self.written: dict[str, str] = {}
-
-    def read(self, keys: Sequence[str]) -> dict[str, str]:
-        """Returns the notes on record under these keys."""
-        storage: Any = self._handle.storage
-        found: dict[str, str] = storage.read_notes(self._handle.study, keys)
+    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
+        """Returns the notes of the study under these keys. A storage without notes has none."""
+        if not keys or not self.keeps_notes:
+            return {}
+        storage: Any = self.storage
+        found: dict[str, str] = storage.read_notes(self.study, keys)
         return found
-
-    def save(self, writer: Any) -> None:
-        """Writes the new notes in a transaction."""
-        if self.written:
-            writer.write_notes(self.written)
 
 
 class _NotBegun:
@@ -137,7 +121,7 @@ class Replica:
         record: all trials known here.
         state: the policy's state after them.
         lock: of record and state.
-        notes: of the call that is being written, if the storage keeps notes.
+        notes: new notes of the call that is being written.
     """
 
     def __init__(
@@ -154,7 +138,7 @@ class Replica:
         self._saved_order = 0  # The order of the last event for which they agreed.
         self._changes: dict[int, Trial | None] = {}  # Trials before this call, None for new ones.
         self._leases: list[tuple[float, int]] = []  # A heap of (end of the lease, trial).
-        self.notes: NoteBuffer | None = None
+        self.notes: dict[str, str] = {}
         self._writing = threading.RLock()  # One thread of this process writes at a time.
         self._committed = threading.Condition(lock)
         self._uncommitted = False  # Whether record and state include a call that is not in the storage yet.
@@ -192,7 +176,7 @@ class Replica:
                 within = left == 0 or (quick and self._contention > 0)
                 if not within:
                     self._backup = None if quick else copy_of_state(self.state)
-                    result = self._run(handle, act)
+                    result = self._run(act)
                     if not self._has_changes():
                         self._mark_saved()
                         return cast(R, result)
@@ -200,7 +184,7 @@ class Replica:
                 with handle.storage.writing(handle.study) as writer, self.lock:
                     if within:
                         self._catch_up(handle, writer)
-                        result = self._run(handle, act)
+                        result = self._run(act)
                     stamp = self._save(handle, writer)
                 with self.lock:
                     # If a reader has rolled the call back meanwhile, it will read the call again from the storage.
@@ -214,9 +198,9 @@ class Replica:
                     self._committed.notify_all()
         raise RuntimeError("The last attempt stands.")
 
-    def _run(self, handle: StoredStudyHandle, act: Callable[[], R]) -> R | _NotBegun:
+    def _run(self, act: Callable[[], R]) -> R | _NotBegun:
         """Runs a call. Record and state are then ahead of the storage."""
-        self.notes = NoteBuffer(handle) if handle.keeps_notes else None
+        self.notes = {}
         begin = time.thread_time()  # Processor time, because on a busy machine no call is quick.
         result = _NotBegun() if self._abandon_expired(most=BATCH) else act()
         self._seconds = max(time.thread_time() - begin, FADING * self._seconds)
@@ -224,7 +208,7 @@ class Replica:
         return result
 
     def _has_changes(self) -> bool:
-        return bool(self._changes or (self.notes is not None and self.notes.written))
+        return bool(self._changes or self.notes)
 
     def _catch_up(self, handle: StoredStudyHandle, writer: Writer) -> None:
         """Reads what other processes wrote, inside a transaction."""
@@ -249,8 +233,8 @@ class Replica:
         if self._has_changes():
             changes = [Change(before, self.record[number]) for number, before in self._changes.items()]
             stamp = writer.save(changes, order=self.record.order)
-        if self.notes is not None:
-            self.notes.save(writer)
+        if self.notes:
+            cast(Any, writer).write_notes(self.notes)
         return stamp
 
     def _mark_saved(self, stamp: str | None = None) -> None:

@@ -270,8 +270,8 @@ class Transaction:
 
     def save_notes(self) -> None:
         """Hands the notes over to the commit."""
-        if self._replica.notes is not None:
-            self._replica.notes.written.update(self._written)
+        if self._replica.handle is not None and self._replica.handle.keeps_notes:
+            self._replica.notes.update(self._written)
 
 
 def group_commit(
@@ -285,8 +285,7 @@ def group_commit(
     """Runs several calls in one transaction and returns the outcome of each (see `Study.group_commit`)."""
 
     def together(chosen: Sequence[Callable[[Transaction], R]]) -> list[R | Failed | NotYet]:
-        notes = replica.notes
-        known = notes.read(sought) if sought and notes is not None else {}
+        known = {} if replica.handle is None else replica.handle.read_notes(sought)
         until = time.monotonic() + seconds
         transaction = Transaction(policy, replica, notes=known, until=until)
         found = in_time(transaction.run, chosen, until)
