@@ -15,6 +15,7 @@ from ..policy.availability import Available
 from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
+from ..slots.envelope import Envelope
 from ..storage.record import Record, Trial
 from .axes import settings_at
 from .direction import AnyPolicy, AnyState, Goal, has_channels, initial_state, receive, told_envelope
@@ -82,6 +83,11 @@ def _lengthscales(state: State) -> dict[str, Any]:
         return {}
     weighed = tuple(zip(known.factors, map(float, known.weights), strict=True))
     return {"lengthscales": weighed, "turn": None if known.leader is None else known.factors[known.leader]}
+
+
+def _numbers(envelope: Envelope, row: int) -> dict[str, float]:
+    """Returns mean, standard deviation and bounds at one point."""
+    return {name: float(getattr(envelope, name)[row]) for name in ("mean", "std", "lower", "upper")}
 
 
 class _Moment:
@@ -173,20 +179,14 @@ class _Moment:
         seen = self._state.envelope(None if whole else point[None], trial.context, now=trial.asked_at)
         seen = told_envelope(seen, self._goal)
         at = arm if whole and arm is not None else 0
-        beliefs = {name: float(getattr(seen, name)[at]) for name in ("mean", "std", "lower", "upper")}
-        return self._candidate(point, arm, score, **beliefs)
+        return self._candidate(point, arm, score, **_numbers(seen, at))
 
     def _constraints(self) -> tuple[ConstraintBounds, ...]:
         policy, trial = self._state.policy, self._trial
         if not has_channels(policy):
             return ()
         found = [self._state.limit(j + 1, trial.point[None], trial.context) for j in range(policy.constraint_count)]
-        return tuple(
-            ConstraintBounds(
-                mean=float(g.mean[0]), std=float(g.std[0]), lower=float(g.lower[0]), upper=float(g.upper[0])
-            )
-            for g in found
-        )
+        return tuple(ConstraintBounds(**_numbers(each, 0)) for each in found)
 
     def _feasible(self) -> float | None:
         if not has_channels(self._state.policy):
