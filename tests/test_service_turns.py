@@ -13,7 +13,7 @@ import nilregret as nr
 from nilregret.policy.state import State
 from nilregret.serve.settings import Settings
 from nilregret.storage import MemoryStorage, SqlStorage
-from nilregret.storage import sqlite as files
+from nilregret.storage import sqlite_connections as files
 from nilregret.study import replica as kept
 from nilregret.study.transaction import Going
 
@@ -254,14 +254,14 @@ def test_connections_of_readers_are_kept_and_closed(tmp_path):
 def test_an_interrupt_at_the_return_of_begin_leaves_no_transaction_open(tmp_path, monkeypatch, write):
     storage = SqlStorage(f"sqlite:///{tmp_path}/a.db")
     study = opened(storage)
-    begin = files._Kept._begin
+    begin = files.SqliteConnection._begin
 
     def interrupted(self, *, write):
         begin(self, write=write)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(files._Kept, "_begin", interrupted)
+        patched.setattr(files.SqliteConnection, "_begin", interrupted)
         with pytest.raises(KeyboardInterrupt), storage._database.transaction(write=write):
             pass
     with contextlib.closing(sqlite3.connect(tmp_path / "a.db", isolation_level=None, timeout=0.0)) as other:

@@ -26,14 +26,14 @@ from .common import (
 from .errors import with_error_sentences
 
 if TYPE_CHECKING:
-    from ..study.rewards import Rewards
+    from ..study.play_rewards import Rewards
 
 TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
 
 
 def _told(reward: float, plays: int | None, scatter: float | None) -> float | Rewards:
     """Returns a reward, or the rewards of several plays summed up by their average."""
-    from ..study.rewards import Rewards
+    from ..study.play_rewards import Rewards
 
     if plays is None and scatter is None:
         return reward

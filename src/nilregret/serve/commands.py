@@ -18,10 +18,10 @@ from ..policy.explain import Propensity
 from ..policy.state import State
 from ..storage.record import Trial
 from ..storage.trial import Plays
-from ..study.answers import Told, reason_of, told_of
+from ..study.answers import Told, check_answer, reason_of
 from ..study.axes import settings_at
 from ..study.explain import propensity_of
-from ..study.rewards import Rewards, check_plays
+from ..study.play_rewards import Rewards, check_plays
 from ..study.transaction import Going, Transaction
 from . import messages
 from .deadlines import DEFAULTED
@@ -186,7 +186,7 @@ class Tell(NamedTuple):
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
-        told = about(field, told_of, study.inputs, self.number, _rewards(body.reward), body.constraints)
+        told = about(field, check_answer, study.inputs, self.number, _rewards(body.reward), body.constraints)
         if body.observed_at is not None:
             number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
         return lambda transaction: self._tell(worker, transaction, told, body)
@@ -387,12 +387,12 @@ def tell_result(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> T
 
 def reward_counts(worker: StudyWorker, trials: Sequence[Trial], trial: Trial) -> bool:
     """Returns whether the policy learns from a late reward, by its rule for pending trials."""
-    first = trial.righted()
+    first = trial.as_corrected()
 
     def decisions_since() -> int:
         end = first.told_order or 0
         later = trials[first.number + 1 :]
-        return sum(each.asked_order < end and each.asked_order != each.righted().told_order for each in later)
+        return sum(each.asked_order < end and each.asked_order != each.as_corrected().told_order for each in later)
 
     return worker.study.policy.pending.counts(first, decisions_since)
 

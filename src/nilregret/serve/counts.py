@@ -63,7 +63,7 @@ class StudyCounts:
         states: dict[str, int] = dict.fromkeys(get_args(TrialState), 0)
         for trial in trials:
             states[trial.state] += 1
-        asked = [trial for trial in trials if trial.righted().told_order != trial.asked_order]
+        asked = [trial for trial in trials if trial.as_corrected().told_order != trial.asked_order]
         answered = [trial for trial in asked if not trial.open]
         self._counts = Counts(
             order, states, len(trials) - len(asked), len(answered), sum(map(deadlines.late, answered)),

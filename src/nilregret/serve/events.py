@@ -35,7 +35,7 @@ def events(study: Study, after: int, most: int) -> m.Events:
         (order, kind, trial)
         for trial in trials
         if trial.last_order > after
-        for kind, order in trial.happened()
+        for kind, order in trial.events()
         if order > after
     ]
     found.sort(key=lambda each: each[0])

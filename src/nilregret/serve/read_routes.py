@@ -176,7 +176,7 @@ async def export(service: Service, request: ParsedRequest) -> ASGIApp:
         with tempfile.NamedTemporaryFile(prefix="nilregret-", suffix=f".{kind}", delete=False) as file:
             path = Path(file.name)
         try:
-            return write(study.policy, study.replica.snapshot(), path, beside=_more_columns(service, worker))
+            return write(study.policy, study.replica.snapshot(), path, extra=_more_columns(service, worker))
         except MissingExtra:
             path.unlink()
             raise Problem(501, "missing", UNARROWED, field="format") from None

@@ -9,7 +9,7 @@ import numpy as np
 from .._utils.errors import InvalidInput
 from .._utils.randomness import simulation_generator
 from ..policy.policy import Policy
-from ..study.rewards import Rewards
+from ..study.play_rewards import Rewards
 from ..study.study import Study
 from .environments import Environment
 from .results import Entries, Run

@@ -252,7 +252,7 @@ def _check_states(storage: Any) -> None:
     study.tell(left, 0.25)
     study.tell(0, 0.75, revise=True)
     promise(np.array_equal(again.predict(), study.predict()), "What one object corrects another one does not see.")
-    happened = sorted(order for trial in again.trials for _, order in trial.happened())
+    happened = sorted(order for trial in again.trials for _, order in trial.events())
     promise(happened == list(range(1, len(happened) + 1)), f"Events have the orders {happened}: there are gaps.")
 
 

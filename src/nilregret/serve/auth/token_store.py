@@ -62,11 +62,11 @@ class TokenStore(ABC):
 class _InDatabase(TokenStore):
     def __init__(self, storage: SqlStorage) -> None:
         self._storage = storage
-        self._made = storage.beside
+        self._made = storage.auth_tables
 
     def records(self) -> tuple[Sequence[Record], Sequence[Session]]:
         """Returns all tokens and sessions."""
-        with self._storage.using_beside(write=False) as connection:
+        with self._storage.auth_transaction(write=False) as connection:
             if connection is None:
                 return (), ()
             tokens = connection.execute(sql.select(*(self._made.tokens.c[name] for name in Record._fields)))
@@ -75,14 +75,14 @@ class _InDatabase(TokenStore):
 
     def add(self, record: Record) -> None:
         """Stores a token."""
-        with self._storage.using_beside(write=True) as connection:
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is not None:
                 connection.execute(sql.insert(self._made.tokens).values(record._asdict()))
 
     def revoke(self, id: str, now: float) -> bool:  # noqa: A002 - the name of the column
         """Revokes a token and drops its sessions."""
         tokens, sessions = self._made.tokens, self._made.sessions
-        with self._storage.using_beside(write=True) as connection:
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is None:
                 return False
             first = sql.func.coalesce(tokens.c.revoked_at, now)
@@ -93,7 +93,7 @@ class _InDatabase(TokenStore):
     def begin(self, session: Session, *, now: float, most: int) -> None:
         """Stores a session, and drops old ones."""
         sessions = self._made.sessions
-        with self._storage.using_beside(write=True) as connection:
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is None:
                 return
             connection.execute(sql.delete(sessions).where(sessions.c.expires_at <= now))
@@ -104,7 +104,7 @@ class _InDatabase(TokenStore):
 
     def end(self, hash: str) -> None:  # noqa: A002 - the name of the column
         """Drops a session."""
-        with self._storage.using_beside(write=True) as connection:
+        with self._storage.auth_transaction(write=True) as connection:
             if connection is not None:
                 connection.execute(sql.delete(self._made.sessions).where(self._made.sessions.c.hash == hash))
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, outcome, shown
 from ..._utils.errors import InvalidInput
-from ...study.rewards import Rewards, is_several
+from ...study.play_rewards import Rewards, is_several
 from .. import messages as m
 
 T = TypeVar("T")

@@ -1,14 +1,13 @@
-"""What violating each constraint cost when each trial was decided.
+"""The price of violating each constraint when each trial was decided.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | phi, kappa | `values` | the multipliers in force | (n, m) |
-| g | `trial.constraints` | what was told | (m,) |
+| g | `trial.constraints` | constraint values told | (m,) |
 
-Epochs that charge in what is learned keep the steps that they take, which are few. Prices on average take one after
-each trial: these are worked out again from the record, which takes no posterior.
-
-Answers that were corrected count as if they had been right in the first place, as in all that a study goes by.
+Rules that charge prices in the objective keep their steps, which are few. The prices of `OnAverage` take a step after
+each epoch. They are computed again from the record, which needs no posterior. Corrected answers count as if they had
+been told first.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from .direction import AnyPolicy, AnyState
 
 
 def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Trial]) -> tuple[IndexArray, Array]:
-    """The trials that were asked for, and the multipliers under which each was decided.
+    """Returns the trials that were asked for, and the multipliers of each decision.
 
     Args:
         policy: of the study.
@@ -34,24 +33,24 @@ def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Tria
         trials: by number.
 
     Returns:
-        Numbers `(n,)` and multipliers `(n, m)`; m is 0 where the policy has none.
+        Numbers `(n,)` and multipliers `(n, m)`. m is 0 if the policy has no multipliers.
     """
-    first = [trial.righted() if trial.corrected else trial for trial in trials]
+    first = [trial.as_corrected() if trial.corrected else trial for trial in trials]
     asked = [trial for trial in first if trial.asked_order != trial.told_order]
     numbers = np.array([trial.number for trial in asked], dtype=np.intp)
     if isinstance(policy, Policy) and policy.constraints is not None and policy.constraints.on_average:
         return numbers, _on_average(cast(OnAverage, policy.constraints), first, asked)
     steps = state.price_steps
-    if not steps or not np.isfinite(steps[0][1]).all():  # ADMM's are of other constraints
+    if not steps or not np.isfinite(steps[0][1]).all():  # The multipliers of ADMM belong to other constraints.
         return numbers, np.zeros((len(numbers), 0))
     since = np.array([rounds for rounds, _ in steps])
     return numbers, np.array([values for _, values in steps])[np.searchsorted(since, numbers, side="right") - 1]
 
 
 def _on_average(world: OnAverage, trials: Sequence[Trial], asked: Sequence[Trial]) -> Array:
-    """phi_j <- clip(phi_j + step g_j, 0, most) where another epoch begins, as `OnAverage` says, `(n, m)`."""
+    """Returns phi_j <- clip(phi_j + step g_j, 0, most) at the start of each epoch (see `OnAverage`), `(n, m)`."""
     epochs = np.array([trial.number // world.epoch for trial in asked], dtype=np.int64)
-    steps = np.flatnonzero(np.diff(epochs, prepend=0))  # questions before which there is a step
+    steps = np.flatnonzero(np.diff(epochs, prepend=0))  # Decisions that follow a step.
     sums = world.step / world.epoch * _told(world.count, trials, asked, steps)
     values = np.zeros((len(steps) + 1, world.count))
     for j in range(world.count):
@@ -60,16 +59,16 @@ def _on_average(world: OnAverage, trials: Sequence[Trial], asked: Sequence[Trial
 
 
 def _told(count: int, trials: Sequence[Trial], asked: Sequence[Trial], steps: IndexArray) -> Array:
-    """Sums of what was told of the constraints before each step, since the step before, `(len(steps), count)`."""
+    """Returns the sums of constraint values told between two steps, `(len(steps), count)`."""
     limited = [trial for trial in trials if trial.constraints is not None]
     orders = [trial.told_order if trial.constraints_order is None else trial.constraints_order for trial in limited]
-    # Each is heard before the next question, those that wait for the same one by number.
+    # Each value counts from the next decision on. Values for the same decision are summed by number.
     places = np.searchsorted(np.array([trial.asked_order for trial in asked]), np.array(orders, dtype=np.int64))
-    heard = np.argsort(places, kind="stable")
-    sums = np.zeros((len(steps) + 1, count))  # and what is told after the last one
+    by_place = np.argsort(places, kind="stable")
+    sums = np.zeros((len(steps) + 1, count))  # The last row is for values after the last step.
     told = [trial.constraints for trial in limited if trial.constraints is not None]
     g = np.concatenate([np.zeros(0), *told]).reshape(-1, count)
-    np.add.at(sums, np.searchsorted(steps, places[heard]), g[heard])  # one after the other
+    np.add.at(sums, np.searchsorted(steps, places[by_place]), g[by_place])  # In order, to round as the state does.
     return sums[:-1]
 
 

@@ -1,4 +1,4 @@
-"""The rewards of a run of plays: each of them, or their count, sum and sum of squares."""
+"""The rewards of a trial that is played several times: each reward, or their count, sum and sum of squares."""
 
 from __future__ import annotations
 
@@ -13,27 +13,29 @@ from ..slots.switching import MOST_REPEATS
 from ..storage.trial import Plays, Trial
 
 NONE_WILL_COME = "A trial that will have none is told by `study.fail(trial, reason)`."
-SLACK = 1e-9  # share of the sum of squares by which rounding may have made it smaller than the sum says
+SLACK = 1e-9  # Share of the squares that rounding may have lost.
 
 
 @final
 @dataclass(frozen=True, kw_only=True)
 class Rewards:
-    """What a trial gave that was played several times, where each reward by itself is not at hand.
+    """The rewards of several plays of one trial, summed up, if the single rewards are not at hand.
 
     >>> import nilregret as nr
     >>> nr.study.Rewards(count=3, sum=1.5, squares=0.77).mean
     0.5
 
-    Of rewards that are much larger than they differ, the squares lose digits; tell the rewards themselves, then, or
-    their squares about some value: `nr.study.Rewards(count=n, sum=s, squares=q, about=1000.0)` has sums of (reward -
-    about).
+    If rewards are much larger than their differences, the squares lose digits. Then pass the rewards themselves, or
+    sums of (reward - about) for some value: `nr.study.Rewards(count=n, sum=s, squares=q, about=1000.0)`.
 
     Args:
-        count: how many plays.
-        sum: of their rewards (losses, where the goal is to minimise), less `about` each.
-        squares: sum of the squares of the same.
-        about: what was subtracted before.
+        count: number of plays.
+        sum: sum of the rewards (losses, if the goal is to minimise), each minus `about`.
+        squares: sum of the squares of the same numbers.
+        about: number subtracted from each reward before.
+
+    Raises:
+        InvalidInput: no `count` numbers have this sum and these squares.
     """
 
     count: int
@@ -57,44 +59,49 @@ class Rewards:
 
     @property
     def mean(self) -> float:
-        """Their average, reward units."""
+        """Average of the rewards, reward units."""
         return self.about + self.sum / self.count
 
     @property
     def scatter(self) -> float:
-        """Sum of squared deviations from it."""
+        """Sum of squared deviations from the average, reward units squared."""
         return max(self.squares - self.sum**2 / self.count, 0.0)
 
 
-class Gathered(NamedTuple):
-    """The average of rewards, and what else is recorded of them; None of a single one."""
+class PlayRewards(NamedTuple):
+    """Rewards as they are recorded.
+
+    Attributes:
+        mean: average, reward units.
+        plays: their number and scatter, or None for a single reward.
+    """
 
     mean: float
     plays: Plays | None
 
 
 def is_several(reward: object) -> bool:
-    """Whether rewards of a run were given, and not one reward."""
+    """Returns whether the rewards of several plays were given, and not one reward."""
     if isinstance(reward, Rewards):
         return True
     return isinstance(reward, Iterable) and not isinstance(reward, str | bytes | Mapping | set) and _deep(reward)
 
 
 def _deep(reward: object) -> bool:
-    """Whether it is no number in the guise of an array."""
+    """Returns whether this is an array with an axis, and not a number in the form of an array."""
     return bool(getattr(reward, "ndim", 1) != 0)
 
 
-def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
-    """Rewards as they are recorded.
+def sum_up(reward: Any, check: Callable[[object], float]) -> PlayRewards:
+    """Returns rewards as they are recorded.
 
     Args:
-        reward: a sequence of them, or their `Rewards`.
-        check: of one reward, which is given back as it is recorded.
+        reward: a sequence of rewards, or their `Rewards`.
+        check: checks one reward and returns the number to record.
     """
     if isinstance(reward, Rewards):
         mean = check(reward.mean)
-        return Gathered(mean, None if reward.count == 1 else Plays(reward.count, reward.scatter))
+        return PlayRewards(mean, None if reward.count == 1 else Plays(reward.count, reward.scatter))
     values = finite_array("rewards", reward)
     if values.shape == (0,):
         raise InvalidInput(
@@ -113,13 +120,13 @@ def gathered(reward: Any, check: Callable[[object], float]) -> Gathered:
         check(extreme)
     mean = check(float(values.mean()))
     if len(values) == 1:
-        return Gathered(check(float(values[0])), None)
+        return PlayRewards(check(float(values[0])), None)
     deviations = values - mean
-    return Gathered(mean, Plays(len(values), float(deviations @ deviations)))
+    return PlayRewards(mean, Plays(len(values), float(deviations @ deviations)))
 
 
 def check_plays(trial: Trial, plays: Plays | None) -> None:
-    """Refuse more rewards than plays were asked for."""
+    """Raises `TrialError` if there are more rewards than plays that were asked for."""
     if plays is not None and plays.times > trial.repeats:
         raise TrialError(
             f"Trial {trial.number} is to be played {many(trial.repeats, 'time')}, and {many(plays.times, 'reward')} "
@@ -131,8 +138,8 @@ def check_plays(trial: Trial, plays: Plays | None) -> None:
         )
 
 
-def refuse_several(reward: object) -> None:
-    """For policies that ask for each play by itself."""
+def refuse_several_rewards(reward: object) -> None:
+    """Raises `InvalidInput` for a policy that decides about each play."""
     given = f"those of {many(reward.count, 'play')}" if isinstance(reward, Rewards) else shown(reward)
     raise InvalidInput(
         f"`reward` must be a number, not {given}: this policy decides in every round, so a trial has one "
@@ -140,6 +147,6 @@ def refuse_several(reward: object) -> None:
     )
 
 
-def finite_scatter(plays: Plays) -> bool:
-    """Whether these are plays that could have been told."""
+def is_possible(plays: Plays) -> bool:
+    """Returns whether these are plays that could have been told."""
     return 2 <= plays.times <= MOST_REPEATS and math.isfinite(plays.scatter) and plays.scatter >= 0.0
