@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.copying import independent
 from ..gp import Belief
 from ..slots.pending import Answers
 from ..storage.record import Trial
@@ -80,8 +81,4 @@ class AnswersAlone(Answers):
 
     def copy(self, engine: Engine[Any]) -> AnswersAlone:
         """Returns an independent copy."""
-        other = AnswersAlone.__new__(AnswersAlone)
-        other.__dict__.update(self.__dict__)
-        other._engine, other._belief = engine, self._belief.copy()
-        other._answers, other._points, other._trials = self._answers.copy(), self._points.copy(), self._trials.copy()
-        return other
+        return independent(self, ("_belief", "_answers", "_points", "_trials"), fresh={"_engine": engine})

@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable, independent
 from ..storage.record import Trial
 from .engines import Engine
 
@@ -101,11 +102,7 @@ class Outcomes:
 
     def copy(self, engine: Engine[Any]) -> Outcomes:
         """Returns an independent copy."""
-        other = Outcomes.__new__(Outcomes)
-        other.__dict__.update(self.__dict__)
-        other.engine, other.failed, other._best = engine, self.failed.copy(), None
-        other._points = None if self._points is None else self._points.copy()
-        return other
+        return independent(self, ("failed", "_points"), fresh={"engine": engine, "_best": None})
 
 
 @final
@@ -148,7 +145,7 @@ def _key_of(context: Array | None) -> bytes:
 
 
 @final
-class FailedPoints:
+class FailedPoints(Copyable):
     """Counts of answers and failures by point.
 
     A point is set aside while it has a failure and no answer. Two counts make this independent of the order in which
@@ -157,6 +154,8 @@ class FailedPoints:
     Args:
         answered: the answered trials that count.
     """
+
+    OWNED = ("_answers", "_failures")
 
     def __init__(self, answered: Iterable[Trial]) -> None:
         self._answers = Counter(trial.point.tobytes() for trial in answered)
@@ -177,9 +176,3 @@ class FailedPoints:
         self._failures[key] += change
         if not self._answers[key] and not (before and self._failures[key]):
             (engine.fail if change > 0 else engine.forgive)(trial)
-
-    def copy(self) -> FailedPoints:
-        """Returns an independent copy."""
-        other = FailedPoints([])
-        other._answers, other._failures = self._answers.copy(), self._failures.copy()
-        return other

@@ -10,6 +10,7 @@ from typing import Any, cast, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from ..gp import Averaged
 from ..kernels import Kernel
 from ..slots.constraint_state import Expected
@@ -264,14 +265,6 @@ class OutputModel:
 
     def copy(self, engine: Engine[Any], rounds: Rounds) -> OutputModel:
         """Returns an independent copy."""
-        other = OutputModel.__new__(OutputModel)
-        other.__dict__.update(self.__dict__)
-        other._engine, other._rounds = engine, rounds
-        other.data = self.data.copy(engine, rounds)
-        other.posterior = other.data.posterior
-        other.charges = self.charges.copy()
-        other.size = None if self.size is None else self.size.copy()
-        other.fits = None if self.fits is None else self.fits.copy()
-        other.balance = None if self.balance is None else self.balance.copy()
-        other.guess = None if self.guess is None else self.guess.copy()
-        return other
+        data = self.data.copy(engine, rounds)
+        fresh = {"_engine": engine, "_rounds": rounds, "data": data, "posterior": data.posterior}
+        return independent(self, ("charges", "size", "fits", "balance", "guess"), fresh=fresh)

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from .._utils.errors import InvalidInput
 from ..domains.domain import Arms
 from ..slots.constraint_state import DualState
@@ -248,10 +249,7 @@ class Outputs:
 
     def copy(self, rounds: Rounds) -> Outputs:
         """Returns an independent copy."""
-        other = Outputs.__new__(Outputs)
-        other.__dict__.update(self.__dict__)
-        other.engine, other.rounds = self.engine.copy(), rounds
-        other.each = [output.copy(other.engine, rounds) for output in self.each]
-        other.reward, other.constraints = other.each[0], other.each[1:]
-        other._waiting, other.dual = self._waiting.copy(), self.dual.copy()
-        return other
+        engine = self.engine.copy()
+        each = [output.copy(engine, rounds) for output in self.each]
+        fresh = {"engine": engine, "rounds": rounds, "each": each, "reward": each[0], "constraints": each[1:]}
+        return independent(self, ("_waiting", "dual"), fresh=fresh)

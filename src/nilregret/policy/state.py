@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, final
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from .._utils.randomness import Randomness
 from ..kernels import Kernel
 from ..slots.envelope import Bounds, Envelope
@@ -171,14 +172,11 @@ class State:
 
     def copy(self) -> State:
         """Returns an independent copy."""
-        other = State.__new__(State)
-        other.__dict__.update(self.__dict__)
-        other.rounds = self.rounds.copy()
-        other.outputs = self.outputs.copy(other.rounds)
-        other.reward = other.outputs.reward
-        other.memory = self.memory.copy(other.rounds, other.outputs)
-        other._outcomes = self._outcomes.copy()
-        return other
+        rounds = self.rounds.copy()
+        outputs = self.outputs.copy(rounds)
+        memory = self.memory.copy(rounds, outputs)
+        fresh = {"rounds": rounds, "outputs": outputs, "reward": outputs.reward, "memory": memory}
+        return independent(self, ("_outcomes",), fresh=fresh)
 
     def turn_to(self, number: int) -> None:
         """Makes the next decision that of trial `number`. The trials between are skipped."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from ..gp import Belief
 from ..gp.binomial_counts import RatePrior
 from ..gp.fitting import Standardization
@@ -214,8 +215,4 @@ class TrainedPosterior:
 
     def copy(self, engine: Engine[Any]) -> TrainedPosterior:
         """Returns an independent copy."""
-        other = TrainedPosterior.__new__(TrainedPosterior)
-        other.__dict__.update(self.__dict__)
-        other.engine, other._belief = engine, self.belief.copy()
-        other.entries, other._batches = self.entries.copy(), self._batches.copy()
-        return other
+        return independent(self, ("entries", "_batches"), fresh={"engine": engine, "_belief": self.belief.copy()})

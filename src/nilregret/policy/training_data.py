@@ -13,6 +13,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import independent
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
@@ -412,11 +413,9 @@ class TrainingData:
 
     def copy(self, engine: Engine[Any], rounds: Rounds) -> TrainingData:
         """Returns an independent copy."""
-        other = TrainingData.__new__(TrainingData)
-        other.__dict__.update(self.__dict__)
-        other.engine, other._rounds = engine, rounds
-        other.posterior, other.pending = self.posterior.copy(engine), self.pending.copy()
-        other.outcomes = self.outcomes.copy(engine)
-        other._constraint_means = None if self._constraint_means is None else self._constraint_means.copy()
-        other._answers = None if self._answers is None else self._answers.copy(engine)
-        return other
+        fresh = {
+            "engine": engine, "_rounds": rounds, "posterior": self.posterior.copy(engine),
+            "outcomes": self.outcomes.copy(engine),
+            "_answers": None if self._answers is None else self._answers.copy(engine),
+        }  # fmt: skip
+        return independent(self, ("pending", "_constraint_means"), fresh=fresh)

@@ -41,6 +41,8 @@ OnArms = ArmPosterior | AveragedArms | Retraced | RatePosterior
 class ArmEngine(Engine[TableBelief]):
     """Arms, with finitely many contexts or none: a table with a row for each context and a column for each arm."""
 
+    OWNED = ("_failed",)
+
     def __init__(self, domain: Arms, context: Arms | None) -> None:
         self.domain: Arms = domain
         self.context: Arms | None = context
@@ -241,13 +243,6 @@ class ArmEngine(Engine[TableBelief]):
         """Which of some arms have been set aside."""
         arms = np.arange(len(self.domain)) if available.arms is None else available.arms
         return np.isin(arms, list(self._failed))
-
-    def copy(self) -> ArmEngine:
-        """An independent engine in the same state."""
-        other = ArmEngine.__new__(ArmEngine)
-        other.__dict__.update(self.__dict__)
-        other._failed = self._failed.copy()
-        return other
 
 
 @final

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Generic, NamedTuple, Self, TypeVar, final
+from typing import Any, Generic, NamedTuple, TypeVar, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray, frozen, many
+from ..._utils.copying import Copyable
 from ..._utils.errors import InvalidInput, NoRegretError
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Domain
@@ -170,7 +171,7 @@ class Question(NamedTuple):
 B = TypeVar("B", bound=Belief[Any])
 
 
-class Engine(ABC, Generic[B]):
+class Engine(Copyable, ABC, Generic[B]):
     """A domain, and the choice of a point in it."""
 
     domain: Domain
@@ -339,10 +340,6 @@ class Engine(ABC, Generic[B]):
                 topic="all_failed",
             )
         return failed
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """An independent engine in the same state."""
 
 
 def _decision(available: Available, place: int, *, explored: bool) -> Decision:

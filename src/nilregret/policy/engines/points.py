@@ -5,13 +5,14 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.blas import with_one_thread
 from ..._utils.checks import Array, frozen
+from ..._utils.copying import independent
 from ..._utils.errors import InvalidInput
 from ..._utils.randomness import Randomness
 from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
@@ -42,6 +43,8 @@ def in_time(kernel: Kernel, rate: float, columns: int) -> Kernel:
 @final
 class PointEngine(Engine[PointBelief]):
     """Boxes and spaces of parameters, and any domain under continuous contexts. Rows are (context, point)."""
+
+    OWNED = ("_failed",)
 
     def __init__(
         self,
@@ -336,9 +339,6 @@ class PointEngine(Engine[PointBelief]):
             scores = np.where(near & (offsets[:, ~real] == 0.0).all(axis=1), -np.inf, scores)
         return scores
 
-    def copy(self) -> PointEngine:
-        """An independent engine in the same state."""
-        other = PointEngine.__new__(PointEngine)
-        other.__dict__.update(self.__dict__)
-        other._failed, other._standing = self._failed.copy(), {}
-        return other
+    def copy(self) -> Self:
+        """Returns an independent engine, which values its candidates anew."""
+        return independent(self, self.OWNED, fresh={"_standing": {}})
