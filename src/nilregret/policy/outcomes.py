@@ -36,11 +36,14 @@ class Outcomes:
         self._best: BestRewards | None = None  # made at the first question for the best reward
         self._points: FailedPoints | None = None  # made at the first failure, since most studies have none
 
-    def observe(self, reward: float | None) -> None:
-        """Counts an outcome and updates the smallest reward."""
+    def observe(self, trial: Trial, *, counts: bool = False) -> None:
+        """Counts an outcome and updates the smallest reward. If the trial `counts`, its reward is recorded (`add`)."""
+        reward = trial.reward
         self.count += 1
         if reward is not None and (self.least is None or reward < self.least):
             self.least = reward
+        if counts and not (self._best is None and self._points is None):
+            self.add(trial)
 
     def add(self, trial: Trial) -> None:
         """Records the reward of a trial that counts from now on."""

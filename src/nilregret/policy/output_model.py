@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, cast, final
 
@@ -84,11 +83,6 @@ class OutputModel:
         if self.size is not None:
             self.size.observe(len(trials))
 
-    def record(self, trial: Trial, spread: Callable[[], float | None]) -> None:
-        """Records a trial for the balance between lengthscales (see `Balance.record`)."""
-        if self.balance is not None:
-            self.balance.record(trial, spread, self.data)
-
     def plan_replay(self, events: list[Event], waiting: list[Trial] | None) -> None:
         """Finds out which fits of a replay are needed (see `Fits.plan_replay`)."""
         if self.fits is not None:
@@ -156,25 +150,19 @@ class OutputModel:
 
     def bounds(self, *, now: float = math.inf) -> Bounds:
         """Returns the bounds of the next round. `now` is the time in Unix seconds."""
-        belief = self.posterior.belief
+        belief, guess, balance = self.posterior.belief, self.guess, self.balance
+        norm = None if balance is None else balance.norm()
         progress = Progress(
             belief.asked,
-            self.norm_bound,
+            norm if guess is None else guess.bound,
             self._greedy_design,
             self.charges.noise_factor,
             partial(self._recent_deviations, now) if self._windowed else None,
             belief.answered,
             partial(self._pull, now) if self._windowed else None,
-            self.guess,
+            guess,
         )
         return self.policy.confidence.bounds(self._rounds.number, progress)
-
-    @property
-    def norm_bound(self) -> float | None:
-        """A bound on the norm that is guessed or balanced, or None if the given bound holds."""
-        if self.guess is not None:
-            return self.guess.bound
-        return None if self.balance is None else self.balance.norm()
 
     @property
     def valid_for(self) -> str:

@@ -194,20 +194,23 @@ class Outputs:
 
     # -- constraints ---------------------------------------------------------------------------------------------
 
-    def limits(self) -> Limits | None:
-        """Returns the beliefs about all constraints for the next round, or None without constraints."""
+    def limits(self) -> Limits:
+        """Returns the beliefs about all constraints for the next round."""
         if self.rule is None:
-            return None
+            raise self._no_constraints()
         return Limits(self.rule, tuple(output.limit() for output in self.constraints), self.dual)
 
     def _constraint(self, j: int) -> OutputModel:
         if not self.constraints:
-            raise InvalidInput(
-                f"The policy `{self.policy.algorithm}` has no posterior of the constraints.",
-                advice="Make it with `constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`.",
-                topic="channels",
-            )
+            raise self._no_constraints()
         return self.each[j]
+
+    def _no_constraints(self) -> InvalidInput:
+        return InvalidInput(
+            f"The policy `{self.policy.algorithm}` has no posterior of the constraints.",
+            advice="Make it with `constraints=nr.EveryRound(count=1)`, `nr.OnAverage(...)` or `nr.Safe(...)`.",
+            topic="channels",
+        )
 
     def constraint_envelope(self, j: int, points: Any, context: Array | None) -> Envelope:
         """Returns the bounds of constraint j, from 1, in the user's units."""
@@ -216,11 +219,12 @@ class Outputs:
 
     def certain(self, points: Any, context: Array | None) -> Array:
         """Returns what is certain of points and the constraints, `(n,)` (see `Constraints.certain`)."""
-        self._constraint(1)
+        if self.rule is None:
+            raise self._no_constraints()
         found = [output.envelope(points, context) for output in self.constraints]
         domain = self.policy.domain
         at = domain.points if points is None and isinstance(domain, Arms) else domain.inside("points", points)
-        return self.rule.certain(found, at, self.dual, context)  # type: ignore[union-attr]  # there are constraints
+        return self.rule.certain(found, at, self.dual, context)
 
     def infeasible(self, context: Array | None) -> float | None:
         """Returns the confidence that no point is feasible, or None if some point may be.

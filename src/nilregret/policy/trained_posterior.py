@@ -116,10 +116,10 @@ class TrainedPosterior:
         """
         if self._batches:
             batches, self._batches = self._batches, []
-            if self.engine.joins and len(batches) > 1:
+            if self._belief.joins and len(batches) > 1:
                 batches = [([cell for cells, _ in batches for cell in cells], [y for _, ys in batches for y in ys])]
             for cells, targets in batches:
-                self.engine.put(self._belief, cells, targets)
+                self._belief.put_all(cells, targets)
         return self._belief
 
     def advance(self) -> None:
@@ -149,20 +149,20 @@ class TrainedPosterior:
         self.entries = {number: Entry(trial, targets[number]) for number, (trial, _) in self.entries.items()}
         cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
         if self.policy.pending.hallucinates:  # questions in their order, then answers in the order of their arrival
-            self.engine.put(self.belief, [cells[number] for number in sorted(cells)], [None] * len(cells))
+            self.belief.put_all([cells[number] for number in sorted(cells)], [None] * len(cells))
             valued = [number for number in cells if targets[number] is not None]
-            self.engine.fill(self.belief, [cells[number] for number in valued], [targets[number] for number in valued])
+            self.belief.fill_all([cells[number] for number in valued], [targets[number] for number in valued])
         else:
-            self.engine.put(self.belief, list(cells.values()), [targets[number] for number in cells])
+            self.belief.put_all(list(cells.values()), [targets[number] for number in cells])
 
     def revise(self, trial: Trial, target: float | None) -> None:
         """Replaces the entry of a trial that was answered, or played fewer times than asked for."""
         engine, (before, old) = self.engine, self.entries[trial.number]
         if before.repeats > 1 and before.times != trial.times:
-            engine.drop(self.belief, engine.entry(before), old)
-            engine.put(self.belief, [engine.entry(trial)], [target])
+            self.belief.drop(engine.entry(before), old)
+            self.belief.put_all([engine.entry(trial)], [target])
         else:
-            engine.revise(self.belief, engine.entry(trial), old, target)
+            self.belief.revise(engine.entry(trial), old, target)
         self.entries[trial.number] = Entry(trial, target)
 
     def revise_all(self, changes: list[tuple[Trial, float | None]]) -> None:
@@ -171,7 +171,7 @@ class TrainedPosterior:
             entries, entry_of = self.entries, self.engine.entry
             old = [entries[trial.number].target for trial, _ in changes]
             new = [target for _, target in changes]
-            self.engine.revise_all(self.belief, [entry_of(trial) for trial, _ in changes], old, new)
+            self.belief.revise_all([entry_of(trial) for trial, _ in changes], old, new)
             for trial, target in changes:
                 entries[trial.number] = Entry(trial, target)
 
@@ -180,7 +180,7 @@ class TrainedPosterior:
         entry = self.entries.pop(number, None)
         if entry is None:
             return None
-        self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
+        self.belief.drop(self.engine.entry(entry.trial), entry.target)
         return entry.trial
 
     # -- predictions ---------------------------------------------------------------------------------------------
@@ -205,7 +205,7 @@ class TrainedPosterior:
         belief, engine = self.belief, self.engine
         if trial.number in self.entries:
             belief = belief.copy()
-            engine.drop(belief, engine.entry(trial), self.entries[trial.number].target)
+            belief.drop(engine.entry(trial), self.entries[trial.number].target)
         mean, std = belief.predict(np.array([engine.here(trial)]))
         units = self.units
         if units.warp is None:

@@ -131,15 +131,14 @@ class TrainingData:
         """Learns outcomes, by number, and imputes trials that were asked for since the last update."""
         if self._direct and len(outcomes) == 1 and outcomes[0].reward is not None:
             trial = outcomes[0]  # most rounds: one answer, on which no imputed value depends
-            self.outcomes.observe(trial.reward)
             target = self.target(trial)
+            self.outcomes.observe(trial, counts=target is not None)
             if target is not None:
                 self.posterior.learn_one(trial, target)
-                self.outcomes.add(trial)
             return
         least = self.outcomes.least
         for trial in outcomes:
-            self.outcomes.observe(trial.reward)
+            self.outcomes.observe(trial)
         learned = [entry for trial in outcomes if (entry := self._resolve(trial)) is not None]
         if self.pending.fresh:
             learned += [entry for trial in self.pending.fresh if (entry := self._imputed_entry(trial)) is not None]
@@ -330,7 +329,11 @@ class TrainingData:
 
     def target(self, trial: Trial) -> float | None:
         """Returns the target of an answered trial in the posterior's units, or None if it teaches nothing."""
-        return self._scaled(self._objective.target(trial, self.multipliers))
+        value = self._objective.target(trial, self.multipliers)
+        if value is None:
+            return None
+        center, unit, warp = self.posterior.units
+        return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
 
     def _target_now(self, trial: Trial) -> float | None:
         if self.pending.is_answer(trial.number):
@@ -341,10 +344,7 @@ class TrainingData:
         return None if imputed is None else self.imputed_target(imputed)
 
     def _scaled(self, value: float | None) -> float | None:
-        if value is None:
-            return None
-        center, unit, warp = self.posterior.units
-        return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
+        return None if value is None else self.posterior.units.scaled(value)
 
     def value(self, trial: Trial) -> float:
         """Returns the value of a trial in reward units: the posterior mean if it only lowers the variance."""

@@ -101,9 +101,10 @@ class ArmEngine(Engine[TableBelief]):
 
     def entry(self, trial: Trial) -> int | Several:
         """The index in the table, and the round where f drifts (`Retraced.entry`)."""
+        cell = self.cell(trial)
         if trial.repeats > 1:
-            return Several(self.cell(trial), trial.times, trial.scatter)
-        return self.cell(trial) + (trial.number * len(self._table) if self.drifts else 0)
+            return Several(cell, trial.times, trial.scatter)
+        return cell + trial.number * len(self._table) if self.drifts else cell
 
     def here(self, trial: Trial) -> int:
         """The index in the table."""
@@ -125,31 +126,6 @@ class ArmEngine(Engine[TableBelief]):
     def largest_variance(self, kernel: Kernel) -> float:
         """The largest prior variance in the table."""
         return float(kernel.arm_variances(self._table.points).max())
-
-    joins = True
-
-    def put(self, belief: TableBelief, cells: list[int], values: list[float | None]) -> None:
-        """As one by one, to the bit."""
-        belief.put_all(cells, values)
-
-    def fill(self, belief: TableBelief, cells: list[int], values: list[float | None]) -> None:
-        """One by one."""
-        for cell, value in zip(cells, values, strict=True):
-            belief.revise(cell, None, value)
-
-    def revise(self, belief: TableBelief, cell: int, old: float | None, new: float | None) -> None:
-        """Change what a trial counts as."""
-        belief.revise(cell, old, new)
-
-    def revise_all(
-        self, belief: TableBelief, cells: list[int], old: list[float | None], new: list[float | None]
-    ) -> None:
-        """Change what several trials count as."""
-        belief.revise_all(cells, old, new)
-
-    def drop(self, belief: TableBelief, cell: int, value: float | None) -> None:
-        """Take a trial back out."""
-        belief.drop(cell, value)
 
     def means(self, belief: TableBelief, trials: list[Trial]) -> Array:
         """Posterior mean at answered trials."""
@@ -196,7 +172,8 @@ class ArmEngine(Engine[TableBelief]):
 
     def choose(self, belief: TableBelief, question: Question, available: Available | None) -> Decision:
         """The best arm, ties broken at random."""
-        question = question.centred()
+        if question.units.center:
+            question = question.centred()
         scores, size = self.scores(belief, question, available)
         if available is not None:
             return self.best_among(scores, size, question.randomness, available)
@@ -209,7 +186,7 @@ class ArmEngine(Engine[TableBelief]):
     def scores(self, belief: TableBelief, question: Question, available: Available | None) -> tuple[Array, float]:
         """Of all that may be played, and what their differences are measured against."""
         arms = None if available is None else available.arms
-        count = len(self.domain) if arms is None else len(arms)
+        count = len(self.domain.points if arms is None else arms)
         view = _Table(self, belief, question, arms)
         scores = checked_scores(question.score.on_table(view), count)
         if question.limits is not None:
@@ -251,7 +228,7 @@ class _Table(TableView):
 
     def __init__(self, engine: ArmEngine, belief: TableBelief, question: Question, arms: IndexArray | None) -> None:
         self._belief, self._question, self.arms = belief, question, arms
-        self._cells = engine.cells(question.context)
+        self._cells = None if engine.context is None else engine.cells(question.context)
         self.round, self.width, self.randomness = question.round, question.bounds.width, question.randomness
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]

@@ -225,28 +225,6 @@ class Engine(Copyable, ABC, Generic[B]):
     def largest_variance(self, kernel: Kernel) -> float:
         """The largest prior variance of f in the domain (of a box, at its ends)."""
 
-    joins = False  # whether several calls of `put` may be made one
-
-    @abstractmethod
-    def put(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
-        """Let a belief take in several trials, in order."""
-
-    @abstractmethod
-    def fill(self, belief: B, cells: list[Any], values: list[float | None]) -> None:
-        """Give values to several trials that were taken in without one."""
-
-    @abstractmethod
-    def revise(self, belief: B, cell: Any, old: float | None, new: float | None) -> None:
-        """Change what a trial counts as."""
-
-    @abstractmethod
-    def revise_all(self, belief: B, cells: list[Any], old: list[float | None], new: list[float | None]) -> None:
-        """Change what several trials count as."""
-
-    @abstractmethod
-    def drop(self, belief: B, cell: Any, value: float | None) -> None:
-        """Take a trial back out."""
-
     @abstractmethod
     def means(self, belief: B, trials: list[Trial]) -> Array:
         """Posterior mean at answered trials, `(n,)`."""

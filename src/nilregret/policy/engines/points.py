@@ -123,41 +123,6 @@ class PointEngine(Engine[PointBelief]):
         return float(kernel.diagonal(np.stack([ends.lower, ends.upper])).max())
 
     @with_one_thread
-    def put(self, belief: PointBelief, cells: list[Any], values: list[float | None]) -> None:
-        """All at once; what was played in runs one by one."""
-        if any(type(cell) is Several for cell in cells):
-            for cell, value in zip(cells, values, strict=True):
-                belief.put(cell, value)
-            return
-        belief.put_all(np.array(cells), values)
-
-    @with_one_thread
-    def fill(self, belief: PointBelief, cells: list[Any], values: list[float | None]) -> None:
-        """All at once; what was played in runs one by one."""
-        if any(type(cell) is Several for cell in cells):
-            for cell, value in zip(cells, values, strict=True):
-                belief.revise(cell, None, value)
-            return
-        belief.fill_all(np.array(cells), values)
-
-    @with_one_thread
-    def revise(self, belief: PointBelief, cell: Array, old: float | None, new: float | None) -> None:
-        """Change what a trial counts as."""
-        belief.revise(cell, old, new)
-
-    @with_one_thread
-    def revise_all(
-        self, belief: PointBelief, cells: list[Any], old: list[float | None], new: list[float | None]
-    ) -> None:
-        """Change what several trials count as."""
-        belief.revise_all(cells, old, new)
-
-    @with_one_thread
-    def drop(self, belief: PointBelief, cell: Array, value: float | None) -> None:
-        """Take a trial back out."""
-        belief.drop(cell, value)
-
-    @with_one_thread
     def means(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Posterior mean at answered trials: O(n) for those that are data, once the weights are known."""
         return belief.answered.means_of(np.array([self.here(trial) for trial in trials]))
