@@ -36,7 +36,7 @@ class SizeLearner(Copyable):
 
     @property
     def known(self) -> bool:
-        """Whether a size has been learned since the last restart."""
+        """True if a size has been learned since the last restart."""
         return self._size is not None
 
     def observe(self, count: int) -> None:

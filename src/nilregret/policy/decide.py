@@ -1,4 +1,4 @@
-"""One round: the question that a state asks of its engine, and the decision."""
+"""Decisions: the question of one round for the engine, and its answer."""
 
 from __future__ import annotations
 

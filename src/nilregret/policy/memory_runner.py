@@ -56,7 +56,7 @@ class MemoryRunner:
 
     @property
     def waits(self) -> bool:
-        """Whether constraint values wait for the change detector."""
+        """True if constraint values wait for the change detector."""
         return bool(self._limited)
 
     @property

@@ -165,7 +165,7 @@ class FailedPoints(Copyable):
         self._failures: Counter[bytes] = Counter()
 
     def count_answer(self, trial: Trial, engine: Engine[Any], change: int) -> None:
-        """Changes the number of answers at a point by 1 or -1."""
+        """Adds 1 or -1 to the number of answers at a point."""
         key = trial.point.tobytes()
         before = self._answers[key]
         self._answers[key] += change
@@ -173,7 +173,7 @@ class FailedPoints(Copyable):
             (engine.forgive if change > 0 else engine.fail)(trial)
 
     def count_failure(self, trial: Trial, engine: Engine[Any], change: int) -> None:
-        """Changes the number of failures at a point by 1 or -1."""
+        """Adds 1 or -1 to the number of failures at a point."""
         key = trial.point.tobytes()
         before = self._failures[key]
         self._failures[key] += change

@@ -84,7 +84,7 @@ class Outputs:
 
     @property
     def constraints_wait(self) -> bool:
-        """Whether constraint values wait to be learned."""
+        """True if constraint values wait to be learned."""
         return bool(self._waiting) or any(output.data.pending.fresh for output in self.constraints)
 
     def learn_constraints(self, first: int) -> None:

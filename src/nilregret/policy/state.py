@@ -246,7 +246,7 @@ class State:
 
     @property
     def saturated(self) -> bool:
-        """Whether a multiplier or a penalty has been cut off."""
+        """True if a multiplier or a penalty has been cut off."""
         return self.reward.charges.saturated
 
     @property
