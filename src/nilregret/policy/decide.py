@@ -45,7 +45,7 @@ def decide(
     forcing, question, available = pose(memory, context, randomness, now=now, available=available)
     engine, switching = memory.outputs.engine, memory.policy.switching
     if question is None:
-        return engine.anywhere(randomness, available)
+        return engine.draw_uniform(randomness, available)
     belief = memory.outputs.reward.posterior.belief
     decision = engine.choose(belief, question, available)
     if switching is None or forcing is not None:

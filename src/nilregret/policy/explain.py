@@ -147,7 +147,7 @@ class Inquiry(NamedTuple):
 
         The density includes places where trials have failed.
         """
-        left, domain = self._engine.left(available), self.state.policy.domain
+        left, domain = self._engine.remaining(available), self.state.policy.domain
         if left is not None:
             return Propensity(float(self._is(left.points, left.arms).mean()))
         if not isinstance(domain, Box):
@@ -170,7 +170,7 @@ class Inquiry(NamedTuple):
             if posed is None:
                 _, posed, among = self._posed(randomness)
             if posed is None:
-                decision = self._engine.anywhere(randomness, among)
+                decision = self._engine.draw_uniform(randomness, among)
             else:
                 decision = self._engine.choose(self._belief, posed._replace(randomness=randomness), among)
             arms = None if decision.arm is None else np.array([decision.arm])

@@ -180,21 +180,19 @@ class OutputModel:
 
     def expected(self, trial: Trial) -> Expected:
         """Returns a constraint value with its prediction."""
-        policy, cell, units = self.policy, np.array([self._engine.here(trial)]), self.posterior.units
-        seen = self.bounds()(*units.rewards(*self.posterior.belief.predict(cell)), cell)
+        policy, seen = self.policy, self.bounds_at(trial)
         value = math.nan if trial.constraints is None else float(trial.constraints[self._index - 1])
-        known = self.size is None or self.size.known
-        prior = math.inf
-        if known:
-            prior = math.sqrt(self._engine.between(self.posterior.kernel, [cell[0]], [cell[0]])[0, 0])
-        noise = max(policy.noise, math.sqrt(LEAST_RIDGE) * prior) if known else math.inf
+        prior = noise = math.inf
+        if self.size is None or self.size.known:
+            cell = [self._engine.cell_now(trial)]
+            prior = math.sqrt(self._engine.prior_covariance(self.posterior.kernel, cell, cell)[0, 0])
+            noise = max(policy.noise, math.sqrt(LEAST_RIDGE) * prior)
         return Expected(value, seen, noise, prior, policy.prior_mean)
 
-    def spread_at(self, trial: Trial) -> float:
-        """Returns half the width of the bounds of f at a trial."""
-        cell, posterior = np.array([self._engine.here(trial)]), self.posterior
-        at = self.bounds()(*posterior.units.rewards(*posterior.belief.predict(cell)), cell)
-        return 0.5 * float(at.upper[0] - at.lower[0])
+    def bounds_at(self, trial: Trial) -> Envelope:
+        """Returns the bounds at the point of a trial."""
+        cell, posterior = np.array([self._engine.cell_now(trial)]), self.posterior
+        return self.bounds()(*posterior.units.rewards(*posterior.belief.predict(cell)), cell)
 
     def _recent_deviations(self, now: float) -> Array:
         """Returns posterior deviations in reward units at the trials in the window of the width.
@@ -213,7 +211,7 @@ class OutputModel:
         trials = [trial for trial in self._rounds.recent(now) if trial.number in self.data.pending.open]
         if not trials:
             return np.zeros((1, 0))
-        return self.posterior.belief.pull(cells, [self._engine.here(trial) for trial in trials])
+        return self.posterior.belief.pull(cells, [self._engine.cell_now(trial) for trial in trials])
 
     def _greedy_design(self) -> GreedyDesign:
         """Returns the greedy design, which depends on the kernel and lambda alone."""
@@ -235,7 +233,7 @@ class OutputModel:
         noise = policy.noise**2
         if policy.fitting is not None:
             noise = max(self.posterior.ridge, self.data.noise_of_silence())
-        return Model(noise, partial(engine.between, kernel), partial(engine.largest_variance, kernel))
+        return Model(noise, partial(engine.prior_covariance, kernel), partial(engine.largest_variance, kernel))
 
     def _averaged(self) -> Averaged[Any] | None:
         answered = self.posterior.belief.answered

@@ -69,7 +69,7 @@ class Outputs:
         for output in self.each:
             output.data.pending.record(trial)
         if self.constraints:
-            self.dual.asked(trial, lambda: [output.expected(trial).seen for output in self.constraints])
+            self.dual.asked(trial, lambda: [output.bounds_at(trial) for output in self.constraints])
 
     def observe_constraints(self, event: Event) -> None:
         """Stores constraint values, or a failure, for the next update."""
@@ -162,7 +162,7 @@ class Outputs:
             policy.domain, policy.context, kernel, ridge, engine.cell,
             partial(engine.fresh, kernel, ridge, apart=False, drift=None),
             reward.description().noise_variance, 1 + policy.constraint_count,
-            partial(engine.between, kernel), partial(engine.largest_variance, kernel),
+            partial(engine.prior_covariance, kernel), partial(engine.largest_variance, kernel),
             posterior.units.scaled, learned, self._scales(), self._models(),
         )  # fmt: skip
 

@@ -70,25 +70,12 @@ class PendingTrials(Copyable):
         if self.fresh:
             self.fresh = [other for other in self.fresh if other is not asked]
 
-    def restart(self, first: int) -> None:
-        """Keeps trials from number `first` on."""
+    def forget_before(self, first: int) -> None:
+        """Forgets trials before number `first`."""
         self.open = {number: trial for number, trial in self.open.items() if number >= first}
         self.fresh = [trial for trial in self.fresh if trial.number >= first]
         self.abandoned = {number: trial for number, trial in self.abandoned.items() if number >= first}
-        if self.waits is not None:
-            self.waits.forget(first)
-
-    def forget_before(self, first: int, learned: list[int]) -> None:
-        """Forgets open trials before number `first`.
-
-        Args:
-            first: the first number that counts.
-            learned: numbers of trials before it that the posterior had learned.
-        """
-        if self.open:
-            self.open = {number: trial for number, trial in self.open.items() if number >= first}
-            self.fresh = [trial for trial in self.fresh if trial.number >= first]
-        self.dropped.difference_update(learned)
+        self.dropped = {number for number in self.dropped if number >= first}
         if self.waits is not None:
             self.waits.forget(first)
 

@@ -106,7 +106,10 @@ class State:
         """Returns half the width of the bounds of f at a trial, or None if the round is forced."""
         randomness = Randomness(self.rounds.seed, self.rounds.count)
         forced = self.policy.explore.ever and due_forcing(self.memory, randomness) is not None
-        return None if forced else self.reward.spread_at(trial)
+        if forced:
+            return None
+        at = self.reward.bounds_at(trial)
+        return 0.5 * float(at.upper[0] - at.lower[0])
 
     def _update(self, when: When = NOW) -> None:
         """Learns the outcomes that wait, and makes all updates that are due before a decision."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import independent
-from ..gp import Belief
+from ..gp import Bank, Belief
 from ..gp.binomial_counts import RatePrior
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
@@ -84,27 +84,14 @@ class TrainedPosterior:
         self.bank = None if learning is None else learning.bank(kernel, columns, self.added, noise)
         self._batches = []
         self.begun += 1
-        self._belief: Belief[Any] = self.engine.fresh(
-            kernel,
-            regularization,
-            apart=self.policy.pending.hallucinates,
-            drift=self._drift,
-            known=self.known,
-            bank=self.bank,
-            noise_variance=noise,
-        )
-        self._belief.advance(self.engine.now)
+        self._belief = self.empty(apart=self.policy.pending.hallucinates, bank=self.bank)
 
-    def fresh(self) -> Belief[Any]:
-        """Returns an empty belief for answers alone, under the kernel in use."""
+    def empty(self, *, apart: bool = False, bank: Bank | None = None) -> Belief[Any]:
+        """Returns an empty belief under the kernel in use (see `Engine.fresh` for the arguments)."""
         belief: Belief[Any] = self.engine.fresh(
-            self.in_use,
-            self.ridge,
-            apart=False,
-            drift=self._drift,
-            known=self.known,
+            self.in_use, self.ridge, apart=apart, drift=self._drift, known=self.known, bank=bank,
             noise_variance=noise_told(self.policy, self.ridge),
-        )
+        )  # fmt: skip
         belief.advance(self.engine.now)
         return belief
 
@@ -196,7 +183,7 @@ class TrainedPosterior:
         if units.warp is None:
             return units.back(means)
         # Trials at one point share their number to the last digit.
-        _, one, each = np.unique([engine.here(t) for t in trials], axis=0, return_index=True, return_inverse=True)
+        _, one, each = np.unique([engine.cell_now(t) for t in trials], axis=0, return_index=True, return_inverse=True)
         stds = engine.deviations(self.belief, [trials[i] for i in one])
         return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
 
@@ -206,7 +193,7 @@ class TrainedPosterior:
         if trial.number in self.entries:
             belief = belief.copy()
             belief.drop(engine.entry(trial), self.entries[trial.number].target)
-        mean, std = belief.predict(np.array([engine.here(trial)]))
+        mean, std = belief.predict(np.array([engine.cell_now(trial)]))
         units = self.units
         if units.warp is None:
             return Prediction(float(mean[0]) * units.unit + units.center, float(std[0]) * units.unit)

@@ -188,7 +188,7 @@ class TrainingData:
     def restart(self, first: int) -> None:
         """Forgets trials before number `first` and returns to the policy's own kernel."""
         posterior = self.posterior
-        self.pending.restart(first)
+        self.pending.forget_before(first)
         posterior.entries = {number: entry for number, entry in posterior.entries.items() if number >= first}
         self._recount_constraints()
         self.outcomes.restart(first, {number: entry.trial for number, entry in posterior.entries.items()})
@@ -199,7 +199,7 @@ class TrainingData:
         gone = [number for number in self.posterior.entries if number < first]
         for number in gone:
             self._close(number)
-        self.pending.forget_before(first, gone)
+        self.pending.forget_before(first)
         if gone:
             self.outcomes.forget_best()
             self._recount_constraints()
@@ -321,7 +321,7 @@ class TrainingData:
     def _answers_alone(self) -> AnswersAlone:
         if self._answers is None:
             posterior = self.posterior
-            self._answers = AnswersAlone(self.engine, posterior.fresh(), posterior.units, self.policy.sides)
+            self._answers = AnswersAlone(self.engine, posterior.empty(), posterior.units, self.policy.sides)
             self._answers.update(self._answered())
         return self._answers
 

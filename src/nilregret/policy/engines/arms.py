@@ -106,7 +106,7 @@ class ArmEngine(Engine[TableBelief]):
             return Several(cell, trial.times, trial.scatter)
         return cell + trial.number * len(self._table) if self.drifts else cell
 
-    def here(self, trial: Trial) -> int:
+    def cell_now(self, trial: Trial) -> int:
         """Returns the index in the table."""
         return self.cell(trial)
 
@@ -119,7 +119,7 @@ class ArmEngine(Engine[TableBelief]):
             row = self._rows[key] = int(self.context.index(context[None])[0])
         return row
 
-    def between(self, kernel: Kernel, cells: list[int], others: list[int]) -> Array:
+    def prior_covariance(self, kernel: Kernel, cells: list[int], others: list[int]) -> Array:
         """Returns the prior covariance between cells, `(a, b)`."""
         return kernel.between_arms(self._table.points, np.array(cells), np.array(others))
 
@@ -155,15 +155,15 @@ class ArmEngine(Engine[TableBelief]):
     def candidates(self) -> None:
         """Returns None, which stands for all arms."""
 
-    def fail(self, trial: Trial) -> None:
+    def set_aside(self, trial: Trial) -> None:
         """Sets an arm aside, with all arms at the same point."""
         self._failed |= self._arms_at(trial)
 
-    def forgive(self, trial: Trial) -> None:
+    def allow(self, trial: Trial) -> None:
         """Allows an arm again, with all arms at the same point."""
         self._failed -= self._arms_at(trial)
 
-    def forgive_all(self) -> None:
+    def allow_all(self) -> None:
         """Allows all arms again."""
         self._failed = set()
 
@@ -207,10 +207,10 @@ class ArmEngine(Engine[TableBelief]):
         none_left(bool(np.isneginf(judged).all()) and available is None)
         return judged
 
-    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
+    def draw_uniform(self, randomness: Randomness, available: Available | None) -> Decision:
         """Returns a uniformly drawn arm."""
         if available is not None:
-            return self.anywhere_among(randomness, available)
+            return self.draw_uniform_among(randomness, available)
         left = [arm for arm in range(len(self.domain)) if arm not in self._failed]
         none_left(not left)
         arm = left[int(randomness.generator.integers(len(left)))]

@@ -242,11 +242,11 @@ class Engine(Copyable, ABC, Generic[B]):
         """Returns the entry of a trial in a belief: its cell, with its round if functions drift."""
 
     @abstractmethod
-    def here(self, trial: Trial) -> Any:
+    def cell_now(self, trial: Trial) -> Any:
         """Returns the cell at which a belief predicts f now at the point of a trial."""
 
     @abstractmethod
-    def between(self, kernel: Kernel, cells: list[Any], others: list[Any]) -> Array:
+    def prior_covariance(self, kernel: Kernel, cells: list[Any], others: list[Any]) -> Array:
         """Returns the prior covariance between cells, `(a, b)`."""
 
     @abstractmethod
@@ -270,15 +270,15 @@ class Engine(Copyable, ABC, Generic[B]):
         """Returns points `(n, d)` that represent the domain, or None for all arms."""
 
     @abstractmethod
-    def fail(self, trial: Trial) -> None:
+    def set_aside(self, trial: Trial) -> None:
         """Sets the point of a failed trial aside. Otherwise the same maximum would be played forever."""
 
     @abstractmethod
-    def forgive(self, trial: Trial) -> None:
+    def allow(self, trial: Trial) -> None:
         """Allows the point of a trial again."""
 
     @abstractmethod
-    def forgive_all(self) -> None:
+    def allow_all(self) -> None:
         """Allows all points again."""
 
     @abstractmethod
@@ -305,7 +305,7 @@ class Engine(Copyable, ABC, Generic[B]):
         return Compared(everything.points, everything.arms, scores, tied(scores, size))
 
     @final
-    def left(self, available: Available | None) -> Available | None:
+    def remaining(self, available: Available | None) -> Available | None:
         """Returns the points of which a uniform round draws one, or None on continuous domains."""
         everything = self._everything(available)
         return None if everything is None else without(everything, self.failed_among(everything))
@@ -316,7 +316,7 @@ class Engine(Copyable, ABC, Generic[B]):
         return available
 
     @abstractmethod
-    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
+    def draw_uniform(self, randomness: Randomness, available: Available | None) -> Decision:
         """Returns a uniformly drawn point, for a forced round."""
 
     @abstractmethod
@@ -326,16 +326,16 @@ class Engine(Copyable, ABC, Generic[B]):
     @final
     def best_among(self, scores: Array, size: float, randomness: Randomness, available: Available) -> Decision:
         """Returns the available point with the largest score. The array of scores is changed."""
-        scores[self._set_aside(available)] = -np.inf
+        scores[self._failed_of(available)] = -np.inf
         return _decision(available, best_arm(scores, size, randomness), explored=False)
 
     @final
-    def anywhere_among(self, randomness: Randomness, available: Available) -> Decision:
+    def draw_uniform_among(self, randomness: Randomness, available: Available) -> Decision:
         """Returns a uniformly drawn available point."""
-        left = np.flatnonzero(~self._set_aside(available))
+        left = np.flatnonzero(~self._failed_of(available))
         return _decision(available, int(left[randomness.generator.integers(len(left))]), explored=True)
 
-    def _set_aside(self, available: Available) -> npt.NDArray[np.bool_]:
+    def _failed_of(self, available: Available) -> npt.NDArray[np.bool_]:
         """Returns which available points are set aside.
 
         Raises:

@@ -118,11 +118,11 @@ class PointEngine(Engine[PointBelief]):
             return Several(row_of(trial), trial.times, trial.scatter)
         return row_of(trial) if not self.drifts else np.concatenate([[float(trial.number)], row_of(trial)])
 
-    def here(self, trial: Trial) -> Array:
+    def cell_now(self, trial: Trial) -> Array:
         """Returns the row of a trial, after the present round if f drifts."""
         return np.asarray(self.rows(trial.context, trial.point[None])[0])
 
-    def between(self, kernel: Kernel, cells: list[Array], others: list[Array]) -> Array:
+    def prior_covariance(self, kernel: Kernel, cells: list[Array], others: list[Array]) -> Array:
         """Returns the prior covariance between rows, `(a, b)`."""
         return kernel(np.array(cells), np.array(others))
 
@@ -134,12 +134,12 @@ class PointEngine(Engine[PointBelief]):
     @with_one_thread
     def means(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Returns posterior means at answered trials. The cost is O(n) for trials in the data."""
-        return belief.answered.means_of(np.array([self.here(trial) for trial in trials]))
+        return belief.answered.means_of(np.array([self.cell_now(trial) for trial in trials]))
 
     @with_one_thread
     def deviations(self, belief: PointBelief, trials: list[Trial]) -> Array:
         """Returns posterior deviations of f at trials."""
-        return belief.spread.predict(np.array([self.here(trial) for trial in trials]))[1]
+        return belief.spread.predict(np.array([self.cell_now(trial) for trial in trials]))[1]
 
     @with_one_thread
     def envelope(
@@ -158,17 +158,17 @@ class PointEngine(Engine[PointBelief]):
 
     def candidates(self) -> Array:
         """Returns the arms, or the candidates with which a search begins."""
-        return self.domain.points if isinstance(self.domain, Arms) else self._standing_points(self.domain)
+        return self.domain.points if isinstance(self.domain, Arms) else self._search_candidates(self.domain)
 
-    def fail(self, trial: Trial) -> None:
+    def set_aside(self, trial: Trial) -> None:
         """Sets the neighbourhood of a failed point aside."""
         self._failed[trial.point.tobytes()] = trial.point
 
-    def forgive(self, trial: Trial) -> None:
+    def allow(self, trial: Trial) -> None:
         """Allows the neighbourhood of a point again."""
         self._failed.pop(trial.point.tobytes(), None)
 
-    def forgive_all(self) -> None:
+    def allow_all(self) -> None:
         """Allows all points again."""
         self._failed = {}
 
@@ -179,7 +179,7 @@ class PointEngine(Engine[PointBelief]):
         domain, score = self.domain, question.score
         if isinstance(domain, Arms) or available is not None:
             return self._choose_one(belief, question, available)
-        points = self._standing_points(domain)
+        points = self._search_candidates(domain)
         view, surface = self._surface(belief, question, points)
         limits = question.limits
         scores = checked_scores(view.of_candidates(surface), len(points))
@@ -241,10 +241,10 @@ class PointEngine(Engine[PointBelief]):
         points = np.concatenate([point[None], standing, self._incumbents(belief, question)])
         return points, self._surface(belief, question, standing)[1].values(points)
 
-    def anywhere(self, randomness: Randomness, available: Available | None) -> Decision:
+    def draw_uniform(self, randomness: Randomness, available: Available | None) -> Decision:
         """Returns a uniformly drawn point or arm that is not set aside."""
         if available is not None:
-            return self.anywhere_among(randomness, available)
+            return self.draw_uniform_among(randomness, available)
         domain, rng = self.domain, randomness.generator
         for _ in range(MOST_DRAWS):
             if isinstance(domain, Arms):
@@ -262,20 +262,20 @@ class PointEngine(Engine[PointBelief]):
         """Returns which available points are close to a failed one."""
         return np.isneginf(self.without_failed(available.points, np.zeros(len(available.points))))
 
-    def _standing_points(self, domain: Box | Space) -> Array:
+    def _search_candidates(self, domain: Box | Space) -> Array:
         """Returns the candidates with which the search begins."""
         if self._candidates is None:
             self._candidates = self.search.standing(domain, self._seed)
         return self._candidates
 
-    def standing(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
+    def predict_candidates(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
         """Returns mean and std at the arms or the candidates, as fresh arrays.
 
         They are updated from round to round, not computed anew.
         """
         if isinstance(posterior, AveragedPoints):
             self._kernels = len(posterior.each)
-            return posterior.mixed(lambda each: self.standing(each, points), points)
+            return posterior.mixed(lambda each: self.predict_candidates(each, points), points)
         if not isinstance(posterior, PointPosterior):  # for these an update is as dear as a new prediction
             return posterior.predict(self.rows(None, points))
         if posterior not in self._standing:

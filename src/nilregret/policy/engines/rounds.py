@@ -35,7 +35,7 @@ class Ground(Protocol):
     def rows(self, context: Array | None, points: Array) -> Array:
         """Returns the rows of points `(n, d)` now."""
 
-    def standing(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
+    def predict_candidates(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
         """Returns mean and std at points that are the same in every round."""
 
     def without_failed(self, points: Array, scores: Array) -> Array:
@@ -93,14 +93,16 @@ class PointRound(PointView):
         found = []
         for each in self._each():
             belief = each.belief
-            moments = self._stood(belief) if standing else belief.predict(rows)
+            moments = self._at_candidates(belief) if standing else belief.predict(rows)
             found.append(each.bounds(*each.units.rewards(*moments), rows))
         return found
 
-    def _stood(self, belief: PointBelief) -> tuple[Array, Array]:
+    def _at_candidates(self, belief: PointBelief) -> tuple[Array, Array]:
         spread = belief.spread
-        mean, std = self._engine.standing(belief.answered, self.points)
-        return mean, std if spread is belief.answered else self._engine.standing(spread, self.points)[1]
+        mean, std = self._engine.predict_candidates(belief.answered, self.points)
+        if spread is not belief.answered:
+            std = self._engine.predict_candidates(spread, self.points)[1]
+        return mean, std
 
     def limit_slopes(self, points: Array) -> list[tuple[Envelope, Array, Array]]:
         """Returns the bounds of each constraint, with the gradients of mean and std, each `(n, d)`."""
@@ -142,8 +144,11 @@ class PointRound(PointView):
             return self._belief.predict(self._engine.rows(self._question.context, points))
         if self._known is None:
             belief, spread = self._belief, self._belief.spread
-            mean, std = self._engine.standing(belief.answered, points)
-            self._known = (mean, std if spread is belief.answered else self._engine.standing(spread, points)[1])
+            mean, std = self._engine.predict_candidates(belief.answered, points)
+            self._known = (
+                mean,
+                std if spread is belief.answered else self._engine.predict_candidates(spread, points)[1],
+            )
         return self._known[0].copy(), self._known[1].copy()
 
     def envelope(self, points: Array) -> Envelope:
