@@ -119,7 +119,7 @@ def _best_point(memory: MemoryRunner, context: Array | None) -> Array | None:
     """Returns the answered point with the best posterior mean under a context, or None before the first answer."""
     outputs, engine = memory.outputs, memory.outputs.engine
     data, posterior = outputs.reward.data, outputs.reward.posterior
-    trials = [entry.trial for number, entry in posterior.entries.items() if data.pending.is_answer(number)]
+    trials = [trial for trial in posterior.trials if data.pending.is_answer(trial.number)]
     if not trials:
         return None
     inside = outputs.inside(trials)

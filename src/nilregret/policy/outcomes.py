@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, final
 
 import numpy as np
@@ -82,20 +82,20 @@ class Outcomes:
         """Discards the best rewards. They are computed anew when needed."""
         self._best = None
 
-    def restart(self, first: int, counted: Mapping[int, Trial]) -> None:
+    def restart(self, first: int, counted: list[Trial]) -> None:
         """Keeps the outcomes of trials from number `first` on.
 
         Args:
             first: the first number that counts.
             counted: the trials that count, all from `first` on.
         """
-        self.least = min((trial.reward for trial in counted.values() if trial.reward is not None), default=None)
+        self.least = min((trial.reward for trial in counted if trial.reward is not None), default=None)
         failed, self.failed, self._points, self._best = self.failed, {}, None, None
         if self._sets_aside:
             self.engine.allow_all()
         for number, trial in failed.items():
             if number >= first:
-                self.fail(trial, counted.values())
+                self.fail(trial, counted)
 
     def best(self, context: Array | None, counted: Iterable[Trial]) -> float | None:
         """Returns the best reward that counts under a context, or None before the first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -108,6 +109,11 @@ class TrainedPosterior:
             for cells, targets in batches:
                 self._belief.put_all(cells, targets)
         return self._belief
+
+    @property
+    def trials(self) -> Iterator[Trial]:
+        """The trials of all entries."""
+        return (entry.trial for entry in self.entries.values())
 
     def advance(self) -> None:
         """Moves the belief to the engine's round, if functions drift."""

@@ -150,7 +150,7 @@ class TrainingData:
                 self.outcomes.add(entry.trial)
         for trial in outcomes:
             if trial.reward is None:
-                self.outcomes.fail(trial, (entry.trial for entry in self.posterior.entries.values()))
+                self.outcomes.fail(trial, self.posterior.trials)
         self._update_imputed(lowered=least != self.outcomes.least)
 
     def _resolve(self, trial: Trial) -> Entry | None:
@@ -191,7 +191,7 @@ class TrainingData:
         self.pending.forget_before(first)
         posterior.entries = {number: entry for number, entry in posterior.entries.items() if number >= first}
         self._recount_constraints()
-        self.outcomes.restart(first, {number: entry.trial for number, entry in posterior.entries.items()})
+        self.outcomes.restart(first, list(posterior.trials))
         self.rebuild_own(first)
 
     def forget_before(self, first: int) -> None:
@@ -211,7 +211,7 @@ class TrainingData:
 
     def _recount_constraints(self) -> None:
         if self._constraint_means is not None:
-            self._constraint_means.reset(entry.trial for entry in self.posterior.entries.values())
+            self._constraint_means.reset(self.posterior.trials)
 
     # -- imputed values ------------------------------------------------------------------------------------------
 
@@ -371,8 +371,6 @@ class TrainingData:
 
     def charges(self, trials: list[Trial]) -> Array:
         """Returns the charges at several unanswered trials, `(n,)`."""
-        if self._constraint_means is None:
-            return np.zeros(len(trials))
         return np.array([self.charge(trial) for trial in trials])
 
     def noise_of_silence(self) -> float:
@@ -395,18 +393,16 @@ class TrainingData:
 
     def points(self) -> Array:
         """Returns the points of trials that count, wait or have failed, `(n, d)`."""
-        trials = [entry.trial for entry in self.posterior.entries.values()]
-        trials += [*self.pending.open.values(), *self.outcomes.failed.values()]
+        trials = [*self.posterior.trials, *self.pending.open.values(), *self.outcomes.failed.values()]
         return np.array([trial.point for trial in trials]).reshape(len(trials), self.policy.domain.dimension)
 
     def best_reward(self, context: Array | None) -> float | None:
         """Returns the best (warped) reward that counts under a context, or None before the first."""
-        counted = (entry.trial for entry in self.posterior.entries.values())
-        return self._warped(self.outcomes.best(context, counted))
+        return self._warped(self.outcomes.best(context, self.posterior.trials))
 
     def best_reward_at(self, points: Array, context: Array | None) -> float | None:
         """Returns the best (warped) reward at points `(n, d)` under a context, or None before the first."""
-        return self._warped(best_at((entry.trial for entry in self.posterior.entries.values()), points, context))
+        return self._warped(best_at(self.posterior.trials, points, context))
 
     def _warped(self, reward: float | None) -> float | None:
         return None if reward is None else self.posterior.units.warped(reward)
