@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import final
 
+from .._utils.copying import independent
 from ..gp import Retraced
 from ..slots.memory import Detector, Evidence, Observation, Prediction, Restart, checked_restart
 from ..storage.record import Event, Trial
@@ -55,7 +56,7 @@ class MemoryRunner:
 
     @property
     def waits(self) -> bool:
-        """Whether constraint values wait for the change detector."""
+        """True if constraint values wait for the change detector."""
         return bool(self._limited)
 
     @property
@@ -167,10 +168,5 @@ class MemoryRunner:
 
     def copy(self, rounds: Rounds, outputs: Outputs) -> MemoryRunner:
         """Returns an independent copy."""
-        other = MemoryRunner.__new__(MemoryRunner)
-        other.__dict__.update(self.__dict__)
-        other.rounds, other.outputs = rounds, outputs
-        other.restarts, other._limited = self.restarts.copy(), self._limited.copy()
-        other.detector = None if self.detector is None else self.detector.copy()
-        other._silence = None if self._silence is None else self._silence.copy()
-        return other
+        owned = ("restarts", "_limited", "detector", "_silence")
+        return independent(self, owned, fresh={"rounds": rounds, "outputs": outputs})

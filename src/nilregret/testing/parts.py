@@ -207,7 +207,7 @@ def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) ->
     if isinstance(fresh.answered, Averaged):
         fresh.answered.leader = data.posterior.belief.answered.leader
     entries = list(data.posterior.entries.values())
-    engine.put(fresh, [engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
+    fresh.put_all([engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
     cells = np.array([engine.cell(trial) for trial in study.trials])
     if data.posterior.known is not None:  # what was learned of variances hangs on when it was: of the same sums
         promise(
