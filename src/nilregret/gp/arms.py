@@ -24,7 +24,7 @@ from .._utils.checks import Array, IndexArray, finite_array, integer, number, sh
 from .._utils.errors import InvalidInput
 from ..kernels import ALL, Kernel
 from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION, CountingPosterior
+from .protocol import CountingPosterior, check_regularization
 from .spectrum import Spectrum
 
 RECOMPUTE_EVERY = 256  # updates until everything is computed from the sums again (more where the rank is larger)
@@ -104,12 +104,7 @@ class ArmPosterior(CountingPosterior):
             why="It is the noise variance added to the kernel matrix; for rewards without noise use a small "
             "one, such as 1e-6 of the prior variance.",
         )
-        if self.regularization < LEAST_REGULARIZATION * float(prior.variance.max()):
-            raise InvalidInput(
-                f"`regularization` is {regularization:g} where the prior variance is {prior.variance.max():g}: below "
-                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
-                "that, or a smaller `scale` in the kernel."
-            )
+        check_regularization(self.regularization, float(prior.variance.max()))
         self.count = 0
         self.plays = np.zeros(arms, dtype=np.int64)  # observations of each arm
         self._average = np.zeros(arms)  # of each arm's targets

@@ -8,8 +8,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from .._utils.checks import Array
+from .._utils.checks import Array, finite_array, points_array
+from .._utils.errors import InvalidInput
 from ..kernels import Kernel
+from .factorization import covariance_root
 from .protocol import RevisablePosterior
 from .spectrum import Spectrum
 
@@ -21,6 +23,12 @@ class Gradients(NamedTuple):
     std: Array  # (m,)
     mean_gradient: Array  # (m, d)
     std_gradient: Array  # (m, d); 0 where the std is 0
+
+
+def std_gradient(std: Array, variance_gradient: Array) -> Array:
+    """Returns gradients `(m, d)` of standard deviations `(m,)` from those of their squares; 0 if the std is 0."""
+    flat = std[:, None] <= 0.0
+    return np.where(flat, 0.0, variance_gradient / np.where(flat, 1.0, 2.0 * std[:, None]))
 
 
 class AtPoints(RevisablePosterior):
@@ -37,6 +45,18 @@ class AtPoints(RevisablePosterior):
     @abstractmethod
     def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
         """Add observations at `(m, d)` points, targets `(m,)`, in their order."""
+
+    def _checked(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> tuple[Array, Array]:
+        """Returns points `(m, d)` and targets `(m,)` as arrays that fit each other."""
+        X = points_array("points", points, dimension=self.dimension) + 0.0
+        y = finite_array("targets", targets)
+        if y.shape != (len(X),):
+            raise InvalidInput(f"`targets` has shape {y.shape}: it must be ({len(X)},), one target for each.")
+        return X, y
+
+    def _as_row(self, point: npt.ArrayLike) -> Array:
+        """Returns one point as `(d,)`."""
+        return np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
 
     @property
     @abstractmethod
@@ -82,6 +102,14 @@ class AtPoints(RevisablePosterior):
     @abstractmethod
     def gradients(self, points: npt.ArrayLike) -> Gradients:
         """Mean and std at `(m, d)` points with their gradients."""
+
+    def sample(self, rng: np.random.Generator, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
+        """Returns exact joint samples of f at `(m, d)` points, `(size, m)`, in O(m^3) after their covariance."""
+        if points is None:
+            raise InvalidInput("A posterior on a continuous domain samples at points: give them, `(n, d)`.")
+        X = points_array("points", points, dimension=self.dimension)
+        root = covariance_root(self.covariance(X))
+        return self.mean(X) + rng.standard_normal((size, root.shape[1])) @ root.T
 
     @abstractmethod
     def spectrum(self) -> Spectrum:

@@ -34,7 +34,8 @@ from .._utils.copying import independent
 from ..domains.domain import Arms
 from ..kernels import Kernel
 from .arms import ArmIndices, Prior
-from .factorization import covariance_root, pivoted_cholesky, tolerance
+from .drifting import draws_of_weights
+from .factorization import pivoted_cholesky, tolerance
 from .protocol import Posterior
 
 SHARED = 1e-3
@@ -166,10 +167,7 @@ class BankPosterior(Posterior):
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Joint samples of f as it is now, `(size, n)`, normal with the mean and covariance of all rates."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        weights, covariance = self._mixed()
-        root = covariance_root(0.5 * (covariance + covariance.T))
-        normal = rng.standard_normal((size, root.shape[1]))
-        return np.asarray((weights + normal @ root.T) @ rows.T)
+        return draws_of_weights(*self._mixed(), rng, size) @ rows.T
 
     def spread_as(self, believed: BankPosterior) -> BankPosterior:
         """What is believed of f less the mean of another one, whose shares and means they are, with this variance."""

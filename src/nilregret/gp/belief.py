@@ -141,10 +141,8 @@ class Belief(ABC, Generic[P]):
         # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
         if self.asked.count == self.answered.count:
             return self.answered
-        if isinstance(self.asked, Retraced) and isinstance(self.answered, Retraced):
-            return cast(P, self.asked.beside(self.answered))
-        if isinstance(self.asked, RatePosterior) and isinstance(self.answered, RatePosterior):
-            return cast(P, self.asked.beside(self.answered))
+        if isinstance(self.asked, Retraced | RatePosterior):
+            return cast(P, self.asked.beside(cast(Any, self.answered)))
         return self.asked
 
     @final

@@ -29,6 +29,12 @@ from .factorization import covariance_root, pivoted_cholesky, tolerance
 from .protocol import Posterior
 
 
+def draws_of_weights(mean: Array, covariance: Array, rng: np.random.Generator, size: int) -> Array:
+    """Returns draws from N(mean, covariance), `(size, r)`."""
+    root = covariance_root(0.5 * (covariance + covariance.T))
+    return np.asarray(mean + rng.standard_normal((size, root.shape[1])) @ root.T)
+
+
 @final
 class DriftingPosterior(Posterior):
     """Observations fade as rounds pass (`tick`). How much one still counts is known for all together only."""
@@ -96,9 +102,7 @@ class DriftingPosterior(Posterior):
     def sample(self, rng: np.random.Generator, points: ArmIndices | None = None, *, size: int = 1) -> Array:
         """Joint samples of f as it is now, `(size, n)`."""
         rows = self._features if points is None else self._features[np.asarray(points)]
-        root = covariance_root(0.5 * (self._covariance + self._covariance.T))
-        normal = rng.standard_normal((size, root.shape[1]))
-        return np.asarray((self._weights + normal @ root.T) @ rows.T)
+        return draws_of_weights(self._weights, self._covariance, rng, size) @ rows.T
 
     @property
     def mean_norm(self) -> float:

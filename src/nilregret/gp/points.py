@@ -29,17 +29,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.blas import with_one_thread
-from .._utils.checks import Array, finite_array, number, points_array
+from .._utils.checks import Array, number, points_array
 from .._utils.errors import InvalidInput
 from ..kernels import Kernel
 from . import triangle
-from .at_points import AtPoints, Gradients
-from .factorization import covariance_root
-from .protocol import LEAST_REGULARIZATION, CountingPosterior
+from .at_points import AtPoints, Gradients, std_gradient
+from .observations import FIRST_ROOM, Observations
+from .protocol import CountingPosterior, check_regularization
 from .spectrum import Spectrum, spectrum_of_points
 from .triangle import GrowingTriangle, Rotations
 
-FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
 MOST_ROTATIONS = 64  # kept for those who follow the factor's rows, before they have to start anew
 CHUNK = 2048  # points predicted at a time, which bounds the memory of a prediction
 
@@ -54,7 +53,7 @@ class PointPosterior(AtPoints, CountingPosterior):
         regularization: lambda, reward units squared.
     """
 
-    OWNED = ("rotations", "_position", "_points", "_plays", "_average", "_scatter", "_grown", "_ends", "_half")
+    OWNED = ("rotations", "_seen", "_grown", "_ends", "_half")
 
     def __init__(self, kernel: Kernel, dimension: int, regularization: float) -> None:
         self.kernel = kernel
@@ -64,16 +63,11 @@ class PointPosterior(AtPoints, CountingPosterior):
         self.removals = 0  # of rows from the factor: what was derived from its rows must be made anew
         self.rotations: list[Rotations] = []  # other changes of its rows, in order
         self.target_changes = 0  # of points observed before
-        self._position: dict[bytes, int] = {}
-        self._points = np.zeros((FIRST_ROOM, dimension))
-        self._plays = np.zeros(FIRST_ROOM, dtype=np.int64)
-        self._average = np.zeros(FIRST_ROOM)
-        self._scatter = np.zeros(FIRST_ROOM)
-        self._rank = 0
+        self._seen = Observations(dimension, ordered=True)
         self._grown = GrowingTriangle()  # L, as far as it has been read
         self._ends: list[int] = []  # numbers of distinct points after each addition that L is still to take in
         self._blocks = 0  # of L that have been full
-        self._half = np.zeros(FIRST_ROOM)
+        self._half = np.zeros(0)
         self._half_known = 0  # leading entries of `_half` that are up to date
         self._weights: Array | None = None
         self._spectrum: Spectrum | None = None  # until something changes
@@ -81,12 +75,12 @@ class PointPosterior(AtPoints, CountingPosterior):
     @property
     def rank(self) -> int:
         """Number of distinct points n."""
-        return self._rank
+        return self._seen.size
 
     @property
     def points(self) -> Array:
         """The distinct points, `(n, d)`."""
-        return self._points[: self.rank]
+        return self._seen.points
 
     # -- history -------------------------------------------------------------------------------------------------
 
@@ -112,83 +106,47 @@ class PointPosterior(AtPoints, CountingPosterior):
             counts: how many each stands for; 1 unless given.
             scatters: the sums of squared deviations from these averages; 0 unless given.
         """
-        X = points_array("points", points, dimension=self.dimension) + 0.0
-        y = finite_array("targets", targets)
-        if y.shape != (len(X),):
-            raise InvalidInput(f"`targets` has shape {y.shape}: it must be ({len(X)},), one target for each.")
-        keys = [x.tobytes() for x in X]
+        X, y = self._checked(points, targets)
         many = [1] * len(X) if counts is None else counts
         within = [0.0] * len(X) if scatters is None else scatters
-        repeats: Counter[bytes] = Counter()
-        new: Counter[bytes] = Counter()
-        for key, count in zip(keys, many, strict=True):
-            (repeats if key in self._position else new)[key] += count
-        first = dict(zip(reversed(keys), reversed(range(len(X))), strict=True))
-        some = X[[first[key] for key in new]]
-        self._check(some)
-        for key, more in repeats.items():
-            i = self._position[key]
-            plays = int(self._plays[i])
+        repeats: Counter[int] = Counter()
+        new = np.ones(len(X), dtype=bool)
+        for row, (x, count) in enumerate(zip(X, many, strict=True)):
+            place = self._seen.find(x)
+            if place is not None:
+                repeats[place] += count
+                new[row] = False
+        check_regularization(self.regularization, float(self.kernel.diagonal(X[new]).max(initial=0.0)))
+        for i, more in repeats.items():
+            plays = int(self.plays[i])
             self._changed(self._factor.add_to_diagonal(i, -self.regularization * more / (plays * (plays + more))))
-        self._grow(some)
-        for key, target, count, scatter in zip(keys, y.tolist(), many, within, strict=True):
-            i = self._position[key]
-            self._plays[i] += count
-            change = target - self._average[i]
-            self._average[i] += change * count / self._plays[i]
-            self._scatter[i] += change * (target - self._average[i]) * count + scatter
-            self._outdated(i)
+        for x, target, count, scatter in zip(X, y.tolist(), many, within, strict=True):
+            self._outdated(self._seen.add(x, target, count=count, scatter=scatter))
+        if new.any():
+            self._ends.append(self.rank)  # the factor takes these points in when it is next read
         self.count += sum(many)
 
     def revise(self, point: npt.ArrayLike, old: float, new: float) -> None:
         """Change the target of one observation from `old` to `new`. O(n^2) at the next question."""
-        i, old, new = self._known(point), number("old", old), number("new", new)
-        before = self._average[i]
-        self._average[i] += (new - old) / self._plays[i]
-        self._scatter[i] += (new - old) * ((new - self._average[i]) + (old - before))
-        self._outdated(i)
+        old, new = number("old", old), number("new", new)
+        self._outdated(self._seen.revise(self._as_row(point), old, new))
 
     def forget(self, point: npt.ArrayLike, target: float, *, count: int = 1, scatter: float = 0.0) -> None:
         """Take `count` observations with this average back out. O(n^2)."""
-        i, target = self._known(point), number("target", target)
-        plays = int(self._plays[i])
+        row, target = self._as_row(point), number("target", target)
+        i = self._seen.place(row)
+        plays = int(self.plays[i])
         if plays < count:
-            raise InvalidInput(f"The point {self._points[i].tolist()} has fewer than {count} observations to forget.")
+            raise InvalidInput(f"The point {row.tolist()} has fewer than {count} observations to forget.")
         self.count -= count
         if plays == count:
-            self._drop(i)
-            return
-        left = plays - count
-        self._changed(self._factor.add_to_diagonal(i, self.regularization * count / (plays * left)))
-        change = target - self._average[i]
-        self._plays[i] = left
-        self._average[i] -= change * count / left
-        self._scatter[i] -= change * (target - self._average[i]) * count + scatter
-        if left == 1:
-            self._scatter[i] = 0.0
+            self.removals += 1
+            self._factor.remove(i)
+        else:
+            amount = self.regularization * count / (plays * (plays - count))
+            self._changed(self._factor.add_to_diagonal(i, amount))
+        self._seen.remove(row, target, count=count, scatter=scatter)
         self._outdated(i)
-
-    def _check(self, X: Array) -> None:
-        prior = float(self.kernel.diagonal(X).max(initial=0.0))
-        if self.regularization < LEAST_REGULARIZATION * prior:
-            raise InvalidInput(
-                f"`regularization` is {self.regularization:g} where the prior variance is {prior:g}: below "
-                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
-                "that, or a smaller `scale` in the kernel."
-            )
-
-    def _grow(self, X: Array) -> None:
-        """Room for new points, whose rows of the factor are computed when it is read."""
-        if not len(X):
-            return
-        n = self._rank
-        self._rank = n + len(X)
-        self._ends.append(self._rank)
-        self._make_room(self._rank)
-        self._points[n : self._rank] = X
-        for array in (self._plays, self._average, self._scatter):
-            array[n : self._rank] = 0
-        self._position.update((x.tobytes(), n + j) for j, x in enumerate(X))
 
     @property
     def _factor(self) -> GrowingTriangle:
@@ -203,10 +161,10 @@ class PointPosterior(AtPoints, CountingPosterior):
     @with_one_thread
     def _enter(self) -> None:
         factor, ends, size = self._grown, self._ends, triangle.BLOCK
-        while (low := factor.size) < self._rank:
+        while (low := factor.size) < self.rank:
             block = low // size
             full = (block + 1) * size
-            if block < self._blocks or full > self._rank:  # a block is computed again once, not after each removal
+            if block < self._blocks or full > self.rank:  # a block is computed again once, not after each removal
                 self._add(low, min(full, ends[bisect_right(ends, low)]))
                 continue
             factor.keep_blocks(block)
@@ -217,23 +175,10 @@ class PointPosterior(AtPoints, CountingPosterior):
 
     def _add(self, low: int, high: int) -> None:
         """Rows `low` .. `high` of the factor."""
-        some = self._points[low:high]
-        rows = self._grown.solve(self.kernel(self._points[:low], some))
+        some = self.points[low:high]
+        rows = self._grown.solve(self.kernel(self.points[:low], some))
         residual = self.kernel(some, some) - rows.T @ rows
-        self._grown.extend(rows.T, residual, self.regularization / self._plays[low:high])
-
-    def _drop(self, i: int) -> None:
-        n = self.rank
-        self.removals += 1
-        del self._position[self._points[i].tobytes()]
-        self._factor.remove(i)
-        self._rank = n - 1
-        for array in (self._points, self._plays, self._average, self._scatter):
-            array[i : n - 1] = array[i + 1 : n].copy()
-        for key, position in self._position.items():
-            if position > i:
-                self._position[key] = position - 1
-        self._outdated(i)
+        self._grown.extend(rows.T, residual, self.regularization / self.plays[low:high])
 
     def _changed(self, rotations: Rotations) -> None:
         self.rotations.append(rotations)
@@ -246,22 +191,6 @@ class PointPosterior(AtPoints, CountingPosterior):
         self._half_known = min(self._half_known, position)
         self._weights = self._spectrum = None
 
-    def _make_room(self, size: int) -> None:
-        while len(self._plays) < size:
-            for name in ("_points", "_plays", "_average", "_scatter", "_half"):
-                array = getattr(self, name)
-                setattr(self, name, np.concatenate([array, np.zeros_like(array)]))
-
-    def _row(self, point: npt.ArrayLike) -> Array:
-        return np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
-
-    def _known(self, point: npt.ArrayLike) -> int:
-        row = self._row(point)
-        i = self._position.get(row.tobytes())
-        if i is None:
-            raise InvalidInput(f"The point {row.tolist()} has no observation to change or forget.")
-        return i
-
     # -- answers -------------------------------------------------------------------------------------------------
 
     @property
@@ -269,7 +198,9 @@ class PointPosterior(AtPoints, CountingPosterior):
         """L^{-1} ybar, `(n,)`: only the rows after the last change are solved for."""
         if self._half_known < self.rank:
             self._catch_up()  # which may take some of it back
-            self._grown.substitute(self._average, self._half, start=self._half_known)
+            if len(self._half) < self.rank:
+                self._half = np.concatenate([self._half, np.zeros(max(self.rank, FIRST_ROOM))])
+            self._grown.substitute(self.average, self._half, start=self._half_known)
             self._half_known = self.rank
         return self._half[: self.rank]
 
@@ -317,9 +248,7 @@ class PointPosterior(AtPoints, CountingPosterior):
         both = self.kernel.input_gradient(np.concatenate([X, X]), self.points, weights)  # in one call: most are small
         mean_gradient = both[: len(X)]
         variance_gradient = self.kernel.diagonal_gradient(X) - 2.0 * both[len(X) :]
-        flat = std[:, None] <= 0.0
-        std_gradient = np.where(flat, 0.0, variance_gradient / np.where(flat, 1.0, 2.0 * std[:, None]))
-        return Gradients(self.weights @ cross, std, mean_gradient, std_gradient)
+        return Gradients(self.weights @ cross, std, mean_gradient, std_gradient(std, variance_gradient))
 
     @property
     def blocks(self) -> int:
@@ -344,21 +273,9 @@ class PointPosterior(AtPoints, CountingPosterior):
         weights = self._factor.solve_transposed(self._factor.solve(self.kernel(self.points, Z)))
         return np.asarray(self.kernel(X, Z) - self.kernel(X, self.points) @ weights)
 
-    def sample(self, rng: np.random.Generator, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
-        """Joint samples of f at `(m, d)` points, `(size, m)`, exact: O(n^2 m + m^3)."""
-        if points is None:
-            raise InvalidInput("A posterior on a continuous domain samples at points: give them, `(n, d)`.")
-        X = points_array("points", points, dimension=self.dimension)
-        root = covariance_root(self.covariance(X))
-        return self.mean(X) + rng.standard_normal((size, root.shape[1])) @ root.T
-
     def solve_targets(self, targets: Array) -> Array:
         """M^{-1} v for `(n,)` values at the distinct points."""
         return self._factor.solve_transposed(self._factor.solve(targets))
-
-    def observed_means(self) -> Array:
-        """Posterior mean at the distinct points, `(n,)`: ybar - (lambda / n) alpha, O(n) once alpha is known."""
-        return self.average - self.regularization / self.plays * self.weights
 
     @property
     def landmarks(self) -> Array:
@@ -366,57 +283,54 @@ class PointPosterior(AtPoints, CountingPosterior):
         return self.points
 
     def landmark_means(self) -> Array:
-        """Posterior mean at each of them."""
-        return self.observed_means()
+        """Returns the posterior mean at each of them: ybar - (lambda / n) alpha, O(n) once alpha is known."""
+        return self.average - self.regularization / self.plays * self.weights
 
     def means_of(self, points: npt.ArrayLike) -> Array:
         """Posterior mean at `(m, d)` points, `(m,)`: O(1) where they were observed, once the weights are known."""
         X = points_array("points", points, dimension=self.dimension) + 0.0
-        positions = np.array([self._position.get(x.tobytes(), -1) for x in X], dtype=np.intp)
+        found = [self._seen.find(x) for x in X]
+        positions = np.array([-1 if place is None else place for place in found], dtype=np.intp)
         known = positions >= 0
         means = np.empty(len(X))
-        means[known] = self.observed_means()[positions[known]]
+        means[known] = self.landmark_means()[positions[known]]
         means[~known] = self.mean(X[~known])
         return means
 
     @property
     def plays(self) -> npt.NDArray[np.int64]:
         """Observations of each distinct point, `(n,)`."""
-        return self._plays[: self.rank]
+        return self._seen.plays
 
     @property
     def average(self) -> Array:
         """Average target of each distinct point, `(n,)`."""
-        return self._average[: self.rank]
+        return self._seen.average
 
     @property
     def noisy(self) -> bool:
         """Whether points that came again had several targets, or none came again."""
-        again = self._plays[: self.rank] > 1
-        return not again.any() or bool(self._scatter[: self.rank][again].any())
+        return self._seen.noisy
 
     def spectrum(self) -> Spectrum:
         """What was observed, diagonalised: O(n^3) once after each change."""
         if self._spectrum is None:
             kernel, points = self.kernel, self.points.copy()
             self._spectrum = spectrum_of_points(
-                kernel(points, points), self.plays.copy(), self.average.copy(), self._scatter_within_points(),
+                kernel(points, points), self.plays.copy(), self.average.copy(), self._seen.scatter,
                 covariance=partial(kernel.__call__, points), variance=kernel.diagonal,
             )  # fmt: skip
         return self._spectrum
 
-    def _scatter_within_points(self) -> float:
-        return float(np.maximum(self._scatter[: self.rank], 0.0).sum())
-
     @property
     def quadratic_form(self) -> float:
         """y^T (K + lambda I)^{-1} y = scatter within points / lambda + |half|^2: a sum of squares."""
-        return self._scatter_within_points() / self.regularization + float(self.half @ self.half)
+        return self._seen.scatter / self.regularization + float(self.half @ self.half)
 
     @property
     def mean_norm(self) -> float:
         """||mu||_k = sqrt(alpha^T mu(X))."""
-        return float(np.sqrt(max(float(self.weights @ self.observed_means()), 0.0)))
+        return float(np.sqrt(max(float(self.weights @ self.landmark_means()), 0.0)))
 
     @property
     def log_determinant_ratio(self) -> float:

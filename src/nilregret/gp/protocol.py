@@ -23,8 +23,19 @@ import numpy as np
 
 from .._utils.checks import Array
 from .._utils.copying import Copyable
+from .._utils.errors import InvalidInput
 
 LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
+
+
+def check_regularization(regularization: float, prior_variance: float) -> None:
+    """Raises an error if rounding in the kernel matrix would be larger than the noise."""
+    if regularization < LEAST_REGULARIZATION * prior_variance:
+        raise InvalidInput(
+            f"`regularization` is {regularization:g} where the prior variance is {prior_variance:g}: below "
+            f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
+            "that, or a smaller `scale` in the kernel."
+        )
 
 
 class Posterior(Copyable, ABC):

@@ -25,11 +25,11 @@ from .._utils.checks import Array, finite_array, number, points_array
 from .._utils.errors import InvalidInput
 from .._utils.randomness import sketch_generator
 from ..kernels import Kernel
-from .at_points import AtPoints, Gradients
-from .factorization import ROUNDING, covariance_root
+from .at_points import AtPoints, Gradients, std_gradient
+from .factorization import ROUNDING
 from .inducing import Terms, drawn
 from .observations import Observations
-from .protocol import LEAST_REGULARIZATION
+from .protocol import check_regularization
 from .spans import InducedSpan, KernelSpan, Span
 from .spectrum import MappedRows, Spectrum, spectrum_of_gram
 from .weights import Weights, root_of_rows
@@ -97,13 +97,10 @@ class SpannedPosterior(AtPoints):
 
     def extend(self, points: npt.ArrayLike, targets: npt.ArrayLike) -> None:
         """Add observations at `(m, d)` points, targets `(m,)`. O(r^2) each."""
-        X = points_array("points", points, dimension=self.dimension) + 0.0
-        y = finite_array("targets", targets)
-        if y.shape != (len(X),):
-            raise InvalidInput(f"`targets` has shape {y.shape}: it must be ({len(X)},), one target for each.")
+        X, y = self._checked(points, targets)
         if self._terms is None:
             z = self._span.features(X)
-            self._check_ridge(float(np.einsum("ij,ij->i", z, z).max(initial=0.0)))
+            check_regularization(self.regularization, float(np.einsum("ij,ij->i", z, z).max(initial=0.0)))
             for x, target, features in zip(X, y.tolist(), z, strict=True):
                 self._seen.add(x, target)
                 self.count += 1
@@ -111,7 +108,7 @@ class SpannedPosterior(AtPoints):
                 self._changed()
             return
         priors = self.kernel.diagonal(X)
-        self._check_ridge(float(priors.max(initial=0.0)))
+        check_regularization(self.regularization, float(priors.max(initial=0.0)))
         if len(X) >= ALL_AT_ONCE:
             self._take_all(self._terms, X, y)
             return
@@ -120,14 +117,6 @@ class SpannedPosterior(AtPoints):
             self.count += 1
             self._take_outside(x, target, prior)
             self._changed()
-
-    def _check_ridge(self, prior: float) -> None:
-        if self.regularization < LEAST_REGULARIZATION * prior:
-            raise InvalidInput(
-                f"`regularization` is {self.regularization:g} where the prior variance is {prior:g}: below "
-                f"{LEAST_REGULARIZATION:g} of it, rounding in the kernel matrix is larger than the noise. Use at least "
-                "that, or a smaller `scale` in the kernel."
-            )
 
     def _take_all(self, terms: Terms, X: Array, y: Array) -> None:
         for x, target in zip(X, y.tolist(), strict=True):
@@ -215,7 +204,7 @@ class SpannedPosterior(AtPoints):
         self._refine()
 
     def _row(self, point: npt.ArrayLike) -> Array:
-        row = np.asarray(points_array("point", np.reshape(point, (1, -1)), dimension=self.dimension)[0] + 0.0)
+        row = self._as_row(point)
         self._seen.place(row)
         return row
 
@@ -297,8 +286,7 @@ class SpannedPosterior(AtPoints):
             slope = 2.0 * self._span.gradient(X, towards)
         else:
             slope = self.kernel.diagonal_gradient(X) + 2.0 * self._span.gradient(X, towards - z)
-        flat = std[:, None] <= 0.0
-        return Gradients(mean, std, mean_gradient, np.where(flat, 0.0, slope / np.where(flat, 1.0, 2.0 * std[:, None])))
+        return Gradients(mean, std, mean_gradient, std_gradient(std, slope))
 
     def covariance(self, points: npt.ArrayLike) -> Array:
         """Joint posterior covariance of f at `m` points, `(m, m)`."""
@@ -314,14 +302,6 @@ class SpannedPosterior(AtPoints):
         z, towards = self._span.features(X), self._span.features(Y)
         inside = (z @ self._weights.root) @ (towards @ self._weights.root).T
         return np.asarray(inside + self._span.rest(X, Y, z, towards))
-
-    def sample(self, rng: np.random.Generator, points: npt.ArrayLike | None = None, *, size: int = 1) -> Array:
-        """Joint samples of f at `(m, d)` points, `(size, m)`."""
-        if points is None:
-            raise InvalidInput("A posterior on a continuous domain samples at points: give them, `(n, d)`.")
-        X = points_array("points", points, dimension=self.dimension)
-        root = covariance_root(self.covariance(X))
-        return self.mean(X) + rng.standard_normal((size, root.shape[1])) @ root.T
 
     def spectrum(self) -> Spectrum:
         """What was observed, diagonalised: O(n r + r^3); the first time, and after a draw, O(n r^2)."""

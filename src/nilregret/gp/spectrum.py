@@ -118,21 +118,24 @@ def spectrum_of_features(
     seen = np.flatnonzero(plays)
     root = np.sqrt(plays[seen])
     rows = features[seen] * root[:, None]
-    values, vectors = np.linalg.eigh(rows.T @ rows)
-    known = values > LEAST_EIGENVALUE * values.max(initial=0.0)
-    values = np.where(known, values, 0.0)
     targets = root * average[seen]
-    data = np.where(known, vectors.T @ (rows.T @ targets) / np.sqrt(np.where(known, values, 1.0)), 0.0)
+    values, vectors, data = _diagonalised(rows.T @ rows, rows.T @ targets)
     return Spectrum(values, data, _rest(targets, data, scatter), FeatureRows(features @ vectors, left_out))
 
 
 def spectrum_of_gram(gram: Array, right: Array, squares: float, rows: Callable[[Array], MappedRows]) -> Spectrum:
     """From Z^T N Z `(r, r)` and Z^T N ybar `(r,)` of features Z, and the sum of the squared targets."""
+    values, vectors, data = _diagonalised(gram, right)
+    return Spectrum(values, data, max(squares - float(data @ data), 0.0), rows(vectors))
+
+
+def _diagonalised(gram: Array, right: Array) -> tuple[Array, Array, Array]:
+    """Returns eigenvalues S and eigenvectors V of a Gram matrix Z^T N Z, and the data S^{-1/2} V^T `right`."""
     values, vectors = np.linalg.eigh(gram)
     known = values > LEAST_EIGENVALUE * values.max(initial=0.0)
     values = np.where(known, values, 0.0)
     data = np.where(known, vectors.T @ right / np.sqrt(np.where(known, values, 1.0)), 0.0)
-    return Spectrum(values, data, max(squares - float(data @ data), 0.0), rows(vectors))
+    return values, vectors, data
 
 
 def spectrum_of_points(
