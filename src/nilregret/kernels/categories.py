@@ -32,14 +32,13 @@ from .base import (
     Kernel,
     PointKernel,
     Pullback,
-    Rows,
     check_kernel,
     parameter_values,
     points_pair,
     scale_number,
     weights_array,
 )
-from .combined import Product, Sum
+from .combined import Pair, Product, Sum
 from .derivatives import Derivatives
 from .tied import checked_groups
 
@@ -163,7 +162,7 @@ class Overlap(PointKernel):
 @final
 @described
 @dataclass(frozen=True)
-class Mixture(Kernel):
+class Mixture(Pair):
     """k = scale * ((1 - lambda) (left + right) / 2 + lambda left * right), lambda in (0, 1) a `share` that fits learn.
 
     Ru et al. 2020, eq. 2, for choices and numbers: the sum learns from points that agree in one of the two, the product
@@ -190,30 +189,13 @@ class Mixture(Kernel):
         product = Product(self.left, self.right).scaled(self.scale * self.share)
         return Sum(Sum(self.left.scaled(half), self.right.scaled(half)), product)
 
-    def _mixed(self, left: Array, right: Array) -> Array:
+    def _combined(self, left: Array, right: Array) -> Array:
         middle = 0.5 * (left + right)
         return np.asarray(self.scale * (middle + self.share * (left * right - middle)))
 
     def _by(self, other: Array) -> Array:
         """Dk / d left, or right, where this is the other one."""
         return np.asarray(self.scale * (0.5 * (1.0 - self.share) + self.share * other))
-
-    def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
-        return self._mixed(self.left(A, B), self.right(A, B))
-
-    def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The mixture of both diagonals."""
-        return self._mixed(self.left.diagonal(A), self.right.diagonal(A))
-
-    def between_arms(self, points: Array, rows: Rows, columns: Rows) -> Array:
-        """The covariances between arms given by index."""
-        left, right = (kernel.between_arms(points, rows, columns) for kernel in (self.left, self.right))
-        return self._mixed(left, right)
-
-    def arm_variances(self, points: Array) -> Array:
-        """The prior variance of every arm, `(N,)`."""
-        return self._mixed(self.left.arm_variances(points), self.right.arm_variances(points))
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         """By the product rule: each part's gradient, weighted with what the other says, `(m, d)`."""
@@ -231,12 +213,12 @@ class Mixture(Kernel):
     def log_parameters(self) -> Array:
         """Those of `left`, those of `right`, log(lambda / (1 - lambda)), log scale."""
         own = [math.log(self.share / (1.0 - self.share)), math.log(self.scale)]
-        return np.concatenate([self.left.log_parameters, self.right.log_parameters, own])
+        return np.concatenate([super().log_parameters, own])
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
         """Those of `left`, those of `right`, the odds of lambda, the scale."""
         own = tuple(Hyperparameter(kind, tuple(columns), len(columns)) for kind in ("odds", "scale"))
-        return (*self.left.hyperparameters(columns), *self.right.hyperparameters(columns), *own)
+        return (*super().hyperparameters(columns), *own)
 
     def with_log_parameters(self, values: npt.ArrayLike) -> Mixture:
         """The mixture of both kernels with these log parameters."""
@@ -251,7 +233,7 @@ class Mixture(Kernel):
         """K, and the derivatives by the product rule."""
         left, left_pullback = self.left.matrix_and_pullback(X)
         right, right_pullback = self.right.matrix_and_pullback(X)
-        matrix = self._mixed(left, right)
+        matrix = self._combined(left, right)
 
         def pullback(weights: Array) -> Array:
             parts = [left_pullback(weights * self._by(right)), right_pullback(weights * self._by(left))]
@@ -269,16 +251,6 @@ class Mixture(Kernel):
         """Those of the sum of three."""
         return self.expanded.derivatives(lower, upper)
 
-    def rescaled(self, factors: Array) -> Mixture:
-        """Both parts."""
-        return replace(self, left=self.left.rescaled(factors), right=self.right.rescaled(factors))
-
-    @property
-    def variance(self) -> float | None:
-        """The mixture of both, where both are the same everywhere."""
-        left, right = self.left.variance, self.right.variance
-        return None if left is None or right is None else float(self._mixed(np.array(left), np.array(right)))
-
     def rank(self, dimension: int) -> int | None:
         """At most that of the sum of three."""
         return self.expanded.rank(dimension)
@@ -290,7 +262,3 @@ class Mixture(Kernel):
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
         """That of the sum of three, `(m, d)`."""
         return self.expanded.feature_gradient(X, weights)
-
-    def columns(self, dimension: int) -> frozenset[int]:
-        """Those that either sees."""
-        return self.left.columns(dimension) | self.right.columns(dimension)

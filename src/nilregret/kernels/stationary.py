@@ -226,10 +226,6 @@ class SquaredExponential(Stationary):
     lengthscale: float | tuple[float, ...] = 1.0
     scale: float = field(default=1.0, kw_only=True)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
-        object.__setattr__(self, "scale", scale_number(self.scale))
-
     def profile(self, squares: Array) -> Profile:
         """Kappa = exp(-r^2 / 2) = g."""
         squares *= -0.5
@@ -268,8 +264,7 @@ class RationalQuadratic(Stationary):
     def __post_init__(self) -> None:
         why = "The smaller it is, the more long lengthscales are in the mixture."
         object.__setattr__(self, "alpha", number("alpha", self.alpha, low=1e-100, high=1e100, why=why))
-        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
-        object.__setattr__(self, "scale", scale_number(self.scale))
+        super().__post_init__()
 
     def profile(self, squares: Array) -> Profile:
         """Kappa = u^-alpha and g = u^-(alpha + 1), u = 1 + r^2 / (2 alpha)."""
@@ -309,8 +304,7 @@ class Matern(Stationary):
         why = "It is the smoothness; 2.5 is a common choice, and beyond 1e100 use SquaredExponential."
         nu = number("nu", self.nu, low=0.0, high=1e100, open_low=True, why=why)
         object.__setattr__(self, "nu", nu)
-        object.__setattr__(self, "lengthscale", checked_lengths("lengthscale", self.lengthscale, why=DISTANCE))
-        object.__setattr__(self, "scale", scale_number(self.scale))
+        super().__post_init__()
 
     def profile(self, squares: Array) -> Profile:
         """Kappa and g; the derivative of s^nu K_nu(s) is -s^nu K_(nu-1)(s) (DLMF 10.29.4)."""
