@@ -169,7 +169,7 @@ class BankPosterior(Posterior):
         rows = self._features if points is None else self._features[np.asarray(points)]
         return draws_of_weights(*self._mixed(), rng, size) @ rows.T
 
-    def spread_as(self, believed: BankPosterior) -> BankPosterior:
+    def deviations_from(self, believed: BankPosterior) -> BankPosterior:
         """What is believed of f less the mean of another one, whose shares and means they are, with this variance."""
         shares, many = believed.shares, len(self.rates)
         means = believed._means - shares @ believed._means[:many]

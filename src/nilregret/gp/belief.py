@@ -24,8 +24,8 @@ from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
 from .binomial_counts import RatePosterior
 from .mixture import AnyPath, Averaged, AveragedArms, AveragedPoints, path_of
+from .out_of_sequence import Chain, OutOfSequencePosterior
 from .protocol import CountingPosterior, Posterior, RevisablePosterior
-from .retraced import Chain, Retraced
 
 P = TypeVar("P", bound=Posterior)
 
@@ -33,10 +33,12 @@ P = TypeVar("P", bound=Posterior)
 def _of_questions(posterior: P, answered: P) -> P:
     if isinstance(posterior, Averaged) and isinstance(answered, Averaged):
         return cast(P, posterior.following(answered))
-    return cast(P, posterior.of_questions()) if isinstance(posterior, Retraced | RatePosterior) else posterior.copy()
+    if isinstance(posterior, OutOfSequencePosterior | RatePosterior):
+        return cast(P, posterior.variance_only())
+    return posterior.copy()
 
 
-class Several(NamedTuple):
+class RepeatedPlays(NamedTuple):
     """A cell that was played several times in a run: what a trial there counts as is the average.
 
     Attributes:
@@ -66,7 +68,7 @@ class Belief(ABC, Generic[P]):
     @final
     def put(self, cell: Any, value: float | None) -> None:
         """Take in a trial at a cell (an arm of a table, a row, or several plays of one)."""
-        if type(cell) is Several:
+        if type(cell) is RepeatedPlays:
             if self.apart:
                 cast(CountingPosterior, self.asked).append(cell.cell, 0.0, count=cell.times)
             if value is not None:
@@ -82,7 +84,7 @@ class Belief(ABC, Generic[P]):
         """Change what a trial counts as that was taken in with `old`."""
         if old == new:
             return
-        if type(cell) is Several:
+        if type(cell) is RepeatedPlays:
             if old is not None:
                 self._forget(cell, old)
             if new is not None:
@@ -103,7 +105,7 @@ class Belief(ABC, Generic[P]):
         """Change what several trials count as; those that have a value before and after move the mean once."""
         together = []
         for cell, before, after in zip(cells, old, new, strict=True):
-            if before is None or after is None or type(cell) is Several:
+            if before is None or after is None or type(cell) is RepeatedPlays:
                 self.revise(cell, before, after)
             elif before != after:
                 together.append((cell, before, after))
@@ -113,7 +115,7 @@ class Belief(ABC, Generic[P]):
     @final
     def drop(self, cell: Any, value: float | None) -> None:
         """Take a trial back out that was taken in with this value."""
-        if type(cell) is Several:
+        if type(cell) is RepeatedPlays:
             if self.apart:
                 cast(CountingPosterior, self.asked).forget(cell.cell, 0.0, count=cell.times)
             if value is not None:
@@ -125,12 +127,12 @@ class Belief(ABC, Generic[P]):
             cast(RevisablePosterior, self.answered).forget(cell, value)
 
     @final
-    def _append(self, run: Several, value: float) -> None:
+    def _append(self, run: RepeatedPlays, value: float) -> None:
         known = cast(CountingPosterior, self.answered)
         known.append(run.cell, value, count=run.times, scatter=run.scatter)
 
     @final
-    def _forget(self, run: Several, value: float) -> None:
+    def _forget(self, run: RepeatedPlays, value: float) -> None:
         known = cast(CountingPosterior, self.answered)
         known.forget(run.cell, value, count=run.times, scatter=run.scatter)
 
@@ -141,8 +143,8 @@ class Belief(ABC, Generic[P]):
         # Where nothing is pending both have the same variance, and that of the answers rounds as if nothing had been.
         if self.asked.count == self.answered.count:
             return self.answered
-        if isinstance(self.asked, Retraced | RatePosterior):
-            return cast(P, self.asked.beside(cast(Any, self.answered)))
+        if isinstance(self.asked, OutOfSequencePosterior | RatePosterior):
+            return cast(P, self.asked.deviations_from(cast(Any, self.answered)))
         return self.asked
 
     @final
@@ -176,10 +178,10 @@ class Belief(ABC, Generic[P]):
 
 
 @final
-class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | AveragedArms]):
+class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePosterior | AveragedArms]):
     """Over finitely many cells, given by index."""
 
-    def put_all(self, cells: Sequence[int | Several], values: Sequence[float | None]) -> None:
+    def put_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
         """Take in several trials: as one by one, to the bit, and quicker where they are many."""
         if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
             self.answered.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
@@ -216,7 +218,7 @@ class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | Avera
     def advance(self, round_: int) -> None:
         """What is asked from now on is asked in this round, where f drifts."""
         for posterior in (self.answered, self.asked) if self.apart else (self.answered,):
-            if isinstance(posterior, Retraced):
+            if isinstance(posterior, OutOfSequencePosterior):
                 posterior.advance(round_)
 
 
@@ -260,14 +262,14 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
         mean, slope = self.answered.mean_gradient(rows)
         return at._replace(mean=mean, mean_gradient=slope)
 
-    def path(self, rng: np.random.Generator, *, width: float) -> Drawn:
+    def path(self, rng: np.random.Generator, *, width: float) -> SampledFunction:
         """A function drawn from GP(mu, width^2 cov)."""
         spread = self.spread
-        return Drawn(path_of(spread, rng, width), None if spread is self.answered else self.answered)
+        return SampledFunction(path_of(spread, rng, width), None if spread is self.answered else self.answered)
 
 
 @final
-class Drawn:
+class SampledFunction:
     """A path, to which the mean is still to be added where it is a draw of f - mu."""
 
     def __init__(self, path: AnyPath, mean: AtPoints | AveragedPoints | None) -> None:

@@ -270,13 +270,13 @@ class RatePosterior(RevisablePosterior):
                 best, found = float(fits[j]), _Scales(mean, unit * float(smooth), unit * float(OWN[j]))
         return found
 
-    def of_questions(self) -> RatePosterior:
+    def variance_only(self) -> RatePosterior:
         """A copy that learns nothing from its targets."""
         other = self.copy()
         other._learns = False
         return other
 
-    def beside(self, answered: RatePosterior) -> RatePosterior:
+    def deviations_from(self, answered: RatePosterior) -> RatePosterior:
         """With these plays, what another one has learned, and a mean of 0: draws of f less the mean of the other."""
         other = answered.copy()
         other.plays, other.count = self.plays, self.count

@@ -17,7 +17,7 @@ from .triangle import Rotations
 ROWS = 256  # of V that are allocated at a time
 
 
-class Standing:
+class CandidateMoments:
     """Posterior mean and std at fixed points X: V = L^{-1} k(U, X) grows by one row for each new point.
 
     Args:

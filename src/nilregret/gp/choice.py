@@ -9,13 +9,13 @@ from ..domains.domain import Arms
 from ..kernels import Kernel
 from .arms import ArmPosterior, Prior
 from .at_points import AtPoints
-from .distinct_arms import PlayedPosterior
+from .distinct_arms import DistinctArmsPosterior
 from .factorization import pivoted_cholesky, tolerance
+from .feature_maps import KernelFeatures
 from .inducing import Terms
-from .low_rank_arms import FeaturePosterior
+from .low_rank_arms import LowRankPosterior
 from .points import PointPosterior
-from .spanned import MOST_FEATURES, SpannedPosterior
-from .spans import KernelSpan
+from .weight_space import MOST_FEATURES, WeightSpacePosterior
 
 MAX_RANK = 128  # features of higher rank cost more a round than the arms played usually do
 
@@ -35,8 +35,8 @@ def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> Ar
     tol = tolerance(prior.variance, number("regularization", regularization, low=0.0, open_low=True))
     factor = pivoted_cholesky(kernel, domain.points, tol=tol, max_rank=MAX_RANK)
     if factor.complete:
-        return FeaturePosterior(prior, factor, regularization)
-    return PlayedPosterior(prior, regularization)
+        return LowRankPosterior(prior, factor, regularization)
+    return DistinctArmsPosterior(prior, regularization)
 
 
 def posterior_at_points(
@@ -52,7 +52,7 @@ def posterior_at_points(
     """
     rank = kernel.rank(dimension)
     if rank is not None and rank <= MOST_FEATURES and kernel.features(np.zeros((1, dimension))) is not None:
-        return SpannedPosterior(kernel, dimension, regularization, KernelSpan(kernel, rank), None)
+        return WeightSpacePosterior(kernel, dimension, regularization, KernelFeatures(kernel, rank), None)
     if terms is not None:
-        return SpannedPosterior(kernel, dimension, regularization, None, terms)
+        return WeightSpacePosterior(kernel, dimension, regularization, None, terms)
     return PointPosterior(kernel, dimension, regularization)

@@ -42,7 +42,7 @@ class _Some(NamedTuple):
 
 
 @final
-class PlayedPosterior(ArmPosterior):
+class DistinctArmsPosterior(ArmPosterior):
     """Exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played; needs nothing else."""
 
     OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_columns_room", "_root_room")

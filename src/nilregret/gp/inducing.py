@@ -6,7 +6,7 @@
 | p_i | | probability that x_i becomes an inducing point: min(1, q N_i s^2(x_i) / lambda) | (n,) |
 | q | `oversampling` | | scalar |
 | K, Q | | kernel matrix of all t observations; that of the span of the inducing points, Q <= K | (t, t) |
-| D^2 | `Drawn.left_out` | tr(K - Q): prior variance outside of the span, summed over observations | reward units^2 |
+| D^2 | `Sketch.left_out` | tr(K - Q): prior variance outside of the span, summed over observations | reward units^2 |
 | rho | `shortfall` | D / sqrt(lambda) | scalar |
 
 Calandriello, Carratino, Lazaric, Valko & Rosasco 2019 (BKB) draw every observation by its own posterior variance, which
@@ -48,8 +48,8 @@ import numpy as np
 from .._utils.checks import Array, IndexArray
 from ..kernels import Kernel
 from .factorization import ROUNDING
+from .feature_maps import NystromFeatures
 from .observations import Observations
-from .spans import InducedSpan
 from .weights import Weights, root_of_gram
 
 CHUNK = 4096  # points at a time, which bounds the memory
@@ -74,33 +74,33 @@ class Terms(NamedTuple):
     seed: int
 
 
-class Drawn(NamedTuple):
+class Sketch(NamedTuple):
     """Inducing points, and all that was observed in their span."""
 
-    span: InducedSpan
+    span: NystromFeatures
     weights: Weights
     left_out: float  # D^2
 
 
-def drawn(
+def draw_sketch(
     kernel: Kernel,
     seen: Observations,
     regularization: float,
-    before: tuple[InducedSpan, Weights],
+    before: tuple[NystromFeatures, Weights],
     terms: Terms,
     rng: np.random.Generator,
-) -> Drawn:
+) -> Sketch:
     """Inducing points for what has been seen, drawn by the variances of the sketch before."""
     n, plays = seen.size, seen.plays
     if not n:
-        return Drawn(InducedSpan(kernel, seen.points, 0.0, terms.most), Weights(0, regularization), 0.0)
+        return Sketch(NystromFeatures(kernel, seen.points, 0.0, terms.most), Weights(0, regularization), 0.0)
     total = float(plays.sum())
     budget = 0.5 * terms.accuracy**2 * regularization  # half: what is to come has the other
     scores = np.concatenate([_variances(*before, points) for _, points in _chunks(seen)])
     chosen = rng.random(n) < terms.oversampling * plays * scores / regularization  # min(1, q s^2 / lambda)
     places = _capped(np.flatnonzero(chosen), scores * plays, terms.most)
     while True:
-        span = InducedSpan(kernel, seen.points[places], 0.1 * budget / total, terms.most)
+        span = NystromFeatures(kernel, seen.points[places], 0.1 * budget / total, terms.most)
         gram, right, left = _sums(span, kernel, seen)
         if left.sum() <= budget or span.size >= terms.most or len(places) == n:
             break
@@ -113,7 +113,7 @@ def drawn(
     weights.renew(root_of_gram(gram / regularization))
     for _ in range(2):  # from 0 a step is a solve
         weights.refine_by(right - gram @ weights.mean)
-    return Drawn(span, weights, float(left.sum()))
+    return Sketch(span, weights, float(left.sum()))
 
 
 def _chunks(seen: Observations) -> Iterator[tuple[slice, Array]]:
@@ -122,13 +122,13 @@ def _chunks(seen: Observations) -> Iterator[tuple[slice, Array]]:
         yield some, seen.points[some]
 
 
-def _variances(span: InducedSpan, weights: Weights, points: Array) -> Array:
+def _variances(span: NystromFeatures, weights: Weights, points: Array) -> Array:
     z = span.features(points)
     half = z @ weights.root
     return np.asarray(np.einsum("ij,ij->i", half, half) + span.left_out(points, z))
 
 
-def _sums(span: InducedSpan, kernel: Kernel, seen: Observations) -> tuple[Array, Array, Array]:
+def _sums(span: NystromFeatures, kernel: Kernel, seen: Observations) -> tuple[Array, Array, Array]:
     """Z^T N Z, Z^T N ybar, and what each point leaves out N_i (k - |z|^2), at least what rounding may hide."""
     gram, right, left = np.zeros((span.size, span.size)), np.zeros(span.size), np.zeros(seen.size)
     for some, points in _chunks(seen):

@@ -40,7 +40,7 @@ class _Next(NamedTuple):
 
 
 @final
-class FeaturePosterior(ArmPosterior):
+class LowRankPosterior(ArmPosterior):
     """Exact posterior on arms at O(N r + r^2) a round, independent of the number of rounds and of arms played."""
 
     OWNED = (*ArmPosterior.OWNED, "_root", "_weights", "_direction")

@@ -18,10 +18,10 @@ import numpy as np
 from .._utils.checks import Array, integer
 from ..kernels import Kernel
 from .at_points import AtPoints
+from .feature_maps import NystromFeatures
 from .points import PointPosterior
 from .prior_paths import PriorPath, Slopes, prior_path, summands
-from .spanned import SpannedPosterior
-from .spans import InducedSpan
+from .weight_space import WeightSpacePosterior
 
 WAVES = 1024
 
@@ -73,14 +73,14 @@ class Path:
             gradients = gradients + part.gradients(points)
         return self(points), gradients
 
-    def settle(self, points: Array) -> Path:
+    def fix(self, points: Array) -> Path:
         """Fixes the function at these points, smooth between them, and returns the path itself.
 
         Paths of kernels that are sampled jointly depend on the points asked for until then. Other paths are fixed from
         the beginning.
         """
         for part in self._parts:
-            part.settle(points)
+            part.fix(points)
         return self
 
 
@@ -114,23 +114,23 @@ def _path_at_points(posterior: PointPosterior, parts: list[PriorPath], rng: np.r
     return Path(known.features, known.gradient, parts, weights, posterior.weights)
 
 
-def _path_in_span(posterior: SpannedPosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
+def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: np.random.Generator) -> Path:
     """Returns f(x) = z(x)^T (w + W xi), and for a sketch g(x) - z(x)^T L^{-1} g(S) in addition.
 
     That term is what is left of a prior path g when g is known in the span. It is independent of the first term.
     """
     span, known = posterior.span, posterior.weights
     weights = known.mean + known.root @ rng.standard_normal(known.size)
-    if isinstance(span, InducedSpan):
+    if isinstance(span, NystromFeatures):
         weights = weights - span.solve(sum_of_paths(parts, span.points))
     return Path(span.features, span.gradient, parts, weights, known.mean)
 
 
 def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path:
     """A function drawn from the posterior of f, whichever it is."""
-    if not isinstance(posterior, SpannedPosterior):
+    if not isinstance(posterior, WeightSpacePosterior):
         return sample_path(cast(PointPosterior, posterior), rng)
-    return _path_in_span(posterior, [] if posterior.span.whole else _prior_parts(posterior, WAVES, rng), rng)
+    return _path_in_span(posterior, [] if posterior.span.exact else _prior_parts(posterior, WAVES, rng), rng)
 
 
 def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: int = WAVES) -> Path:

@@ -58,7 +58,7 @@ class PriorPath(ABC):
     def widened(self, factor: float) -> Self:
         """The function times a number."""
 
-    def settle(self, points: Array) -> None:  # noqa: B027 - most are settled from the beginning
+    def fix(self, points: Array) -> None:  # noqa: B027 - most are settled from the beginning
         """From now on the same function whatever it is asked, right at these points `(m, d)`."""
 
 
@@ -137,7 +137,7 @@ class Joint(PriorPath):
         """The function times a number; from here on each has its own pivots."""
         return independent(self, fresh={"_factor": factor * self._factor})
 
-    def settle(self, points: Array) -> None:
+    def fix(self, points: Array) -> None:
         """Pivots are chosen among these points, and among no others afterwards."""
         self._grow(points)
         self._most = len(self._pivots)

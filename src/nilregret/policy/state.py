@@ -18,7 +18,7 @@ from .._utils.checks import Array, shown
 from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.randomness import Randomness
 from ..domains.domain import Arms
-from ..gp import Belief, Retraced
+from ..gp import Belief, OutOfSequencePosterior
 from ..kernels import Kernel
 from ..slots.envelope import Bounds, Envelope, Progress
 from ..slots.explore import Explore, Situation, checked_places
@@ -247,7 +247,9 @@ class State:
     def _drift(self) -> float:
         """The share of f that is new in each round, by what is known; 0 where f does not drift."""
         drift, belief = self.policy.memory.drift(), self._ledger.belief.answered
-        return belief.mean_rate if isinstance(belief, Retraced) else drift if isinstance(drift, float) else 0.0
+        if isinstance(belief, OutOfSequencePosterior):
+            return belief.mean_rate
+        return drift if isinstance(drift, float) else 0.0
 
     def _take_singly(self, trial: Trial) -> None:
         """Prediction, learning, and then a look: an e-value needs what was believed before."""

@@ -19,10 +19,10 @@ from ...gp import (
     Bank,
     BankPosterior,
     DriftingPosterior,
+    OutOfSequencePosterior,
     RatePosterior,
     RatePrior,
-    Retraced,
-    Several,
+    RepeatedPlays,
     TableBelief,
 )
 from ...gp.choice import posterior_on_arms
@@ -34,7 +34,7 @@ from ...storage.record import Trial
 from ..availability import Available
 from .base import Decision, Engine, Limits, Question, Units, best_admitted, moved, multiple, none_left, table
 
-OnArms = ArmPosterior | AveragedArms | Retraced | RatePosterior
+OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior
 
 
 @final
@@ -88,8 +88,8 @@ class ArmEngine(Engine[TableBelief]):
             return posterior_on_arms(self._table, kernel, regularization)
         if isinstance(drift, tuple):
             several = BankPosterior(self._table, kernel, regularization, rates=drift, noise_variance=noise_variance)
-            return Retraced(several)
-        return Retraced(DriftingPosterior(self._table, kernel, regularization, rate=drift))
+            return OutOfSequencePosterior(several)
+        return OutOfSequencePosterior(DriftingPosterior(self._table, kernel, regularization, rate=drift))
 
     def cell(self, trial: Trial) -> int:
         """The index in the table."""
@@ -99,10 +99,10 @@ class ArmEngine(Engine[TableBelief]):
             return trial.arm
         return self._row(trial.context) * len(self.domain) + trial.arm
 
-    def entry(self, trial: Trial) -> int | Several:
-        """The index in the table, and the round where f drifts (`Retraced.entry`)."""
+    def entry(self, trial: Trial) -> int | RepeatedPlays:
+        """The index in the table, and the round where f drifts (`OutOfSequencePosterior.entry`)."""
         if trial.repeats > 1:
-            return Several(self.cell(trial), trial.times, trial.scatter)
+            return RepeatedPlays(self.cell(trial), trial.times, trial.scatter)
         return self.cell(trial) + (trial.number * len(self._table) if self.drifts else 0)
 
     def here(self, trial: Trial) -> int:

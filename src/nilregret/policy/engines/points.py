@@ -19,7 +19,17 @@ from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
 from ...domains.search.acquisition import AcquisitionFunction
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import Found, PointSearch, real_columns
-from ...gp import AtPoints, AveragedPoints, Bank, PointBelief, PointPosterior, RatePrior, Several, Standing, Terms
+from ...gp import (
+    AtPoints,
+    AveragedPoints,
+    Bank,
+    CandidateMoments,
+    PointBelief,
+    PointPosterior,
+    RatePrior,
+    RepeatedPlays,
+    Terms,
+)
 from ...gp.choice import posterior_at_points
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
@@ -58,7 +68,7 @@ class PointEngine(Engine[PointBelief]):
         self.domain, self.context, self.search = domain, context, search
         self._seed, self._terms = seed, None if sketch is None else sketch(seed)
         self._failed: dict[bytes, Array] = {}
-        self._standing: dict[PointPosterior, Standing] = {}  # of the posteriors in use
+        self._standing: dict[PointPosterior, CandidateMoments] = {}  # of the posteriors in use
         self._kernels = 1  # of each channel, the most that there are
         self._candidates: Array | None = None
         self.found: Found | None = None  # how the last search ended
@@ -103,10 +113,10 @@ class PointEngine(Engine[PointBelief]):
         """The row."""
         return row_of(trial)
 
-    def entry(self, trial: Trial) -> Array | Several:
+    def entry(self, trial: Trial) -> Array | RepeatedPlays:
         """The row, after the round where f drifts."""
         if trial.repeats > 1:
-            return Several(row_of(trial), trial.times, trial.scatter)
+            return RepeatedPlays(row_of(trial), trial.times, trial.scatter)
         return row_of(trial) if not self.drifts else np.concatenate([[float(trial.number)], row_of(trial)])
 
     def here(self, trial: Trial) -> Array:
@@ -125,7 +135,7 @@ class PointEngine(Engine[PointBelief]):
     @with_one_thread
     def put(self, belief: PointBelief, cells: list[Any], values: list[float | None]) -> None:
         """All at once; what was played in runs one by one."""
-        if any(type(cell) is Several for cell in cells):
+        if any(type(cell) is RepeatedPlays for cell in cells):
             for cell, value in zip(cells, values, strict=True):
                 belief.put(cell, value)
             return
@@ -134,7 +144,7 @@ class PointEngine(Engine[PointBelief]):
     @with_one_thread
     def fill(self, belief: PointBelief, cells: list[Any], values: list[float | None]) -> None:
         """All at once; what was played in runs one by one."""
-        if any(type(cell) is Several for cell in cells):
+        if any(type(cell) is RepeatedPlays for cell in cells):
             for cell, value in zip(cells, values, strict=True):
                 belief.revise(cell, None, value)
             return
@@ -213,7 +223,7 @@ class PointEngine(Engine[PointBelief]):
         self.found = self.search.maximize(
             surface,
             domain,
-            standing=points,
+            candidates=points,
             scores=scores,
             incumbents=self._incumbents(belief, question),
             rng=lambda: question.randomness.generator,
@@ -223,7 +233,7 @@ class PointEngine(Engine[PointBelief]):
             placed = limits.world.placed(placed, surface, view)
         if self.search.apart and self.context is None and (limits is None or limits.world.movable):
             placed = self.search.moved_apart(
-                placed, surface, domain, standing=points, scores=scores,
+                placed, surface, domain, candidates=points, scores=scores,
                 tried=belief.asked.points[:, self.before :], noisy=belief.answered.noisy,
                 rng=lambda: question.randomness.generator,
             )  # fmt: skip
@@ -291,7 +301,7 @@ class PointEngine(Engine[PointBelief]):
     def _standing_points(self, domain: Box | Space) -> Array:
         """The candidates that the search begins with."""
         if self._candidates is None:
-            self._candidates = self.search.standing(domain, self._seed)
+            self._candidates = self.search.candidate_points(domain, self._seed)
         return self._candidates
 
     def standing(self, posterior: AtPoints | AveragedPoints, points: Array) -> tuple[Array, Array]:
@@ -304,7 +314,7 @@ class PointEngine(Engine[PointBelief]):
         if posterior not in self._standing:
             if len(self._standing) > 2 * self.channels * self._kernels - 1:
                 self._standing = {}  # those of posteriors that a fit or a restart has replaced too
-            self._standing[posterior] = Standing(posterior, points)
+            self._standing[posterior] = CandidateMoments(posterior, points)
         return self._standing[posterior].predict()
 
     def _incumbents(self, belief: PointBelief, question: Question) -> Array:

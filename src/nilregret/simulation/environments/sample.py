@@ -44,7 +44,7 @@ def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], wave
         return ArmFunction(domain, prior_values(kernel, domain, seed))
     nothing_seen = PointPosterior(kernel, domain.dimension, regularization=1.0)
     path = sample_path(nothing_seen, world_generator(seed, "function"), waves=waves)
-    return path.settle(_spread(domain, SETTLED))
+    return path.fix(_spread(domain, SETTLED))
 
 
 def _spread(domain: Box | Space, count: int) -> Array:

@@ -3,7 +3,7 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | z(x) | `features` | coordinates of k(x, .) in an orthonormal basis of the span | (n, r) |
-| S | `InducedSpan.points` | inducing points | (r, d) |
+| S | `NystromFeatures.points` | inducing points | (r, d) |
 | L | | K(S, S) = L L^T | (r, r) |
 | k - z^T z | `left_out` | prior variance outside the span | (n,) |
 
@@ -24,11 +24,11 @@ from ..kernels import Kernel
 from .factorization import ROUNDING
 
 
-class Span(ABC):
+class FeatureMap(ABC):
     """A finite-dimensional space of functions."""
 
     size: int  # r
-    whole: bool  # whether all of f is in it
+    exact: bool  # whether all of f is in it
 
     @abstractmethod
     def features(self, points: Array) -> Array:
@@ -48,10 +48,10 @@ class Span(ABC):
 
 
 @final
-class KernelSpan(Span):
+class KernelFeatures(FeatureMap):
     """The functions that span all samples of a kernel of finite rank."""
 
-    whole = True
+    exact = True
 
     def __init__(self, kernel: Kernel, size: int) -> None:
         self._kernel, self.size = kernel, size
@@ -75,7 +75,7 @@ class KernelSpan(Span):
 
 
 @final
-class InducedSpan(Span):
+class NystromFeatures(FeatureMap):
     """The span of k(s, .) over points s.
 
     Args:
@@ -85,7 +85,7 @@ class InducedSpan(Span):
         most: of them; those that add the most are kept.
     """
 
-    whole = False
+    exact = False
 
     def __init__(self, kernel: Kernel, points: Array, least: float, most: int) -> None:
         self._kernel = kernel

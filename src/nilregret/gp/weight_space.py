@@ -27,10 +27,10 @@ from .._utils.randomness import sketch_generator
 from ..kernels import Kernel
 from .at_points import AtPoints, Gradients, std_gradient
 from .factorization import ROUNDING
-from .inducing import Terms, drawn
+from .feature_maps import FeatureMap, KernelFeatures, NystromFeatures
+from .inducing import Terms, draw_sketch
 from .observations import Observations
 from .protocol import check_regularization
-from .spans import InducedSpan, KernelSpan, Span
 from .spectrum import MappedRows, Spectrum, spectrum_of_gram
 from .weights import Weights, root_of_rows
 
@@ -41,7 +41,7 @@ ALL_AT_ONCE = 64  # observations that come together for which a sketch is made a
 
 
 @final
-class SpannedPosterior(AtPoints):
+class WeightSpacePosterior(AtPoints):
     """Posterior at O(r^2) an observation and a question; made by `posterior_at_points`.
 
     Args:
@@ -55,13 +55,13 @@ class SpannedPosterior(AtPoints):
     OWNED = ("_seen", "_weights", "_gram")
 
     def __init__(
-        self, kernel: Kernel, dimension: int, regularization: float, span: KernelSpan | None, terms: Terms | None
+        self, kernel: Kernel, dimension: int, regularization: float, span: KernelFeatures | None, terms: Terms | None
     ) -> None:
         self.kernel, self.dimension = kernel, dimension
         self.regularization = number("regularization", regularization, low=0.0, open_low=True)
         self.count = 0
         self._terms = terms
-        self._span: Span = InducedSpan(kernel, np.zeros((0, dimension)), 0.0, 0) if span is None else span
+        self._span: FeatureMap = NystromFeatures(kernel, np.zeros((0, dimension)), 0.0, 0) if span is None else span
         self._weights = Weights(self._span.size, self.regularization)
         self._seen = Observations(dimension)
         self._changes = 0  # observations added and taken out in all: what draws are keyed by
@@ -80,7 +80,7 @@ class SpannedPosterior(AtPoints):
         return self._span.size
 
     @property
-    def span(self) -> Span:
+    def span(self) -> FeatureMap:
         """In which f is looked for."""
         return self._span
 
@@ -155,7 +155,7 @@ class SpannedPosterior(AtPoints):
     def _draw_anew(self, terms: Terms) -> None:
         rng = sketch_generator(terms.seed, self._changes)
         before = (self._span, self._weights)
-        found = drawn(self.kernel, self._seen, self.regularization, before, terms, rng)  # type: ignore[arg-type]  # of a sketch
+        found = draw_sketch(self.kernel, self._seen, self.regularization, before, terms, rng)  # type: ignore[arg-type]  # of a sketch
         self._span, self._weights, self._outside = found
         # Where even as many points as there may be leave more out, another draw has to wait for news.
         self._limit = max(terms.accuracy**2 * self.regularization, 2.0 * self._outside)
@@ -233,7 +233,7 @@ class SpannedPosterior(AtPoints):
     @property
     def landmarks(self) -> Array:
         """All distinct points; the inducing ones of a sketch."""
-        return self._span.points if isinstance(self._span, InducedSpan) else self._seen.points
+        return self._span.points if isinstance(self._span, NystromFeatures) else self._seen.points
 
     def landmark_means(self) -> Array:
         """Posterior mean at each landmark."""
@@ -264,7 +264,7 @@ class SpannedPosterior(AtPoints):
         z = self._span.features(X)
         half = z @ self._weights.root
         variance = np.einsum("ij,ij->i", half, half)
-        if not self._span.whole:
+        if not self._span.exact:
             variance += self._span.left_out(X, z)
         return z @ self._weights.mean, variance
 
@@ -282,7 +282,7 @@ class SpannedPosterior(AtPoints):
         half = z @ self._weights.root
         std = np.sqrt(np.einsum("ij,ij->i", half, half) + self._span.left_out(X, z))
         towards = half @ self._weights.root.T
-        if self._span.whole:
+        if self._span.exact:
             slope = 2.0 * self._span.gradient(X, towards)
         else:
             slope = self.kernel.diagonal_gradient(X) + 2.0 * self._span.gradient(X, towards - z)

@@ -39,21 +39,21 @@ Chain = DriftingPosterior | BankPosterior
 
 
 @final
-class Retraced(Posterior):
+class OutOfSequencePosterior(Posterior):
     """A drifting posterior whose observations belong to rounds. It takes `entry(arm, round)` for a point.
 
     Args:
         chain: without observations; taken over.
     """
 
-    OWNED = ("_told", "_marks")
+    OWNED = ("_by_round", "_marks")
 
     def __init__(self, chain: Chain) -> None:
         self._start = chain
         self.prior, self.regularization, self.count = chain.prior, chain.regularization, 0
         self._arms = len(chain.prior.variance)
         self.now = 0
-        self._told: dict[int, tuple[int, float]] = {}  # arm and target, by round
+        self._by_round: dict[int, tuple[int, float]] = {}  # arm and target, by round
         self._first = 0  # the first observation that what follows has begun with
         self._round, self._owned = 0, False
         self._live: Chain | None = None  # F_s for the latest s looked at; changed in place where it is owned
@@ -75,16 +75,16 @@ class Retraced(Posterior):
     def append(self, point: Any, target: float) -> None:
         """Add the observation of an entry."""
         round_, arm = divmod(int(point), self._arms)
-        if round_ in self._told:
+        if round_ in self._by_round:
             raise InvalidInput(f"Round {round_} has an observation already.")
-        self._told[round_] = arm, number("target", target)
+        self._by_round[round_] = arm, number("target", target)
         self.count += 1
         self._changed(round_)
 
     def revise(self, point: Any, old: float, new: float) -> None:  # noqa: ARG002 - a round has one
         """Change the target of an entry."""
         round_, arm = self._known(point)
-        self._told[round_] = arm, number("new", new)
+        self._by_round[round_] = arm, number("new", new)
         self._changed(round_)
 
     def revise_all(self, points: Sequence[Any], old: Sequence[float], new: Sequence[float]) -> None:
@@ -95,13 +95,13 @@ class Retraced(Posterior):
     def forget(self, point: Any, target: float) -> None:  # noqa: ARG002 - a round has one
         """Take the observation of an entry back out."""
         round_, _ = self._known(point)
-        del self._told[round_]
+        del self._by_round[round_]
         self.count -= 1
         self._changed(round_ if round_ > self._first else -1)
 
     def _known(self, point: Any) -> tuple[int, int]:
         round_, arm = divmod(int(point), self._arms)
-        if self._told.get(round_, (None,))[0] != arm:
+        if self._by_round.get(round_, (None,))[0] != arm:
             raise InvalidInput(f"Arm {arm} has no observation of round {round_} to change or forget.")
         return round_, arm
 
@@ -116,26 +116,26 @@ class Retraced(Posterior):
     @property
     def chain(self) -> Chain:
         """The posterior of this round; not to be changed."""
-        if not self._told:
+        if not self._by_round:
             return self._start
         chain = self._go_back() if self._live is None else self._live
         while self._round < self.now:
             if not self._owned:
                 chain, self._owned = chain.copy(), True
-            if self._round in self._told:
-                chain.append(*self._told[self._round])
+            if self._round in self._by_round:
+                chain.append(*self._by_round[self._round])
             chain.tick()
             self._round += 1
             if self._round % self._apart == 0 and _kept_until(self._round, self._apart) >= self.now:
                 self._marks.append((self._round, chain.copy()))
         self._live = chain
         self._marks = [mark for mark in self._marks if _kept_until(mark[0], self._apart) >= self.now][-self._most :]
-        return self._learned(chain) if self.now in self._told else chain
+        return self._learned(chain) if self.now in self._by_round else chain
 
     def _go_back(self) -> Chain:
         """To the last F_s that is right; to the first observation, before which f is a sample of the prior."""
         if not self._marks:
-            self._first = min(self._told)
+            self._first = min(self._by_round)
         self._round, chain = self._marks[-1] if self._marks else (self._first, self._start)
         self._owned = False
         return chain
@@ -143,20 +143,20 @@ class Retraced(Posterior):
     def _learned(self, chain: Chain) -> Chain:
         """With the observation of this very round, before the next one has begun."""
         chain = chain.copy()
-        chain.append(*self._told[self.now])
+        chain.append(*self._by_round[self.now])
         return chain
 
-    def beside(self, answered: Retraced) -> Chain:
+    def deviations_from(self, answered: OutOfSequencePosterior) -> Chain:
         """What this one says of the variance where `answered` has the mean: draws of f less that mean.
 
         Rates are shared out as `answered` says: this one knows of questions alone.
         """
         chain, other = self.chain, answered.chain
         if isinstance(chain, BankPosterior) and isinstance(other, BankPosterior):
-            return chain.spread_as(other)
+            return chain.deviations_from(other)
         return chain
 
-    def of_questions(self) -> Retraced:
+    def variance_only(self) -> OutOfSequencePosterior:
         """A copy in which the targets do not say which rate is likely."""
         other = self.copy()
         if isinstance(self._start, BankPosterior):
