@@ -1,4 +1,4 @@
-"""The posterior that suits a kernel and a domain."""
+"""Choice of the posterior that suits a kernel and a domain."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ MAX_RANK = 128  # features of higher rank cost more a round than the arms played
 
 
 def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> ArmPosterior:
-    """The exact posterior on arms by the engine that suits the kernel.
+    """Returns the exact posterior on arms in the representation that suits the kernel.
 
-    Features of low rank where the kernel matrix has them within the tolerance of `factorization`; the arms played
-    where it does not (rough kernels on many arms).
+    Low-rank features are used if the kernel matrix has them within the tolerance of `factorization`. Otherwise, for
+    rough kernels on many arms, the distinct arms played are used.
 
     Args:
         domain: the arms.
@@ -42,13 +42,13 @@ def posterior_on_arms(domain: Arms, kernel: Kernel, regularization: float) -> Ar
 def posterior_at_points(
     kernel: Kernel, dimension: int, regularization: float, *, terms: Terms | None = None
 ) -> AtPoints:
-    """The posterior at points that suits the kernel: exact, unless a sketch is asked for that it needs.
+    """Returns the posterior at points that suits the kernel, exact unless a sketch is needed and asked for.
 
     Args:
-        kernel: prior covariance; of finite rank (`Kernel.features`) a round costs r^2, else n^2.
+        kernel: prior covariance. If its rank r is finite (`Kernel.features`) a round costs r^2, otherwise n^2.
         dimension: number of columns of a point.
         regularization: lambda, reward units squared.
-        terms: of a sketch, which a kernel of finite rank does without.
+        terms: of a sketch, which a kernel of finite rank does not need.
     """
     rank = kernel.rank(dimension)
     if rank is not None and rank <= MOST_FEATURES and kernel.features(np.zeros((1, dimension))) is not None:

@@ -58,7 +58,7 @@ class Observations(Copyable):
         return not again.any() or bool(self._scatter[: self.size][again].any())
 
     def add(self, point: Array, target: float, *, count: int = 1, scatter: float = 0.0) -> int:
-        """Adds `count` observations of a point with this average and scatter; returns the place of the point."""
+        """Adds `count` observations of a point with this average and scatter, and returns the place of the point."""
         place = self._place.setdefault(point.tobytes(), self.size)
         if place == self.size:
             self._make_room()
@@ -73,7 +73,7 @@ class Observations(Copyable):
         return place
 
     def revise(self, point: Array, old: float, new: float) -> int:
-        """Changes the target of one observation; returns the place of the point."""
+        """Replaces the target of one observation, and returns the place of the point."""
         place = self.place(point)
         before = self._average[place]
         self._average[place] += (new - old) / self._plays[place]
@@ -99,7 +99,7 @@ class Observations(Copyable):
         return self._place.get(point.tobytes())
 
     def place(self, point: Array) -> int:
-        """Returns the place of a point; raises an error if the point has no observation."""
+        """Returns the place of a point, or raises an error if the point has no observation."""
         place = self.find(point)
         if place is None:
             raise InvalidInput(f"The point {point.tolist()} has no observation to change or forget.")

@@ -1,11 +1,11 @@
-"""Sample paths: functions drawn from the posterior, to be evaluated and differentiated anywhere.
+"""Sample paths: functions drawn from the posterior, which can be evaluated and differentiated anywhere.
 
-Pathwise conditioning (Matheron's rule; Wilson et al. 2021): with g a path of the prior,
+Pathwise conditioning (Matheron's rule, Wilson et al. 2021): with g a path of the prior,
 
     f(x) = g(x) + k(x, U) M^{-1} (ybar - g(U) - eps),    eps_i ~ N(0, lambda / n_i),
 
-is a path of the posterior, exactly if g is exact. How g is drawn is in `prior_paths`: by random waves where the
-kernel's spectrum can be drawn from, else by joint sampling at the points that are asked for.
+is a path of the posterior, exactly if g is exact. The module `prior_paths` draws g. It uses random waves if the
+kernel's spectrum can be drawn from, and otherwise samples jointly at the points that are asked for.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ WAVES = 1024
 
 @final
 class Path:
-    """One function drawn from the posterior; made by `sample_path`.
+    """A function drawn from the posterior by `sample_path`.
 
     f(x) = g(x) + z(x)^T w with g a sum of prior paths, z features of a point, and w weights.
 
     Args:
-        features: z at `(m, d)` points, `(m, r)`.
-        gradient: function of points `(m, d)` and weights `(m, r)`; row i is d (weights[i]^T z(x_i)) / d x_i.
+        features: function of `(m, d)` points that returns z, `(m, r)`.
+        gradient: function of points `(m, d)` and weights `(m, r)`. Row i is d (weights[i]^T z(x_i)) / d x_i.
         parts: prior paths, whose sum is g.
         weights: w, `(r,)`.
         mean: weights of the posterior mean mu(x) = z(x)^T `mean`, `(r,)`.
@@ -127,20 +127,20 @@ def _path_in_span(posterior: WeightSpacePosterior, parts: list[PriorPath], rng: 
 
 
 def drawn_path(posterior: AtPoints, rng: np.random.Generator) -> Path:
-    """A function drawn from the posterior of f, whichever it is."""
+    """Returns a function drawn from the posterior of f."""
     if not isinstance(posterior, WeightSpacePosterior):
         return sample_path(cast(PointPosterior, posterior), rng)
     return _path_in_span(posterior, [] if posterior.span.exact else _prior_parts(posterior, WAVES, rng), rng)
 
 
 def sample_path(posterior: PointPosterior, rng: np.random.Generator, *, waves: int = WAVES) -> Path:
-    """A function drawn from the posterior of f.
+    """Returns a function drawn from the posterior of f.
 
     Args:
         posterior: at points.
-        rng: all randomness comes from here.
-        waves: m, a power of two; the prior's covariance is right to about 1 / m in few dimensions, where it is made of
-            waves.
+        rng: source of all randomness.
+        waves: m, a power of two. If the prior path is made of waves, its covariance is right to about 1 / m in few
+            dimensions.
     """
     integer("waves", waves, low=2)
     return _path_at_points(posterior, _prior_parts(posterior, waves, rng), rng)
@@ -150,5 +150,5 @@ def _prior_parts(posterior: AtPoints, waves: int, rng: np.random.Generator) -> l
     d = posterior.dimension
     terms = summands(posterior.kernel, tuple(range(d)))
     parts = [prior_path(kernel, columns, d, waves, rng) for kernel, columns in terms]
-    # Slopes first: the order of a sum is part of its rounding.
+    # Slopes come first, since the order of a sum affects its rounding.
     return sorted(parts, key=lambda part: not isinstance(part, Slopes))

@@ -1,4 +1,4 @@
-"""Kernels made of kernels: sums, products, some of the columns."""
+"""Kernels made of kernels: sums, products, and kernels of some of the columns."""
 
 from __future__ import annotations
 
@@ -104,41 +104,41 @@ class Sum(Pair):
         return left + right
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
+        """Returns the sum of both gradients, `(m, d)`."""
         return self.left.input_gradient(X, B, weights) + self.right.input_gradient(X, B, weights)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
+        """Returns the sum of both gradients, `(m, d)`."""
         return self.left.diagonal_gradient(X) + self.right.diagonal_gradient(X)
 
     def scaled(self, factor: float) -> Sum:
-        """Both terms multiplied."""
+        """Returns the sum of both kernels, multiplied."""
         return Sum(self.left.scaled(factor), self.right.scaled(factor))
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """The terms are independent processes."""
+        """Returns the sums of both variances, since the terms are independent processes."""
         return self.left.derivatives(lower, upper).plus(self.right.derivatives(lower, upper))
 
     def rank(self, dimension: int) -> int | None:
-        """At most the sum of both."""
+        """Returns the sum of both ranks, an upper bound."""
         left, right = self.left.rank(dimension), self.right.rank(dimension)
         return None if left is None or right is None else left + right
 
     def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of both, side by side."""
+        """Returns the features of both kernels, side by side."""
         left = self.left.features(points)
         right = None if left is None else self.right.features(points)
         return None if left is None or right is None else np.hstack([left, right])
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """The sum of both gradients, `(m, d)`."""
+        """Returns the sum of both gradients, `(m, d)`."""
         given = np.asarray(weights)
         first = self.left.features(X)
         split = 0 if first is None else first.shape[1]
         return self.left.feature_gradient(X, given[:, :split]) + self.right.feature_gradient(X, given[:, split:])
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """The sum of both matrices; the derivatives are those of its terms."""
+        """Returns the sum of both matrices, and the pullbacks of both terms."""
         left, left_pullback = self.left.matrix_and_pullback(X)
         right, right_pullback = self.right.matrix_and_pullback(X)
         return left + right, lambda weights: np.concatenate([left_pullback(weights), right_pullback(weights)])
@@ -161,31 +161,31 @@ class Product(Pair):
         return left * right
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the product rule: each factor's gradient, weighted with the other factor too, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left(X, B), self.right(X, B)
         given = weights_array(weights, left.shape)
         return self.left.input_gradient(X, B, given * right) + self.right.input_gradient(X, B, given * left)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """By the product rule, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left.diagonal(X)[:, None], self.right.diagonal(X)[:, None]
         return left * self.right.diagonal_gradient(X) + right * self.left.diagonal_gradient(X)
 
     def scaled(self, factor: float) -> Product:
-        """The left factor multiplied."""
+        """Returns the product with the left factor multiplied."""
         return Product(self.left.scaled(factor), self.right)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the product of two independent processes."""
+        """Returns the variances of the product of two independent processes."""
         return self.left.derivatives(lower, upper).times(self.right.derivatives(lower, upper))
 
     def rank(self, dimension: int) -> int | None:
-        """At most the product of both."""
+        """Returns the product of both ranks, an upper bound."""
         left, right = self.left.rank(dimension), self.right.rank(dimension)
         return None if left is None or right is None else left * right
 
     def features(self, points: npt.ArrayLike) -> Array | None:
-        """Every product of one of the left and one of the right."""
+        """Returns all products of a feature of `left` and a feature of `right`."""
         left = self.left.features(points)
         right = None if left is None else self.right.features(points)
         if left is None or right is None:
@@ -193,7 +193,7 @@ class Product(Pair):
         return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1]))
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """By the product rule, `(m, d)`."""
+        """Returns the gradients by the product rule, `(m, d)`."""
         left, right = self.left.features(X), self.right.features(X)
         if left is None or right is None:
             return np.zeros(points_array("X", X).shape)
@@ -202,7 +202,7 @@ class Product(Pair):
         return by_left + self.right.feature_gradient(X, np.einsum("ijk,ij->ik", given, left))
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """The product of both matrices; the derivatives follow the product rule."""
+        """Returns the product of both matrices, and the pullback by the product rule."""
         left, left_pullback = self.left.matrix_and_pullback(X)
         right, right_pullback = self.right.matrix_and_pullback(X)
         return left * right, lambda weights: np.concatenate(
@@ -216,8 +216,8 @@ class Product(Pair):
 class Active(Wrapper):
     """A kernel that sees only some columns of its points, in the order given: `Active(kernel, [0, 1])`.
 
-    A product of two is a kernel on (context, point). An `Empirical` kernel inside reads its one column as an index, so
-    `Empirical(C).on(0) * Matern().on(1, 2)` relates the tasks numbered in column 0.
+    A product of two such kernels is a kernel on (context, point). An `Empirical` kernel inside reads its one column as
+    an index, so `Empirical(C).on(0) * Matern().on(1, 2)` relates the tasks numbered in column 0.
     """
 
     kernel: Kernel
@@ -248,24 +248,24 @@ class Active(Wrapper):
         return result
 
     def hyperparameters(self, columns: Sequence[int]) -> tuple[Hyperparameter, ...]:
-        """Those of the kernel inside, which sees a part of the columns."""
+        """Returns the hyperparameters of the kernel inside, which sees some of the columns."""
         return self.kernel.hyperparameters([columns[dimension] for dimension in self.dimensions])
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the kernel inside, 0 in the columns that it does not see."""
+        """Returns the variances of the kernel inside, and 0 in the columns that it does not see."""
         inside = self.kernel.derivatives(self._inside(lower[None])[0], self._inside(upper[None])[0])
         return inside.on(self.dimensions, len(lower))
 
     def rescaled(self, factors: Array) -> Active:
-        """The kernel inside, by the factors of the columns that it sees."""
+        """Returns the kernel inside, rescaled by the factors of the columns that it sees."""
         return Active(self.kernel.rescaled(self._inside(factors[None])[0]), self.dimensions)
 
     def rank(self, dimension: int) -> int | None:  # noqa: ARG002 - it sees its own columns
-        """That of the kernel inside."""
+        """Returns the rank of the kernel inside."""
         return self.kernel.rank(len(self.dimensions))
 
     def columns(self, dimension: int) -> frozenset[int]:  # noqa: ARG002 - it sees its own columns
-        """Of its columns those that the kernel inside sees."""
+        """Returns those of its columns that the kernel inside sees."""
         return frozenset(self.dimensions[i] for i in self.kernel.columns(len(self.dimensions)))
 
 

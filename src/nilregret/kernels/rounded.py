@@ -1,4 +1,4 @@
-"""A kernel that sees points as what they stand for: whole numbers rounded, one option of each choice.
+"""A kernel of points rounded to valid parameters: whole numbers, and one option of each choice.
 
 Source: Garrido-Merchan & Hernandez-Lobato 2020, "Dealing with categorical and integer-valued variables in Bayesian
 optimization with Gaussian processes", eqs. 8 and 9.
@@ -26,14 +26,15 @@ from .wrapper import Wrapper
 @described
 @dataclass(frozen=True)
 class Rounded(Wrapper):
-    """k(T(x), T(x')), T the nearest point that stands for parameters of a space: whole numbers, one option.
+    """k(T(x), T(x')), T the nearest point that encodes parameters of a space: whole numbers, one option.
 
-    All points of a policy on a space stand for parameters already, its search snaps them: there it changes nothing. It
-    is for points that come from elsewhere, such as a relaxed search of one's own. Slopes along what is rounded are 0.
+    All points of a policy on a space encode parameters already, since its search snaps them, so there the kernel
+    changes nothing. It is for points from elsewhere, such as a relaxed search of your own. Slopes along rounded columns
+    are 0.
 
     Attributes:
-        kernel: any.
-        space: whose columns are the last ones of the points; those before, of a context, stay as they are.
+        kernel: any kernel.
+        space: space of the last columns of the points. Columns before these, of a context, are not rounded.
     """
 
     kernel: Kernel
@@ -54,7 +55,7 @@ class Rounded(Wrapper):
         return np.concatenate([points[:, :first], self.space.snap(points[:, first:])], axis=1)
 
     def _moving(self, points: Array) -> Mask:
-        """Where a small step of a coordinate is one of T as well, `(n, d)`."""
+        """Returns True where a small step of a coordinate also moves T, `(n, d)`."""
         first = points.shape[1] - self.space.dimension
         own = points[:, first:]
         result = np.ones(points.shape, dtype=bool)
@@ -71,13 +72,16 @@ class Rounded(Wrapper):
         return np.where(self._moving(points), gradient, 0.0)
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         first, second = points_pair(A, B)
         one = self._inside(first)
         return self.kernel(one, one if second is first else self._inside(second))
 
     def rescaled(self, factors: Array) -> Kernel:
-        """The kernel inside, as a space's columns keep their unit; where they do not, the points are divided first."""
+        """Returns the kernel inside, rescaled, if the space's columns keep their unit.
+
+        Otherwise the points are divided first.
+        """
         if bool((factors[len(factors) - self.space.dimension :] == 1.0).all()):
             return Rounded(self.kernel.rescaled(factors), self.space)
         return MAKE["stretched"](self, tuple(factors.tolist()))

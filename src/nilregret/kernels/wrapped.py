@@ -1,4 +1,4 @@
-"""What stands around a kernel of one's own that does not say how it is multiplied, or measured in other units."""
+"""Wrappers for kernels of your own that have no parameter for their variance, or for the units of the points."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .wrapper import Wrapper
 @described
 @dataclass(frozen=True)
 class Multiplied(Wrapper):
-    """factor * k, for a kernel that has no scale of its own; made by `factor * kernel`. A fit keeps the factor."""
+    """factor * k, for a kernel without a scale, made by `factor * kernel`. A fit keeps the factor."""
 
     kernel: Kernel
     factor: float
@@ -30,57 +30,57 @@ class Multiplied(Wrapper):
         object.__setattr__(self, "factor", number("factor", self.factor, low=0.0, high=LARGEST_REWARD, open_low=True))
 
     def __call__(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Array:
-        """The covariances between the rows of A and of B, `(n, m)`."""
+        """Returns the covariances between the rows of A and of B, `(n, m)`."""
         return self.factor * self.kernel(A, B)
 
     def diagonal(self, A: npt.ArrayLike) -> Array:
-        """The prior variances of the rows of A, `(n,)`."""
+        """Returns the prior variances of the rows of A, `(n,)`."""
         return self.factor * self.kernel.diagonal(A)
 
     def input_gradient(self, X: npt.ArrayLike, B: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """That of the kernel inside, multiplied, `(m, d)`."""
+        """Returns the gradients of the kernel inside, multiplied, `(m, d)`."""
         return self.factor * self.kernel.input_gradient(X, B, weights)
 
     def diagonal_gradient(self, X: npt.ArrayLike) -> Array:
-        """That of the kernel inside, multiplied, `(m, d)`."""
+        """Returns the gradients of the kernel inside, multiplied, `(m, d)`."""
         return self.factor * self.kernel.diagonal_gradient(X)
 
     def matrix_and_pullback(self, X: npt.ArrayLike) -> tuple[Array, Pullback]:
-        """Those of the kernel inside, multiplied."""
+        """Returns K and the pullback of the kernel inside, multiplied."""
         matrix, pullback = self.kernel.matrix_and_pullback(X)
         return self.factor * matrix, lambda weights: self.factor * pullback(weights)
 
     def scaled(self, factor: float) -> Multiplied:
-        """The product of both factors."""
+        """Returns a kernel with the product of both factors."""
         return Multiplied(self.kernel, factor * self.factor)
 
     def rescaled(self, factors: Array) -> Multiplied:
-        """The kernel inside."""
+        """Returns the same multiple of the kernel inside, rescaled."""
         return Multiplied(self.kernel.rescaled(factors), self.factor)
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """Those of the kernel inside, multiplied."""
+        """Returns the variances of the kernel inside, multiplied."""
         inside = self.kernel.derivatives(lower, upper)
         first, second = self.factor * inside.first, self.factor * inside.second
         return Derivatives(self.factor * inside.value, first, second, inside.stationary)
 
     @property
     def variance(self) -> float | None:
-        """That of the kernel inside, multiplied."""
+        """Prior variance of the kernel inside, multiplied."""
         return None if self.kernel.variance is None else self.factor * self.kernel.variance
 
     @property
     def smoothness(self) -> float | None:
-        """That of the kernel inside."""
+        """Smoothness of the kernel inside."""
         return self.kernel.smoothness
 
     def features(self, points: npt.ArrayLike) -> Array | None:
-        """Those of the kernel inside, multiplied by the root of the factor."""
+        """Returns the features of the kernel inside, times the root of the factor."""
         inside = self.kernel.features(points)
         return None if inside is None else np.sqrt(self.factor) * inside
 
     def feature_gradient(self, X: npt.ArrayLike, weights: npt.ArrayLike) -> Array:
-        """That of the kernel inside, multiplied by the root of the factor, `(m, d)`."""
+        """Returns the gradients of the kernel inside, times the root of the factor, `(m, d)`."""
         return np.asarray(np.sqrt(self.factor) * self.kernel.feature_gradient(X, weights))
 
 
@@ -88,7 +88,7 @@ class Multiplied(Wrapper):
 @described
 @dataclass(frozen=True)
 class Stretched(Wrapper):
-    """k(x / factors, x' / factors): a kernel in other units of the points, where it has no parameters to say so."""
+    """k(x / factors, x' / factors): a kernel in other units of the points, for a kernel without lengths."""
 
     kernel: Kernel
     factors: tuple[float, ...]
@@ -110,12 +110,12 @@ class Stretched(Wrapper):
         return np.asarray(gradient / np.asarray(self.factors))
 
     def rescaled(self, factors: Array) -> Kernel:
-        """The product of both factors; the kernel inside again where there is nothing left to divide by."""
+        """Returns a kernel with the product of both factors, or the kernel inside if all factors are 1."""
         both = np.asarray(self.factors) * factors
         return self.kernel if np.allclose(both, 1.0, rtol=0.0, atol=1e-14) else Stretched(self.kernel, tuple(both))
 
     def derivatives(self, lower: Array, upper: Array) -> Derivatives:
-        """By the chain rule."""
+        """Returns the variances by the chain rule."""
         inside = self.kernel.derivatives(self._inside(lower[None])[0], self._inside(upper[None])[0])
         squares = np.square(self.factors)
         second = inside.second / np.outer(squares, squares)
@@ -123,7 +123,7 @@ class Stretched(Wrapper):
 
     @property
     def smoothness(self) -> float | None:
-        """That of the kernel inside."""
+        """Smoothness of the kernel inside."""
         return self.kernel.smoothness
 
 
