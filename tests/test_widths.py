@@ -9,7 +9,7 @@ from scipy.special import zeta
 from scipy.stats import norm
 
 import nilregret as nr
-from nilregret.gp import FeaturePosterior, PlayedPosterior, PointPosterior
+from nilregret.gp import DistinctArmsPosterior, LowRankPosterior, PointPosterior
 from nilregret.gp.choice import posterior_on_arms
 from nilregret.policy.state import State
 from nilregret.slots.envelope import CompactBayes, FiniteBayes, PointwiseBayes, Progress
@@ -218,7 +218,7 @@ def test_norm_of_the_posterior_mean(engine):
         posterior = PointPosterior(kernel, 1, 0.05)
     else:
         posterior = posterior_on_arms(arms, kernel, 0.05)
-        assert isinstance(posterior, {"features": FeaturePosterior, "played": PlayedPosterior}[engine])
+        assert isinstance(posterior, {"features": LowRankPosterior, "played": DistinctArmsPosterior}[engine])
     for arm, target in zip(plays, targets, strict=True):
         posterior.append(arms.points[arm] if engine == "points" else int(arm), float(target))
     wanted = rkhs_norm_of_mean(kernel, arms.points[plays], targets, 0.05)

@@ -151,7 +151,7 @@ class Conditions:
             return np.asarray(wanted[columns.argmax(axis=1)])
         return np.array([_among(parent.decode(row), need.values) for row in columns], dtype=bool)
 
-    def settle(self, points: Array) -> Array:
+    def centre_inactive(self, points: Array) -> Array:
         """Points `(n, d)` with the columns of what does not count at the middle."""
         return np.where(self.active(points), points, self.middle)
 

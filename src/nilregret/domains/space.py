@@ -146,7 +146,7 @@ class Space:
                 values = [parameter.encode(parameter.decode(row)) for row in points[:, columns]]
                 result[:, columns] = np.reshape(values, (len(points), 1))
         result = np.clip(result, self.lower, self.upper)
-        return result if self.conditions is None else self.conditions.settle(result)
+        return result if self.conditions is None else self.conditions.centre_inactive(result)
 
     def active(self, points: Array) -> Mask | None:
         """Which columns of encoded points `(n, d)` belong to parameters that count there; None where all always do."""

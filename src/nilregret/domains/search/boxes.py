@@ -23,9 +23,9 @@ from ..._utils.serialize import described
 from ..domain import Box, Space
 from ..parameters import Float
 from .acquisition import AcquisitionFunction
-from .ascent import ascend
 from .designs import clipped, mutated, neighbours, sobol, within
-from .quadratic import climb, tops_of_parabolas
+from .quasi_newton import ascend
+from .trust_region import climb, tops_of_parabolas
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares are harmless
 MOST_LOOKS = 2**20  # candidates, and whatever else is counted in a search
@@ -49,7 +49,7 @@ class Found(NamedTuple):
     Attributes:
         point: `(d,)`, a valid point of the domain.
         value: the score reached there.
-        evaluations: points at which the score was evaluated, standing candidates not counted.
+        evaluations: points at which the score was evaluated, candidates not counted.
     """
 
     point: Array
@@ -100,8 +100,8 @@ class PointSearch:
             settle(self, **{name: integer(name, getattr(self, name), low=low, high=MOST_LOOKS)})
         settle(self, apart=number("apart", self.apart, low=0.0, high=1.0, why="It is a share of a parameter's range."))
 
-    def standing(self, domain: Box | Space, seed: int) -> Array:
-        """The standing candidates, `(candidates, d)`: the same for the same seed."""
+    def candidate_points(self, domain: Box | Space, seed: int) -> Array:
+        """The candidates, `(candidates, d)`: the same for the same seed."""
         points = sobol(domain, self.candidates, np.random.default_rng([seed, domain.dimension]))
         if self.dense(domain):  # where upper bounds often have their maxima: on faces, in corners
             unit = (points - domain.lower) / (domain.upper - domain.lower)
@@ -117,7 +117,7 @@ class PointSearch:
         return bool(_spacing(domain, self.candidates) <= DENSE and real_columns(domain).all())
 
     def moved_apart(
-        self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, standing: Array, scores: Array,
+        self, point: Array, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array,
         tried: Array, noisy: bool, rng: Callable[[], np.random.Generator],
     ) -> Array:  # fmt: skip
         """A point `(d,)`; or, if it was as good as tried already, the best of those around it that were not.
@@ -126,7 +126,7 @@ class PointSearch:
             point: that the search has found.
             surface: the score.
             domain: where.
-            standing: candidates `(m, d)`.
+            candidates: candidates `(m, d)`.
             scores: their scores `(m,)`.
             tried: points asked for so far, `(n, d)`.
             noisy: whether another answer at the same point would be another one, as far as is known.
@@ -135,7 +135,7 @@ class PointSearch:
         real = real_columns(domain)
         if not self.apart or (noisy and not real.any()) or not self._near(point[None], tried, domain)[0]:
             return point
-        leading = self._leading(standing[np.argsort(-coarse(scores), kind="stable")], tried, domain)
+        leading = self._leading(candidates[np.argsort(-coarse(scores), kind="stable")], tried, domain)
         changed = mutated(domain, point[None], max(self.mutations, 64), rng())
         around = np.concatenate([changed[~self._near(changed, tried, domain)], leading])
         if not len(around):
@@ -161,7 +161,7 @@ class PointSearch:
         return within(points, tried, least, order=np.argsort(~real, kind="stable"))
 
     def maximize(
-        self, surface: AcquisitionFunction, domain: Box | Space, *, standing: Array, scores: Array, incumbents: Array,
+        self, surface: AcquisitionFunction, domain: Box | Space, *, candidates: Array, scores: Array, incumbents: Array,
         rng: Callable[[], np.random.Generator],
     ) -> Found:  # fmt: skip
         """The best point found.
@@ -169,7 +169,7 @@ class PointSearch:
         Args:
             surface: the score.
             domain: where.
-            standing: candidates `(m, d)`.
+            candidates: candidates `(m, d)`.
             scores: their scores `(m,)`.
             incumbents: points worth a closer look, `(i, d)`: the best so far, the last maximum.
             rng: gives the trial's generator.
@@ -178,11 +178,11 @@ class PointSearch:
         if float(np.ptp(scores[possible])) <= FLAT * float(np.abs(scores[possible]).max()):
             # As before anything is observed: any point is as good as another.
             pick = int(rng().choice(possible))
-            return Found(standing[pick], float(scores[pick]), 0)
+            return Found(candidates[pick], float(scores[pick]), 0)
         if self.dense(domain):
-            return self._refine_together(surface, domain, standing, scores, incumbents)
-        spacing, starts = _spacing(domain, len(standing)), MORE * self.starts
-        top = standing[_spread(standing, coarse(scores), starts, domain)]
+            return self._refine_together(surface, domain, candidates, scores, incumbents)
+        spacing, starts = _spacing(domain, len(candidates)), MORE * self.starts
+        top = candidates[_spread(candidates, coarse(scores), starts, domain)]
         centres = np.concatenate([top, incumbents])
         tried = np.concatenate([_perturbed(centres, domain, self.around, spacing, rng()), incumbents])
         if self.mutations and len(incumbents):
@@ -202,13 +202,13 @@ class PointSearch:
         )
 
     def _refine_together(
-        self, surface: AcquisitionFunction, domain: Box | Space, standing: Array, scores: Array, incumbents: Array
+        self, surface: AcquisitionFunction, domain: Box | Space, candidates: Array, scores: Array, incumbents: Array
     ) -> Found:
         """Peaks that the candidates show and incumbents, valued in one batch; the best refined, a batch a step."""
-        spacing = _spacing(domain, len(standing))
+        spacing = _spacing(domain, len(candidates))
         apart = APART * spacing / np.sqrt(domain.dimension)
-        seen = standing[_spread(standing, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
-        points = np.concatenate([seen, _peaks(seen, standing, scores, domain), incumbents])
+        seen = candidates[_spread(candidates, coarse(scores), PEAKS * self.starts, domain, apart=apart)]
+        points = np.concatenate([seen, _peaks(seen, candidates, scores, domain), incumbents])
         values = surface.values(points)
         first = Found(points[int(values.argmax())], float(values.max()), len(points))
         starts = _spread(points, values, STARTS * self.starts, domain, apart=CLOSE)
@@ -288,17 +288,17 @@ class PointSearch:
         return counted
 
 
-def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -> Array:
+def _peaks(points: Array, candidates: Array, scores: Array, domain: Box | Space) -> Array:
     """Maxima of parabolas through the scores around points, not farther than those scores reach, `(k, d)`.
 
-    The scores of the standing candidates are known already, and every look at the score costs O(n^2): a start close to
+    The scores of the candidates are known already, and every look at the score costs O(n^2): a start close to
     the maximum saves some of them.
     """
     d, span = domain.dimension, domain.upper - domain.lower
     count = (d + 1) * (d + 2)  # twice as many as a parabola has coefficients
-    if not real_columns(domain).all() or count > len(standing) // 8:
+    if not real_columns(domain).all() or count > len(candidates) // 8:
         return points
-    offsets = (standing - points[:, None]) / span
+    offsets = (candidates - points[:, None]) / span
     squares = np.einsum("kij,kij->ki", offsets, offsets)
     near = np.argpartition(squares, count, axis=1)[:, :count]
     values = scores[near]
@@ -317,7 +317,7 @@ def _peaks(points: Array, standing: Array, scores: Array, domain: Box | Space) -
     least = COLLINEAR * np.ptp(values, axis=1)
     steps, _ = tops_of_parabolas(coefficients[:, 1 : d + 1], hessians, low, high, least=least)
     # Rounded, so that the last digits of the scores, which depend on how they were come by, leave no trace.
-    grid = 0.01 * _spacing(domain, len(standing))
+    grid = 0.01 * _spacing(domain, len(candidates))
     peaks = domain.lower + np.clip(grid * np.round((unit + steps * reach) / grid), 0.0, 1.0) * span
     return np.where(usable[:, None], peaks, points)
 
@@ -376,7 +376,7 @@ def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, 
     """Points around the centres, some near and some nearer, within the domain."""
     if count == 0:
         return np.zeros((0, domain.dimension))
-    # Half the spacing of the standing candidates, and a tenth of that.
+    # Half the spacing of the candidates, and a tenth of that.
     radius = 0.5 * spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
     points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
     return clipped(domain, points)
