@@ -234,9 +234,14 @@ def test_evidence_is_a_martingale_under_what_the_whole_stretch_predicts(clip):
 
 
 @pytest.mark.parametrize(
-    ("noise", "freedom", "most"), [(1.0, None, 2), (2.0, None, 12), (0.5, None, 2), (1.0, 3, 6)],
-    ids=["as told", "twice", "half", "t_3"],
-)  # fmt: skip
+    ("noise", "freedom", "most"),
+    [
+        pytest.param(1.0, None, 2, id="as told"),
+        pytest.param(2.0, None, 12, id="twice", marks=pytest.mark.nightly),
+        pytest.param(0.5, None, 2, id="half", marks=pytest.mark.nightly),
+        pytest.param(1.0, 3, 6, id="t_3", marks=pytest.mark.nightly),
+    ],
+)
 def test_false_alarms(noise, freedom, most):
     """12 runs of 150 rounds: more than 2 alarms at delta 0.05 have a probability below 0.02; the seeds are fixed."""
     alarms = 0
@@ -265,7 +270,12 @@ def surprising(kind, rounds, seed):
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [("one answer 50 off", 0), ("one in 25 is ten times as noisy", 1), ("one noisy arm", 0)]
+    ("kind", "most"),
+    [
+        ("one answer 50 off", 0),
+        pytest.param("one in 25 is ten times as noisy", 1, marks=pytest.mark.nightly),
+        pytest.param("one noisy arm", 0, marks=pytest.mark.nightly),
+    ],
 )
 def test_noise_that_is_not_as_told_is_no_change_and_a_change_is_one(kind, most):
     """Four runs of 120 rounds without a change, four with another function after 60; the seeds are fixed."""
