@@ -105,7 +105,7 @@ def in_every_room():
             yield pytest.param(room, name, marks=[] if room in chosen else [pytest.mark.nightly])
 
 
-@pytest.mark.parametrize(("room", "name"), in_every_room())
+@pytest.mark.parametrize(("room", "name"), list(in_every_room()))
 def test_they_play_in_every_room_and_are_read_back(room, name, tmp_path):
     policy = made(room, PARTS[name])
     url = f"sqlite:///{tmp_path}/a.db"
