@@ -18,6 +18,8 @@ from nilregret.slots.envelope import CompactBayes
 from nilregret.slots.refit import Refit
 from nilregret.slots.widths.slopes import derivative_tail
 
+from .marks import nightly
+
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), n=nr.Int(1, 100), kind=nr.Choice("a", "b", "c"))
 LINE = nr.Arms.grid(0, 1, 30)
@@ -63,10 +65,11 @@ def play(study, rounds):
     return [(trial.point.tobytes(), trial.arm) for trial in study.trials]
 
 
-def test_resuming_continues_to_the_last_bit(policy, tmp_path):
+@pytest.mark.parametrize("stops", [(9,), *nightly(((0, 1, 7, 13),))], ids=len)
+def test_resuming_continues_to_the_last_bit(policy, stops, tmp_path):
     url = f"sqlite:///{tmp_path}/a.db"
     straight = play(nr.Study(policy, seed=4), 24)
-    for stop in (0, 1, 7, 13):
+    for stop in stops:
         name = f"stop at {stop}"
         first = nr.Study(policy, seed=4, storage=url, name=name)
         play(first, stop)
