@@ -267,36 +267,27 @@ def test_a_busy_connection_is_not_silent():
         def is_closing(self):
             return self.closing
 
-    class Connection:
-        def __init__(self, cycle):
-            self.cycle, self.transport = cycle, Transport()
-
     class Cycle:
         response_complete = True
 
-    class State:
-        def __init__(self):
-            self.connections = set()
+    def connection(cycle, since):
+        made = connections.Connection.__new__(connections.Connection)
+        made.cycle, made.transport, made.silent_since = cycle, Transport(), since
+        return made
 
-    state = State()
-    watch = connections._Watch(state, 10.0, 1)
-    idle, between = Connection(None), Connection(Cycle())
-    state.connections |= {idle, between}
-    watch._note()
-    first = dict(watch._silent)
-    between.cycle = Cycle()  # it has had another request since
-    watch._note()
-    assert watch._silent[idle] == first[idle]
-    assert watch._silent[between][1] > first[between][1]
+    idle, between = connection(None, 1.0), connection(Cycle(), 2.0)
+    assert idle.silent
+    assert between.silent
     between.cycle.response_complete = False
-    watch._note()
-    assert between not in watch._silent
+    assert not between.silent
     between.transport.closing = True
-    watch._note()
-    assert between in watch._silent
+    assert between.silent
     between.transport.closing = False
-    watch._make_room()
+    limits, there = connections.LimitedConnections(10.0, 1), {idle, between}
+    limits.make_room(there)
     assert idle.transport.aborted  # the oldest; one too many
+    assert there == {between}
+    limits.make_room(there)
     assert not between.transport.aborted
 
 
@@ -315,7 +306,7 @@ def test_the_head_of_an_answer_goes_out_with_what_follows_or_by_itself():
 
     async def written():
         transport = Transport()
-        joining = connections._Joining(transport)
+        joining = connections.JoiningTransport(transport)
         for part in (b"HTTP/1.1 200 \r\n\r\n", b"body", b"HTTP/1.1 100 \r\n\r\n", b"HTTP/1.1 200 \r\n\r\n", b""):
             joining.write(part)
         joining.write(b"HTTP/1.1 201 \r\n\r\n")

@@ -9,10 +9,9 @@ import pytest
 
 import nilregret as nr
 from nilregret.serve.settings import Settings
-from nilregret.serve.threads import Threads
-from nilregret.serve.timely import timely
+from nilregret.serve.threads import TenantThreads
 from nilregret.storage import MemoryStorage, SqlStorage
-from nilregret.study.transaction import Failed, NotYet, several
+from nilregret.study.transaction import Failed, NotYet
 
 from .service import AT, POLICY, Client, asked, plain, told
 from .waiting import LONG
@@ -85,13 +84,13 @@ def test_one_that_fails_halfway_does_not_take_the_others_with_it(tmp_path):
 
     def halfway(turn):
         turn.ask(None, None, None)
-        turn.note("k", "never")
+        turn.write_note("k", "never")
         raise ZeroDivisionError
 
     def ask(turn):
         return turn.ask(None, None, None).number
 
-    found = several(study, [ask, halfway, ask], seconds=1.0)
+    found = study.group_commit([ask, halfway, ask], seconds=1.0)
     assert (found[0], found[2]) == (0, 1)
     assert isinstance(found[1], Failed)
     assert isinstance(found[1].error, ZeroDivisionError)
@@ -104,7 +103,7 @@ def test_one_that_fails_halfway_does_not_take_the_others_with_it(tmp_path):
 def test_a_turn_ends_in_time():
     storage = MemoryStorage()
     study = nr.Study(POLICY, storage=storage)
-    found = several(study, [lambda turn: turn.ask(None, None, None)] * 4, seconds=0.0)
+    found = study.group_commit([lambda turn: turn.ask(None, None, None)] * 4, seconds=0.0)
     assert [isinstance(each, NotYet) for each in found] == [False, False, True, True]
     assert len(study.trials) == 2
 
@@ -191,19 +190,21 @@ def test_notes_are_written_with_the_trials_or_not_at_all(kind, places):
     other = nr.Study(POLICY, storage=storage, name="b")
 
     def noting(turn):
-        turn.note("k:1", "one")
-        turn.note("k:2", "two")
+        turn.write_note("k:1", "one")
+        turn.write_note("k:2", "two")
         return turn.ask(None, None, None).number
 
-    several(study, [noting], seconds=1.0)
+    study.group_commit([noting], seconds=1.0)
     stored = storage.find("a")
     assert storage.notes(stored, "k:") == {"k:1": "one", "k:2": "two"}
     assert storage.notes(storage.find("b"), "k:") == {}
-    found = several(study, [lambda turn: (turn.noted("k:1"), turn.noted("k:9"))], keys=["k:1", "k:9"], seconds=1.0)
+    found = study.group_commit(
+        [lambda turn: (turn.read_note("k:1"), turn.read_note("k:9"))], keys=["k:1", "k:9"], seconds=1.0
+    )
     assert found == [("one", None)]
-    several(study, [lambda turn: turn.note("k:1", "another")], seconds=1.0)
+    study.group_commit([lambda turn: turn.write_note("k:1", "another")], seconds=1.0)
     assert storage.notes(stored, "k:1") == {"k:1": "another"}
-    assert several(other, [lambda turn: turn.noted("k:1")], keys=["k:1"], seconds=1.0) == [None]
+    assert other.group_commit([lambda turn: turn.read_note("k:1")], keys=["k:1"], seconds=1.0) == [None]
     storage.close()
 
 
@@ -257,14 +258,14 @@ def test_looks_that_take_long_leave_a_thread_for_other_tenants():
 
 
 def test_tenants_take_turns():
-    threads, go, order = Threads(1, "test"), threading.Event(), []
+    threads, go, order = TenantThreads(1, "test"), threading.Event(), []
     threads.submit("a", go.wait)
     for i in range(4):
         threads.submit("a", partial(order.append, f"a{i}"))
     for i in range(2):
         threads.submit("b", partial(order.append, f"b{i}"))
-    futures = [threads.begun("c", partial(int, text)) for text in ("7", "no")]
-    gone = threads.begun("c", partial(order.append, "nobody waits for this"))
+    futures = [threads.future("c", partial(int, text)) for text in ("7", "no")]
+    gone = threads.future("c", partial(order.append, "nobody waits for this"))
     assert gone.cancel()
     go.set()
     threads.close(drop=False)
@@ -277,7 +278,7 @@ def test_tenants_take_turns():
 
 
 def test_what_waits_is_dropped_where_that_is_wanted():
-    threads, go, done = Threads(2, "test", most=1), threading.Event(), []
+    threads, go, done = TenantThreads(2, "test", most=1), threading.Event(), []
     threads.submit("a", lambda: go.wait() and done.append("begun"))
     threads.submit("a", partial(done.append, "waits"))
     closing = threading.Thread(target=threads.close, kwargs={"drop": True})
@@ -287,38 +288,6 @@ def test_what_waits_is_dropped_where_that_is_wanted():
     go.set()
     closing.join()
     assert done == ["begun"]
-
-
-def test_a_limit_on_time_holds_where_one_waits():
-    async def nothing():
-        return 1
-
-    async def later(seconds):
-        await asyncio.sleep(seconds)
-        return 2
-
-    async def fails():
-        await asyncio.sleep(0)
-        raise ZeroDivisionError
-
-    async def cancelled():
-        task = asyncio.ensure_future(timely(60.0, later(60.0)))
-        await asyncio.sleep(0)
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
-        return task.cancelled()
-
-    async def all_of():
-        assert await timely(1e-9, nothing()) == 1  # there was nothing to wait for
-        assert await timely(60.0, later(0.001)) == 2
-        assert await timely(60.0, asyncio.ensure_future(later(0.0))) == 2
-        assert await cancelled()
-        with pytest.raises(ZeroDivisionError):
-            await timely(60.0, fails())
-        with pytest.raises(TimeoutError):
-            await timely(0.001, later(60.0))
-
-    asyncio.run(all_of())
 
 
 def test_an_explanation_that_several_ask_for_is_worked_out_once(client, monkeypatch):

@@ -15,7 +15,7 @@ from nilregret.serve.settings import Settings
 from nilregret.storage import MemoryStorage, SqlStorage
 from nilregret.storage import sqlite as files
 from nilregret.study import replica as kept
-from nilregret.study.transaction import Going, several
+from nilregret.study.transaction import Going
 
 from .service import AT, POLICY, Client, Clock, asked, plain, told
 from .test_service_desk import held, wait_for
@@ -44,7 +44,7 @@ class Deciding:
         self.count = 0
 
         def decided(state, *given, **more):
-            if state is study._kept.state and not self._within:
+            if state is study.replica.state and not self._within:
                 self._within, self.count = True, self.count + 1
                 try:
                     do(self.count)
@@ -83,7 +83,7 @@ def test_no_decision_is_made_within_a_transaction(places, kind, monkeypatch):
     Deciding(monkeypatch, study, lambda _: seen.append(watched.inside))
     study.tell(study.ask(), 0.5)
     study.ask(count=3)
-    several(study, [lambda turn: turn.ask(None, None, None)] * 3, seconds=60.0)
+    study.group_commit([lambda turn: turn.ask(None, None, None)] * 3, seconds=60.0)
     assert seen == [0] * 7
     assert watched.count == 4
     storage.close()
@@ -134,7 +134,7 @@ def test_where_others_write_quick_decisions_are_made_within_at_once(places, monk
     Deciding(monkeypatch, left, lambda turn: within.append(watched.inside) or (turn == 1 and right.ask()))
     left.ask()
     assert within == [0, 1]
-    monkeypatch.setattr(left._kept, "_company", 1)
+    monkeypatch.setattr(left.replica, "_contention", 1)
     assert [left.ask().number for _ in range(2)] == [2, 3]
     assert within == [0, 1, 1, 0]  # nobody has written for a while
     assert [t.arm for t in left.trials] == alone(4)
@@ -149,24 +149,24 @@ def test_a_note_that_came_meanwhile_is_seen(places, kind, monkeypatch):
     left, right = opened(storage), opened(storage)
 
     def once(turn, meanwhile=None):
-        known = turn.noted("k")
+        known = turn.read_note("k")
         if known is None:
             if meanwhile is not None:
                 meanwhile()
-            turn.note("k", str(turn.ask(None, None, None).number))
+            turn.write_note("k", str(turn.ask(None, None, None).number))
         return known
 
-    overtaken = iter([lambda: several(right, [once], keys=["k"], seconds=60.0)])
-    assert several(left, [lambda turn: once(turn, next(overtaken, None))], keys=["k"], seconds=60.0) == ["0"]
-    only = iter([lambda: several(right, [lambda turn: turn.note("n", "right")], seconds=60.0)])
+    overtaken = iter([lambda: right.group_commit([once], keys=["k"], seconds=60.0)])
+    assert left.group_commit([lambda turn: once(turn, next(overtaken, None))], keys=["k"], seconds=60.0) == ["0"]
+    only = iter([lambda: right.group_commit([lambda turn: turn.write_note("n", "right")], seconds=60.0)])
 
     def noting(turn):
-        if turn.noted("n") is None:
+        if turn.read_note("n") is None:
             next(only)()
-            turn.note("n", "left")
+            turn.write_note("n", "left")
 
-    several(left, [noting], keys=["n"], seconds=60.0)  # no trial has changed, and still it is noticed
-    assert storage.noted(storage.find("study"), ["k", "n"]) == {"k": "0", "n": "right"}
+    left.group_commit([noting], keys=["n"], seconds=60.0)  # no trial has changed, and still it is noticed
+    assert storage.read_notes(storage.find("study"), ["k", "n"]) == {"k": "0", "n": "right"}
     assert len(left.trials) == 1
 
 
@@ -177,7 +177,7 @@ def test_a_call_that_says_nothing_new_writes_nothing(places):
     watched = Watched(storage)
     assert study.tell(trial, 0.5) == trial
     assert watched.count == 0
-    assert study._kept._whole
+    assert study.replica._valid
 
 
 # -- who reads ---------------------------------------------------------------------------------------------------------
@@ -196,7 +196,7 @@ def test_who_reads_waits_for_no_other_program(tmp_path, monkeypatch, slow):
         other.execute("BEGIN IMMEDIATE")
         asks = threading.Thread(target=study.ask, daemon=True)
         asks.start()
-        while not study._kept._ahead:
+        while not study.replica._uncommitted:
             asks.join(0.001)
         assert len(study.trials) == 1  # what waits is not there yet
         assert study.predict()[0].tolist() == before
@@ -208,7 +208,7 @@ def test_who_reads_waits_for_no_other_program(tmp_path, monkeypatch, slow):
     assert len(study.trials) == 2
     again = nr.Study.open(storage=f"sqlite:///{path}")
     assert list(again.trials) == list(study.trials)
-    assert again._kept.state.envelope().mean.tobytes() == study._kept.state.envelope().mean.tobytes()
+    assert again.replica.state.envelope().mean.tobytes() == study.replica.state.envelope().mean.tobytes()
 
 
 def test_a_server_whose_file_is_held_answers_who_looks(tmp_path):
@@ -228,7 +228,7 @@ def test_a_server_whose_file_is_held_answers_who_looks(tmp_path):
         async def later():
             asks = asyncio.ensure_future(client.send("POST", f"{AT}/decisions", {}))
             desk = await client.service.desks.of("default", "shop")
-            while not desk.study._kept._ahead:
+            while not desk.study.replica._uncommitted:
                 await asyncio.sleep(0.001)
             looked = await client.send("GET", f"{AT}/predict")
             other.execute("ROLLBACK")
@@ -392,7 +392,7 @@ def test_two_servers_may_go_on_with_one_request(tmp_path):
     done, turn = [None, None], itertools.cycle([0, 1])
     while None in done:
         at = next(turn)
-        (found,) = several(desks[at].study, [acts[at]], keys=call.keys(desks[at]), seconds=0.0)
+        (found,) = desks[at].study.group_commit([acts[at]], keys=call.keys(desks[at]), seconds=0.0)
         if isinstance(found, Going):
             acts[at] = found.then
         else:

@@ -122,9 +122,9 @@ def test_censored_until_the_reward_is_there(timed):
     assert (status, said["late"], said["counted"]) == (200, True, False)
     study = nr.Study(nr.Policy.from_json(json.dumps(client.get(AT)[1]["policy"])), seed=0, clock=Clock())
     study.ask(count=2)
-    study._clock.now = 1059.0
+    study.replica.clock.now = 1059.0
     study.tell(0, 1.0)
-    study._clock.now = 1061.0
+    study.replica.clock.now = 1061.0
     study.tell(1, 1.0)
     assert client.get(f"{AT}/predict")[1]["mean"] == study.predict()[0].tolist()
 

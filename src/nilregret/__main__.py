@@ -64,12 +64,10 @@ def tune(
         job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
         job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
         with pool(workers, cluster) as executor, opened(job, executor) as (study, evaluate):
-            reporter = report.Live(job)
             try:
-                with reporter:
-                    run(job, study, evaluate, reporter, executor)
+                with report.progress_bar(job) as bar:
+                    run(job, study, evaluate, bar, executor)
             except KeyboardInterrupt:
-                reporter.interrupted(study)
                 raise SystemExit(130) from None
             click.echo(report.summary(job, study))
             if all(trial.reward is None for trial in study.trials):

@@ -37,7 +37,7 @@ def problem(policy, where, rounds=ROUNDS, few=FEW):
         warnings.simplefilter("ignore", nr.errors.NoRegretWarning)
         study = play(driver, rounds)
         seen = driver.seen(study, rounds)
-        study._kept.rebuild()
+        study.replica.rebuild()
         return None if same(seen, driver.seen(study, rounds)) else "it decides otherwise after it was opened again"
 
 

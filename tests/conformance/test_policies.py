@@ -208,7 +208,7 @@ def test_a_failed_arm_is_set_aside_until_it_is_answered(make):
     assert trial.arm not in play(study, 30)[1:]
     study.add(trial.point, 100.0, constraints=[0.0] * study.policy.constraint_count or None)
     study.ask()
-    assert study._state._engine._failed == set()
+    assert study.replica.state.outputs.engine._failed == set()
     assert study.trials[trial.number].reason == "the machine burnt down"
 
 

@@ -83,7 +83,7 @@ def test_two_studies_of_one_name_see_each_other(url):
     np.testing.assert_array_equal(left.predict(), right.predict())
     with pytest.raises(nr.errors.TrialError, match="told already"):
         left.tell(3, 0.0)
-    decided = right._state.settled().decide()
+    decided = right.replica.state.settled().decide()
     trial = left.ask()
     assert trial.arm == decided.arm
     assert right.trials[-1] == trial

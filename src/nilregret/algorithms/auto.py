@@ -10,6 +10,7 @@ from ..domains.search.boxes import PointSearch
 from ..kernels import kernel_for
 from ..policy.policy import Policy
 from ..slots.change_detection import DriftBank, EDetector
+from ..slots.check import part_of
 from ..slots.combined_memory import AllOf
 from ..slots.constraints import Constraints, EveryRound
 from ..slots.envelope import ConstantWidth
@@ -112,9 +113,9 @@ def auto(
     )
     one_of("world", world, WORLDS)
     one_of("answers", answers, ANSWERS)
-    sense = constraints if isinstance(constraints, Constraints) else None
+    sense: Constraints | None = part_of("constraints", constraints)
     why = "It counts constraint values, or is a part such as `nr.OnAverage()`. Texts are for `nr.minimize`."
-    count = 0 if isinstance(constraints, Constraints) else integer("constraints", constraints, low=0, why=why)
+    count = 0 if sense is not None else integer("constraints", constraints, low=0, why=why)
     limited = count > 0 or sense is not None
     std = max(told, LEAST_NOISE) if told else FIRST_NOISE
     # Until the first fit rewards vary by ten times the noise, so that neither drowns the other.
@@ -126,7 +127,7 @@ def auto(
         return _of_rates(kind, domain, context, noise, world, pending=_pending(answers, parallel))
     policy = build(
         "auto", domain, kernel, ConstantWidth(value=WIDTH),
-        _score(domain, context, limited=count > 0 or isinstance(sense, EveryRound)),
+        _score(domain, context, limited=count > 0 or (sense is not None and sense.by_sign)),
         noise=std, regularization=std**2, context=context,
         memory=_memory(world),
         explore=_explore(domain, start, limited=limited and context is None),

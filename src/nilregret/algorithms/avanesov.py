@@ -95,7 +95,7 @@ def gp_ucb_cpd(
         information_gain=is_other(information_gain, "greedy"),
     )  # fmt: skip
     confidence: Confidence
-    if isinstance(chosen, Confidence):
+    if not isinstance(chosen, str | None):
         confidence = chosen
     elif chosen == "rkhs":
         if norm_bound is None:

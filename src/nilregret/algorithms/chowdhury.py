@@ -11,6 +11,7 @@ from ..domains.domain import Box, Domain, enclosing_box
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.by_name import chosen_memory
+from ..slots.check import part_of
 from ..slots.envelope import Confidence, ScheduledWidth
 from ..slots.memory import Memory
 from ..slots.refit import Learning
@@ -18,7 +19,7 @@ from ..slots.scores import ThompsonSample, UpperConfidenceBound
 from ..slots.widths.gains import Gain
 from ..slots.widths.likelihood_ratio import LikelihoodRatio
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture
-from ..slots.widths.self_normalized import KernelUcb, NormWidth, SelfNormalized
+from ..slots.widths.self_normalized import KernelUcb, SelfNormalized
 from ..slots.widths.slopes import lipschitz_constant
 from ..theory.change import PowerLaw
 from .common import (
@@ -93,7 +94,7 @@ def igp_ucb(
         width, WIDTHS, delta=delta, norm_bound=norm_bound is not None, guess_norm=guess_norm, v=v is not None,
         information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
-    confidence = chosen if isinstance(chosen, Confidence) else _width(
+    confidence = chosen if not isinstance(chosen, str | None) else _width(
         v, norm_bound, name=chosen, guess_norm=guess_norm, refit=slots.get("refit"), memory=slots.get("memory"),
         noise=known, delta=delta, ridge=ridge, parts=1,
         gain=_gain(information_gain, chosen, domain, context, kernel),
@@ -151,13 +152,13 @@ def gp_ts(
         norm_bound=norm_bound is not None and lipschitz is None,  # which needs it too
         guess_norm=guess_norm, v=v is not None, information_gain=is_other(information_gain, "realised"),
     )  # fmt: skip
-    confidence = chosen if isinstance(chosen, Confidence) else _width(
+    confidence = chosen if not isinstance(chosen, str | None) else _width(
         v, norm_bound, name="amm" if chosen == "best" else chosen, guess_norm=guess_norm, refit=slots.get("refit"),
         memory=slots.get("memory"), noise=known, delta=delta, ridge=ridge,
         parts=2,  # ln(2 / delta)
         gain=_gain(information_gain, chosen, domain, context, kernel),
     )  # fmt: skip
-    bound = confidence.norm_bound if isinstance(confidence, NormWidth) else norm_bound
+    bound = norm_bound if confidence.stated_norm is None else confidence.stated_norm
     score = _decision_sets(lipschitz, grid, growth, bound, domain, kernel, context)
     return build(
         "gp_ts", domain, kernel, confidence, score,
@@ -279,7 +280,7 @@ def _noise_and_ridge(
         return known, _ridge(regularization, horizon, width, known, kernel, domain)
     if noise != "unknown":
         raise InvalidInput(f"`noise` must be a number, R, or 'unknown'; it is {shown(noise)}.")
-    if isinstance(width, Confidence):
+    if part_of("confidence", width) is not None:
         raise InvalidInput("`width` is a part, which says how large the noise may be: give `noise` as a number.")
     if regularization is None and isinstance(width, str) and width != "igp":
         raise InvalidInput(

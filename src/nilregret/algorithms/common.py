@@ -17,8 +17,8 @@ from ..domains.domain import Arms, Domain, count_of_points, enclosing_box
 from ..domains.search.boxes import PointSearch
 from ..kernels import Kernel, domains
 from ..policy.policy import Policy, check_model
-from ..slots.base import Part
 from ..slots.by_name import chosen
+from ..slots.check import is_part, part_of
 from ..slots.constraints import Constraints
 from ..slots.envelope import CompactBayes, Confidence, FiniteBayes, PointwiseBayes
 from ..slots.explore import Explore
@@ -108,7 +108,7 @@ def algorithm(**fills: str) -> Callable[[F], F]:
         @wraps(function)
         def checked(*arguments: Any, **keywords: Any) -> Policy:
             for keyword in keywords:
-                filled = keyword in fills and isinstance(keywords[keyword], Part)  # under the name of an own argument
+                filled = keyword in fills and is_part(keywords[keyword])  # under the name of an own argument
                 if keyword not in shown.parameters or filled:
                     raise _unexpected(name, keyword, shown.parameters, fills)
             if keywords.get("reward") is not None:
@@ -173,7 +173,8 @@ def chosen_width(width: object, names: Iterable[str], *, delta: float, **others:
     """
     if width is None:
         return None
-    if not isinstance(width, Confidence):
+    part: Confidence | None = part_of("confidence", width)
+    if part is None:
         advice = "Or give a part, such as `nilregret.slots.envelope.ConstantWidth(value=2.0)`."
         return one_of("width", width, names, advice=advice)
     given = [name for name, is_given in {**others, "delta": is_other(delta, DELTA)}.items() if is_given]
@@ -182,7 +183,7 @@ def chosen_width(width: object, names: Iterable[str], *, delta: float, **others:
             f"`width` is a part, {shown(width)}, and says all of the bounds: `{given[0]}` would be ignored. Leave it "
             "out, or give it to the part."
         )
-    return width
+    return part
 
 
 def checked_noise(noise: object) -> float:

@@ -14,7 +14,7 @@ not; the experiments of benchmarks/recommended.py halve it.
 from __future__ import annotations
 
 import math
-from typing import Unpack
+from typing import Unpack, cast
 
 from .._utils.checks import one_of
 from ..domains.domain import Domain, count_of_points, enclosing_box
@@ -112,7 +112,6 @@ def half_shift(size: int) -> RandomisedBound:
 
 def _slopes(domain: Domain, confidence: Confidence, side: float | None) -> tuple[CompactBayes, int, float]:
     """(a and b, d, r) of the domain, without contexts."""
-    if not isinstance(confidence, CompactBayes):
-        raise TypeError("A continuous domain has the bounds of Theorem 2.")
+    width = cast(CompactBayes, confidence)  # `bayes_width` gives these bounds on continuous domains
     box = enclosing_box(domain, None)
-    return confidence, box.dimension, float((box.upper - box.lower).max()) if side is None else confidence.side
+    return width, box.dimension, float((box.upper - box.lower).max()) if side is None else width.side

@@ -10,8 +10,8 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Domain
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
+from ..slots.check import part_of
 from ..slots.envelope import Confidence
-from ..slots.memory import Memory
 from ..slots.objective import AdditivePenalty, MultiplicativePenalty
 from ..slots.scores import ExpectedImprovement, Score, ThompsonSample, UpperConfidenceBound
 from ..slots.widths.self_normalized import BoundedNoise, SelfNormalized
@@ -211,7 +211,7 @@ def _inner(
         norm_bound=norm_bound is not None,
         information_gain=is_other(information_gain, "realised"),
     )
-    if isinstance(chosen, Confidence):
+    if not isinstance(chosen, str | None):
         return chosen, noise, ridge
     if norm_bound is None:
         raise InvalidInput("`norm_bound` is missing: the theorem needs a bound on the norm of what is learned.")
@@ -237,7 +237,7 @@ def _inner(
 def _take_names_of_memory(slots: FreeSlots) -> bool:
     """Whether epochs start from nothing; leaves in the slot what fills it."""
     memory = slots.get("memory")
-    if memory is None or isinstance(memory, Memory):
+    if memory is None or part_of("memory", memory) is not None:
         return False
     name = one_of("memory", memory, [*MEMORIES, "adaptive"])
     slots["memory"] = name if name == "adaptive" else None

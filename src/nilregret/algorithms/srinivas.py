@@ -130,7 +130,7 @@ def gp_ucb(
         r=r is not None, series=series is not None, norm_bound=norm_bound is not None, guess_norm=guess_norm,
         information_gain=is_other(information_gain, "greedy"),
     )  # fmt: skip
-    if isinstance(chosen, Confidence):
+    if not isinstance(chosen, str | None):
         confidence = chosen
     elif chosen == "rkhs":
         if series is not None:
@@ -309,7 +309,7 @@ def _rule(
     context = slots.get("context")
     check_model(domain, context, kernel)
     chosen = chosen_width(width, ["finite", "pointwise"], delta=delta)
-    if isinstance(chosen, Confidence):
+    if not isinstance(chosen, str | None):
         confidence = chosen
     else:
         matched = ridge == noise**2

@@ -167,7 +167,7 @@ def _censoring(
     )  # fmt: skip
     gain = chosen_gain(information_gain, domain, context, kernel)
     confidence: Confidence
-    if isinstance(chosen, Confidence):
+    if not isinstance(chosen, str | None):
         confidence = chosen
     elif chosen == "tight":
         if beta is not None:
@@ -310,7 +310,7 @@ def _batch(
     check_model(domain, context, kernel)
     chosen = chosen_width(width, ["finite", "compact"], delta=delta, beta=beta is not None)
     confidence: Confidence
-    if isinstance(chosen, Confidence):
+    if not isinstance(chosen, str | None):
         confidence = chosen
     elif beta is not None:
         if chosen is not None:

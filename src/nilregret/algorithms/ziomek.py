@@ -82,7 +82,7 @@ def lb_gp_ucb(
         factors=tuple(listed("factors", factors)), norm_bound=norm_bound, noise=noise, growth=growth, delta=delta,
     )  # fmt: skip
     chosen = chosen_width(width, ["amm", "ay"], delta=delta)
-    if isinstance(chosen, Confidence):
+    if not isinstance(chosen, str | None):
         confidence = chosen
     else:
         part = AnyRidge if chosen == "ay" else AnalyticMixture

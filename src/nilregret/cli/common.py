@@ -81,9 +81,9 @@ def from_json(option: str, text: str | None) -> Any:
 
 def say_of(trial: Trial, *, as_json: bool, text: str) -> None:
     """Print a trial for programs, or a text for people."""
-    from ..study.formatting import of_trial
+    from ..study.trial_json import with_history
 
     if as_json:
-        print_json(of_trial(trial))
+        print_json(with_history(trial))
     else:
         say(text)

@@ -57,7 +57,8 @@ def ask(
 
     Then tell what came of it: nilregret tell STORAGE STUDY NUMBER REWARD.
     """
-    from ..study.formatting import of_trial, where
+    from ..study.formatting import where
+    from ..study.trial_json import with_history
 
     found = opened_study(storage, study)
     known = {"context": from_json("--context", context)} if context is not None else {}
@@ -69,7 +70,7 @@ def ask(
         lease=lease,
     )
     if as_json:
-        print_json([of_trial(trial) for trial in asked] if count is not None else of_trial(asked[0]))
+        print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
     else:
         say("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
 

@@ -14,9 +14,10 @@ from .._utils.checks import counted
 from .._utils.errors import NoRegretError, TrialError
 from ..storage.record import Trial
 from ..study.cautions import cautions
-from ..study.direction import AnyPolicy, best_told, has_channels
-from ..study.formatting import cell, context_of, facts, figure, moment, of_trial, table, where
+from ..study.direction import AnyPolicy, best_label, has_channels
+from ..study.formatting import cell, facts, figure, moment, table, where
 from ..study.study import Study
+from ..study.trial_json import context_json, with_history
 
 MILESTONES = (1, 2, 5)  # times powers of ten: answers after which the best so far is shown
 MOST_MILESTONES = 6  # of these in words
@@ -40,7 +41,7 @@ def overview(study: Study) -> dict[str, Any]:
         ],
         "multipliers": study.multipliers.tolist(), "saturated": study.saturated,
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
-        "pending": [of_trial(trial) for trial in trials if trial.state == "pending"],
+        "pending": [with_history(trial) for trial in trials if trial.state == "pending"],
         "delays": _delays(study.policy, trials),
         "notes": [*cautions(study.policy, trials, study.multipliers).values(), *study.remarks.values()],
     }  # fmt: skip
@@ -63,7 +64,7 @@ def _best(study: Study) -> dict[str, Any]:
         best = study.best()
     except TrialError as error:
         return {"best": None, "why_no_best": str(error)}
-    found: dict[str, Any] = of_trial(best)
+    found: dict[str, Any] = with_history(best)
     try:
         mean, std = study.predict(best.point[None], context=best.context)
         lower, upper = study.bounds(best.point[None], context=best.context)
@@ -114,7 +115,7 @@ def in_words(said: dict[str, Any], pending: Sequence[Trial]) -> str:
             ("trials", f"{said['trials']['all']}" + (f": {counts}" if counts else "")),
             ("about", said["about"]), ("first asked", moment(said["first_asked_at"])),
             ("last answer", moment(said["last_told_at"])), *_of_best(said),
-            (best_told(said["goal"]), _milestones(said["progress"])),
+            (best_label(said["goal"]), _milestones(said["progress"])),
             ("answers", _waited(said["delays"])),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in said["restarts"])),
             ("multipliers", said["multipliers"]),
@@ -122,7 +123,7 @@ def in_words(said: dict[str, Any], pending: Sequence[Trial]) -> str:
         ])
     ]  # fmt: skip
     if pending:
-        rows = [[trial.number, where(trial), context_of(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
+        rows = [[trial.number, where(trial), context_json(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
         more = f"\nand {len(pending) - LISTED} more" if len(pending) > LISTED else ""
         parts.append("Waiting for an answer:\n" + table(rows, ["trial", "at", "context", "asked (UTC)"]) + more)
     parts += [f"Note: {note}" for note in said["notes"]]

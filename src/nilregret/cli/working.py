@@ -41,8 +41,8 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
     [objective] it is. SIGTERM and Ctrl-C give up the trial that is under way, at once.
     """
     from ..tuning.limits import Limited
-    from ..tuning.toml.joining import objective_of
-    from ..tuning.toml.joining import work as joined
+    from ..tuning.loop import Lease, Loop
+    from ..tuning.toml.evaluation import objective_of
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
@@ -54,5 +54,6 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
         if isinstance(task, Limited):
             during.enter_context(closing(task))
             task.start()
-        done = joined(found, task, trials=trials, lease=lease, say=say)
-    say(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {done} of them evaluated here.")
+        loop = Loop(found, task, trials=trials, ended=lambda trial: say(repr(trial)), lease=Lease(lease, say))
+        loop.run()
+    say(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here.")

@@ -17,9 +17,8 @@ from .._utils.errors import InvalidInput
 from ..storage import MemoryStorage, SqlStorage, Storage
 from .auth.middleware import Gate
 from .auth.tokens import Tokens
-from .doors import Door, Doors
 from .openapi import document
-from .operations import Operation
+from .operations import Endpoint, Operation
 from .problems import HANDLERS
 from .read_routes import HEALTH, LOOKING
 from .service import Service
@@ -51,7 +50,8 @@ def create_app(
     chosen = settings or Settings()
     service = Service(storage, chosen, clock)
     before = Middleware(Gate, tokens=Tokens(storage), local=True, limits=chosen.limits) if gate is None else gate
-    written, doors = document(OPERATIONS), [Door(operation, service) for operation in OPERATIONS]
+    written = document(OPERATIONS)
+    endpoints = [Endpoint(operation, service) for operation in OPERATIONS]
 
     async def openapi(_: Request) -> Response:
         return Response(written, media_type="application/json")
@@ -64,8 +64,8 @@ def create_app(
         service.desks.close()
 
     app = Starlette(
-        routes=[*(door.route() for door in doors), Route("/openapi.json", openapi), *routes],
-        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[before, Middleware(Doors, doors=doors)],
+        routes=[*(each.route() for each in endpoints), Route("/openapi.json", openapi), *routes],
+        exception_handlers=HANDLERS, lifespan=lifespan, middleware=[before],
     )  # fmt: skip
     app.router.redirect_slashes = False  # the redirection would name a scheme and a host that a proxy may have changed
     app.state.service = service

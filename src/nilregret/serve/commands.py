@@ -19,7 +19,7 @@ from ..policy.state import State
 from ..storage.record import Trial
 from ..storage.trial import Plays
 from ..study.answers import Told, reason_of, told_of
-from ..study.audit import settings_at
+from ..study.axes import settings_at
 from ..study.explain import propensity_of
 from ..study.rewards import Rewards, check_plays
 from ..study.transaction import Going, Transaction
@@ -70,7 +70,7 @@ class Decide(NamedTuple):
     def prepared(self, desk: StudyWorker) -> Act:
         """See `Call`."""
         body, study = self.body, desk.study
-        seen = about("context", study._given.context, body.context)
+        seen = about("context", study.inputs.context, body.context)
         whole = body.among is None and body.exclude is None
         offered = (
             None
@@ -88,8 +88,8 @@ class Decide(NamedTuple):
             made, count = list(known), body.count or 1
             desk.tally.check(turn, self.most_pending, count - len(made))
             begun = len(made)
-            while len(made) < count and (len(made) == begun or not turn.over):
-                state = turn.before() if body.propensity else None
+            while len(made) < count and (len(made) == begun or not turn.expired):
+                state = turn.copy_state() if body.propensity else None
                 made.append(_Made(turn.ask(seen, offered, lease), partial(_chance, state, available=offered)))
             self._note(turn, [each.trial for each in made], count - len(made))
             if len(made) < count:
@@ -107,7 +107,7 @@ class Decide(NamedTuple):
         self.request.note(turn, numbers, left or None)
         if body.client is not None:
             offered = self.request.hash_of(body.among, body.exclude)
-            turn.note(key_of("client", body.client), json.dumps([numbers, offered]))
+            turn.write_note(key_of("client", body.client), json.dumps([numbers, offered]))
 
     def _known(self, turn: Transaction, before: Sequence[_Made]) -> Decided | Sequence[_Made]:
         """What it was answered before, or what its client still has to do; else what has been decided of it so far."""
@@ -120,7 +120,7 @@ class Decide(NamedTuple):
             return [ours.get(trial.number) or _Made(trial, None) for trial in trials]
         if before:
             return before
-        note = None if body.client is None else turn.noted(key_of("client", body.client))
+        note = None if body.client is None else turn.read_note(key_of("client", body.client))
         if note is None:
             return ()
         known = json.loads(note)  # of an earlier service the numbers alone
@@ -186,19 +186,19 @@ class Tell(NamedTuple):
         if body.reward is None and body.constraints is None:
             raise InvalidInput("`reward` is missing: a reward, or constraint values, or both must be told.")
         field = "constraints" if body.reward is None else "reward"
-        told = about(field, told_of, study._given, self.number, _rewards(body.reward), body.constraints)
+        told = about(field, told_of, study.inputs, self.number, _rewards(body.reward), body.constraints)
         if body.observed_at is not None:
-            number("observed_at", body.observed_at, high=study._clock() + AHEAD, why=SEEN)
+            number("observed_at", body.observed_at, high=study.replica.clock() + AHEAD, why=SEEN)
         return lambda turn: self._told(desk, turn, told, body)
 
     def _told(self, desk: StudyWorker, turn: Transaction, told: Told, body: messages.RewardRequest) -> TellResult:
         trial = _at(turn, self.number)
-        if turn.noted(f"{DEFAULTED}:{self.number}") is not None:
+        if turn.read_note(f"{DEFAULTED}:{self.number}") is not None:
             return self._after_default(desk, turn, trial, told, revise=body.revise)
         order, was_open = turn.order, trial.open
         trial = turn.tell(told, revise=body.revise)
         if body.observed_at is not None:
-            turn.note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
+            turn.write_note(f"{OBSERVED}:{self.number}", json.dumps(body.observed_at))
         came = heard(desk, turn.trials, trial)
         return came._replace(new=was_open and not trial.open, again=turn.order == order)
 
@@ -208,14 +208,14 @@ class Tell(NamedTuple):
         """Too late for the study's rule: kept, and counted where the rule says so."""
         check_plays(trial, told.plays)
         key = f"{LATE}:{self.number}"
-        before = json.loads(turn.noted(key) or "[null, null, null]")
+        before = json.loads(turn.read_note(key) or "[null, null, null]")
         late = _both(trial.number, before, told, revise=revise)
         rule = desk.waiting.rule
         counts = rule.late == "count"
         if late != before:
             if counts:
                 trial = turn.tell(told, revise=True)
-            turn.note(key, json.dumps(late))
+            turn.write_note(key, json.dumps(late))
         stands = "the failure" if rule.on_deadline == "fail" else f"the default reward {rule.default_reward!r}"
         sentence = (
             f"It came after the deadline, in place of {stands}: it counts as if it had come then."
@@ -275,7 +275,7 @@ class Observe(NamedTuple):
     def prepared(self, desk: StudyWorker) -> Act:
         """See `Call`."""
         body, study = self.body, desk.study
-        given = study._given
+        given = study.inputs
         seen = about("context", given.context, body.context)
         value, plays = about("reward", given.rewards, _rewards(body.reward))
         place, where = self._place(desk)
@@ -286,11 +286,11 @@ class Observe(NamedTuple):
             known = self.request.answered(turn)
             if known is not None:
                 return Observed(_at(turn, known.numbers[0]), known.more, again=True)
-            would = self._would(desk, turn.would(seen), decision) if body.compare else None
+            would = self._would(desk, turn.preview(seen), decision) if body.compare else None
             trial = turn.add(decision, seen, value, g, plays)
             self.request.note(turn, [trial.number], would)
             if would is not None:
-                turn.note(f"{WOULD}:{trial.number}", json.dumps(would))
+                turn.write_note(f"{WOULD}:{trial.number}", json.dumps(would))
             return Observed(trial, would, again=False)
 
         return act
@@ -331,7 +331,7 @@ def _rewards(said: messages.Rewards | None) -> Any:
 def _over(turn: Transaction, number_: int) -> TellResult | None:
     """What is said of a decision to which the study's rule has been applied at its deadline; None of others."""
     trial = _at(turn, number_)
-    if turn.noted(f"{DEFAULTED}:{number_}") is None:
+    if turn.read_note(f"{DEFAULTED}:{number_}") is None:
         return None
     sentence = "It came after the deadline, when the study's rule had been applied; nothing was changed."
     return TellResult(trial, late=True, counted=False, sentence=sentence)

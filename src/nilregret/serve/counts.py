@@ -53,7 +53,7 @@ class StudyCounts:
             study: whose trials are counted.
             waiting: what its rule says of them.
         """
-        kept = study._kept
+        kept = study.replica
         with kept.lock:
             kept.sync()
             known, order = self._counts, kept.record.order

@@ -12,7 +12,7 @@ from ..algorithms.schema import within
 from ..domains.domain import Arms, Domain, Space
 from ..domains.parameters import Choice
 from ..policy.policy import Policy
-from ..study.audit import differences
+from ..study.definition import differences
 from ..study.direction import AnyPolicy
 from ..study.study import Study, check_policy
 from . import messages

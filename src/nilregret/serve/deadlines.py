@@ -171,7 +171,7 @@ class Waiting:
         now = turn.now
         begun = False
         while self._ends and self._ends[0][0] <= now:
-            if begun and turn.over:
+            if begun and turn.expired:
                 return Going(self.sweep)
             self._end(turn, trials[self._ends[0][1]])
             heapq.heappop(self._ends)
@@ -189,4 +189,4 @@ class Waiting:
             turn.fail(trial.number, f"no reward came within {trial.lease_until - trial.asked_at:g} s")
         else:
             turn.tell(Told(trial.number, self.rule.default_reward, None))
-        turn.note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))
+        turn.write_note(f"{DEFAULTED}:{trial.number}", json.dumps(self.rule.default_reward))

@@ -33,10 +33,7 @@ def snapshot(study: Study) -> Sequence[Trial]:
     `study.trials` is the record itself, which goes on: who reads it trial by trial may see a late event and have missed
     an earlier one of a trial read before.
     """
-    kept = study._kept
-    with kept.lock:
-        kept.sync()
-        return kept.record[:]
+    return study.replica.snapshot()
 
 
 def events(study: Study, after: int, most: int) -> m.Events:

@@ -57,7 +57,7 @@ class Request(NamedTuple):
         Raises:
             Problem: 422, the key was used for something else.
         """
-        known = None if self.key is None else turn.noted(self.key)
+        known = None if self.key is None else turn.read_note(self.key)
         if known is None:
             return None
         body, numbers, more = json.loads(known)
@@ -71,4 +71,4 @@ class Request(NamedTuple):
     def note(self, turn: Transaction, numbers: Sequence[int], more: Any = None) -> None:
         """Remember it."""
         if self.key is not None:
-            turn.note(self.key, msgspec.json.encode([self.body, numbers, more]).decode())
+            turn.write_note(self.key, msgspec.json.encode([self.body, numbers, more]).decode())

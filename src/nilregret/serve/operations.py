@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
 import msgspec
 from starlette.datastructures import Headers, QueryParams
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from .._utils.checks import shown
@@ -146,6 +148,38 @@ AGAIN = ((b"idempotency-replayed", b"true"),)  # says that the request had come 
 def json_of(reply: Reply, status: int = 200, headers: tuple[tuple[bytes, bytes], ...] = ()) -> Said:
     """A structure, as it is sent."""
     return Said(status, msgspec.json.encode(reply), headers)
+
+
+@final
+class Endpoint:
+    """The ASGI application of one operation.
+
+    Args:
+        operation: to run.
+        service: whose studies the operation reads or changes.
+    """
+
+    def __init__(self, operation: Operation, service: Service) -> None:
+        self._operation, self._service = operation, service
+        self._decoder = None if operation.body is None else msgspec.json.Decoder(operation.body)
+        self._seconds = service.metrics.seconds(operation.name)
+
+    def route(self) -> Route:
+        """Returns the route for Starlette's router."""
+        return Route(self._operation.path, self, methods=[self._operation.method], name=self._operation.name)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answers a request; see the ASGI interface."""
+        operation = self._operation
+        # The middleware has read the body, and passes all of it in one message.
+        body = (await receive()).get("body", b"") if self._decoder is not None else b""
+        request = read(operation, self._decoder, scope, body, scope["path_params"])
+        began = time.perf_counter()
+        try:
+            reply = await operation.do(self._service, request)
+        finally:
+            self._seconds.observe(time.perf_counter() - began)
+        await reply(scope, receive, send)
 
 
 def read(

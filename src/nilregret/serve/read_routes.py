@@ -115,7 +115,7 @@ async def bounds(service: Service, heard: ParsedRequest) -> ASGIApp:
 
 def _seen(study: Study, look: Callable[..., R], points: Any, context: Any, **more: Any) -> R:
     """What it sees at points under a context; of an error it is known which of them it is about."""
-    about("context", study._given.context, context)
+    about("context", study.inputs.context, context)
     return about("channel" if more.get("channel") else "points", partial(look, points, context=context, **more))
 
 
@@ -124,7 +124,7 @@ async def feasible(service: Service, heard: ParsedRequest) -> ASGIApp:
     desk, points, context = await _where(service, heard)
 
     def seen(study: Study) -> m.Feasibility:
-        about("context", study._given.context, context)
+        about("context", study.inputs.context, context)
         none = study.infeasible(context=context)
         known = [] if points == [] else _seen(study, study.feasible, points, context).tolist()
         return m.Feasibility(known, none)

@@ -15,8 +15,8 @@ from ..storage import StoredStudy
 from ..storage.record import Trial
 from ..storage.trial import Answer as Earlier
 from ..storage.trial import Plays
-from ..study.export import context_of
 from ..study.study import Study
+from ..study.trial_json import context_json
 from . import messages
 from .commands import TellResult
 from .deadlines import FACT, Rule
@@ -56,7 +56,7 @@ def study_in_full(desk: StudyWorker) -> messages.StudyInFull:
         policy=plain_loads(desk.stored.policy), trials={"all": len(trials)} | counted,
         width=_known(study, "width"), information_gain=_known(study, "information_gain"),
         restarts=study.restarts, multipliers=study.multipliers.tolist(),
-        cautions=list(study.unsaid.values()),
+        cautions=list(study.held_warnings.values()),
     )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def decision(desk: StudyWorker, ids: Ids, trial: Trial, propensity: float | None
     """A trial as it was when it was asked for: the same words whenever it is said again."""
     return messages.Decision(
         ids.of(desk.tenant, desk.stored, trial.number), trial.number, trial.parameters, trial.point.tolist(),
-        trial.arm, context_of(trial), trial.explored, trial.repeats, propensity, trial.asked_at,
+        trial.arm, context_json(trial), trial.explored, trial.repeats, propensity, trial.asked_at,
         desk.waiting.expires_at(trial),
     )  # fmt: skip
 

@@ -7,9 +7,7 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from multiprocessing import parent_process
 from typing import Any
 
@@ -25,7 +23,7 @@ from .app import create_app
 from .auth.middleware import Gate
 from .auth.origins import bound_to, is_own
 from .auth.tokens import Tokens
-from .connections import watched
+from .connections import LimitedConnections
 from .dashboard import ROUTES
 from .dashboard.files import address
 from .settings import Settings
@@ -118,9 +116,9 @@ def run(
         log: whether each request gets a line.
     """
     limits = service.settings.limits
-    http: Callable[..., Any] = partial(watched, seconds=limits.header_seconds, most=limits.connections)
+    http: Any = LimitedConnections(limits.header_seconds, limits.connections)  # any callable that makes a protocol
     config = uvicorn.Config(
-        service, factory=True, http=http, ws="none", workers=workers, h11_max_incomplete_event_size=limits.header_bytes,  # type: ignore[arg-type]  # any callable that makes a protocol will do
+        service, factory=True, http=http, ws="none", workers=workers, h11_max_incomplete_event_size=limits.header_bytes,
         limit_concurrency=2 * limits.connections,  # of which some may be closing
         timeout_graceful_shutdown=LEAVING_SECONDS, timeout_worker_healthcheck=HUNG_SECONDS, server_header=False,
         proxy_headers=proxies is not None, forwarded_allow_ips=proxies, access_log=log,

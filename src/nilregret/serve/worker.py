@@ -21,14 +21,14 @@ from ..storage import MemoryStorage, SqlStorage, StoredStudy, Summary
 from ..study.explain import DRAWS
 from ..study.explanation import Explanation
 from ..study.study import Study
-from ..study.transaction import Failed, Going, NotYet, Transaction, several
+from ..study.transaction import Failed, Going, NotYet, Transaction
 from .auth.caller import OPERATOR
 from .auth.tenants import BETWEEN, missing, stored_name
 from .counts import StudyCounts
 from .deadlines import Rule, Waiting
 from .problems import Problem
 from .settings import Settings
-from .threads import Threads, deliver
+from .threads import TenantThreads, deliver
 
 R = TypeVar("R")
 NotesStorage = SqlStorage | MemoryStorage  # storages that keep notes
@@ -68,7 +68,7 @@ class StudyWorker:
 
     def __init__(
         self, tenant: str, name: str, study: Study, stored: StoredStudy, settings: Settings,
-        writers: Threads, readers: Threads,
+        writers: TenantThreads, readers: TenantThreads,
     ) -> None:  # fmt: skip
         self.tenant, self.name, self.study, self.stored = tenant, name, study, stored
         self.waiting, self.tally = Waiting(Rule.of(dict(study.about))), StudyCounts()
@@ -155,7 +155,7 @@ class StudyWorker:
             return [], []
         keys = [key for each, _ in acts for key in each.call.keys(self)]
         turn_of_all = [self.waiting.sweep, *(act for _, act in acts)]
-        swept, *found = several(self.study, turn_of_all, keys=keys, seconds=self._settings.turn_seconds)
+        swept, *found = self.study.group_commit(turn_of_all, keys=keys, seconds=self._settings.turn_seconds)
         if not isinstance(swept, Failed):
             self.waiting.confirm()
         left: list[_Waiting] = []
@@ -184,9 +184,9 @@ class StudyWorkers:
 
     def __init__(self, storage: NotesStorage, settings: Settings, clock: Callable[[], float] = time.time) -> None:
         self.storage, self._settings, self._clock = storage, settings, clock
-        self._writers = Threads(settings.writers, "nilregret-writer", most=max(1, settings.writers - 1))
-        self._readers = Threads(settings.readers, "nilregret-reader", most=max(1, settings.readers - 1))
-        self._clerks = Threads(CLERKS, "nilregret-clerk")
+        self._writers = TenantThreads(settings.writers, "nilregret-writer", most=max(1, settings.writers - 1))
+        self._readers = TenantThreads(settings.readers, "nilregret-reader", most=max(1, settings.readers - 1))
+        self._clerks = TenantThreads(CLERKS, "nilregret-clerk")
         self._lock = threading.Lock()
         self._desks: OrderedDict[str, StudyWorker] = OrderedDict()  # by name in the storage, longest unused first
         self._opening: dict[str, Future[StudyWorker]] = {}
@@ -207,7 +207,7 @@ class StudyWorkers:
         with self._lock:  # one thread opens it, however many ask meanwhile
             opening = self._opening.get(stored_as)
             if opening is None:
-                opening = self._opening[stored_as] = self._readers.begun(
+                opening = self._opening[stored_as] = self._readers.future(
                     tenant, lambda: self._found(tenant, name, stored_as)
                 )
         opening.add_done_callback(lambda _: self._opening.pop(stored_as, None))

@@ -59,7 +59,7 @@ def play_in_runs(policy: Policy, env: Environment, rounds: int, *, seed: int) ->
         noise=env.noise,
         seed=seed,
     )
-    return Run.of(entries), study.unsaid
+    return Run.of(entries), study.held_warnings
 
 
 def _noise(rng: np.random.Generator, count: int, noise: float) -> tuple[float, float]:

@@ -92,7 +92,7 @@ def _simulate(policy: AnyPolicy, env: Environment, rounds: int, *, seed: int) ->
             return play_in_runs(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
     with one_thread:
         simulation = _Simulation(policy, env, rounds, seed=integer("seed", seed, low=0, high=LARGEST_SEED))
-        run, unsaid = simulation.run(), simulation.study.unsaid
+        run, unsaid = simulation.run(), simulation.study.held_warnings
     # Policies are compared in an environment on purpose that know nothing of its constraints, or of its changes.
     known = {UNWANTED, NOISE} if env.change_points else {UNWANTED}
     return run, {kind: sentence for kind, sentence in unsaid.items() if kind not in known}

@@ -139,11 +139,11 @@ class Notes(ABC):
     """What some writers can note of a study besides its trials, in the same transaction: texts under keys (ASCII)."""
 
     @abstractmethod
-    def noted(self, keys: Sequence[str]) -> dict[str, str]:
+    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         """The notes under these keys, where there are any."""
 
     @abstractmethod
-    def note(self, notes: Mapping[str, str]) -> None:
+    def write_notes(self, notes: Mapping[str, str]) -> None:
         """Write notes, in place of those under the same keys."""
 
 
@@ -151,7 +151,7 @@ class KeepsNotes(ABC):
     """A storage whose writers are `Notes`."""
 
     @abstractmethod
-    def noted(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
+    def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """The notes of a study under these keys, where there are any; waits for no writer."""
 
 

@@ -95,10 +95,10 @@ class MemoryStorage(Storage, KeepsNotes):
     def keep_notes(self) -> None:
         """There is always room for them."""
 
-    def noted(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
+    def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """See `KeepsNotes`."""
         with self._lock:
-            return _Writer(self._found(study)).noted(keys)
+            return _Writer(self._found(study)).read_notes(keys)
 
     def notes(self, study: StoredStudy | None, prefix: str) -> dict[str, str]:
         """The notes of a study (those of none) whose keys begin so."""
@@ -131,11 +131,11 @@ class _Writer(Writer, Notes):
     def __init__(self, kept: _Kept) -> None:
         self._kept = kept
 
-    def noted(self, keys: Sequence[str]) -> dict[str, str]:
+    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         """See `Notes`."""
         return {key: self._kept.notes[key] for key in keys if key in self._kept.notes}
 
-    def note(self, notes: Mapping[str, str]) -> None:
+    def write_notes(self, notes: Mapping[str, str]) -> None:
         """See `Notes`."""
         self._kept.notes.update(notes)
 

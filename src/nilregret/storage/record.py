@@ -16,7 +16,7 @@ from .._utils.checks import Array, many, shown
 from .._utils.errors import StorageError, TrialError
 from .trial import EventKind, Trial
 
-__all__ = ["Event", "Record", "Trial", "said"]
+__all__ = ["Event", "Record", "Trial", "describe_answer"]
 
 
 class Event(NamedTuple):
@@ -161,8 +161,9 @@ class Record(Sequence[Trial]):
         trial = self.found(trial_or_number)
         if not trial.open:
             raise TrialError(
-                f"Trial {trial.number} was told already ({said(trial.reward, trial.constraints, trial.reason)}), and "
-                f"now another answer comes ({answer}); nothing was recorded. Usually two workers had the same trial.",
+                f"Trial {trial.number} was told already ("
+                f"{describe_answer(trial.reward, trial.constraints, trial.reason)}), and now another answer comes "
+                f"({answer}); nothing was recorded. Usually two workers had the same trial.",
                 advice="`tell(..., revise=True)` corrects an answer and keeps the first; to record another reward of "
                 "the same point use `add`.",
                 topic="answered",
@@ -192,7 +193,7 @@ class Record(Sequence[Trial]):
         return trial
 
 
-def said(reward: float | None, constraints: Array | None, reason: str | None = None) -> str:
+def describe_answer(reward: float | None, constraints: Array | None, reason: str | None = None) -> str:
     """An answer in words."""
     if reason is not None:
         return f"failed: {shown(reason)}"

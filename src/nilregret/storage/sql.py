@@ -233,7 +233,7 @@ class SqlStorage(Storage, KeepsNotes):
             database.lock_tables(connection)
             database.notes.metadata.create_all(connection)
 
-    def noted(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
+    def read_notes(self, study: StoredStudy, keys: Sequence[str]) -> dict[str, str]:
         """See `KeepsNotes`."""
         return dict(self._database.rows(*self._notes.read(owner(study), keys)))
 
@@ -348,12 +348,12 @@ class _Turn(Writer, Notes):
         self._study, self._owner, self._stamp = study.id, owner(study), stamp
         self._goal, self._summary = study.goal, summary
 
-    def noted(self, keys: Sequence[str]) -> dict[str, str]:
+    def read_notes(self, keys: Sequence[str]) -> dict[str, str]:
         """See `Notes`."""
         self._cursor.execute(*self._notes.read(self._owner, keys))
         return dict(self._cursor.fetchall())
 
-    def note(self, notes: Mapping[str, str]) -> None:
+    def write_notes(self, notes: Mapping[str, str]) -> None:
         """See `Notes`."""
         if notes:
             self._many(self._notes.write, rows_of_notes(self._owner, notes))

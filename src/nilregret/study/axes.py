@@ -33,6 +33,12 @@ def space_of(domain: Domain) -> Space | None:
     return domain.space if isinstance(domain, Arms) else domain if isinstance(domain, Space) else None
 
 
+def settings_at(domain: Domain, point: Array) -> tuple[tuple[str, Any], ...] | None:
+    """Returns the named parameters of a point, or None if its domain has none."""
+    space = space_of(domain)
+    return None if space is None else tuple(space.decode(point).items())
+
+
 def axes(domain: Domain) -> list[Axis]:
     """Named parameters with their columns of a point; else the coordinates in which points differ."""
     space = space_of(domain)

@@ -10,7 +10,7 @@ from .._utils.checks import Array
 from .._utils.errors import TrialError
 from ..slots.objective import satisfying
 from ..storage.record import Trial
-from .direction import AnyPolicy, AnyState, Goal, has_channels
+from .direction import AnyPolicy, AnyState, Goal, has_channels, reward_trial
 
 
 def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[Trial], context: Array | None) -> Trial:
@@ -33,10 +33,11 @@ def best_trial(policy: AnyPolicy, goal: Goal, state: AnyState, trials: Iterable[
         if inside is not None and inside.any():
             answered = [trial for trial, is_inside in zip(answered, inside, strict=True) if is_inside]
     if context is None or (policy.constraint_count and not elsewhere):
-        means = state.answered_means(answered)
+        seen = answered if goal == "maximize" else [reward_trial(trial) for trial in answered]
+        means = state.answered_means(seen)
     else:
         means = state.envelope(np.array([trial.point for trial in answered]), context).mean
-    return answered[int(means.argmax() if goal == "maximize" else means.argmin())]
+    return answered[int(means.argmax())]
 
 
 def closest_of(trials: Iterable[Trial]) -> Trial | None:

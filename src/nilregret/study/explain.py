@@ -16,8 +16,8 @@ from ..policy.engines import Decision
 from ..policy.explain import Inquiry, Propensity, Reasons, runner_up
 from ..policy.state import State
 from ..storage.record import Record, Trial
-from .audit import settings_at
-from .direction import AnyPolicy, AnyState, Goal, begun, has_channels, of_rewards
+from .axes import settings_at
+from .direction import AnyPolicy, AnyState, Goal, has_channels, initial_state, receive, told_envelope
 from .explanation import Candidate, ConstraintBounds, Explanation
 
 DRAWS = 1000  # from which a propensity is estimated, unless told otherwise
@@ -48,8 +48,8 @@ def explanation(
         )
     with no_collection:
         earlier = [each.as_of(trial.asked_order - 1) for each in trials[:number]]
-        state = begun(policy, goal, seed=seed)
-        state.receive(Record().apply([each.righted() for each in earlier]))
+        state = initial_state(policy, goal, seed=seed)
+        receive(state, goal, Record().apply([each.righted() for each in earlier]))
     return _Moment(state, goal, trial.as_of(trial.asked_order), earlier, available, draws).explanation()
 
 
@@ -105,37 +105,35 @@ class _Moment:
         self._goal, self._trial, self._draws, self._available = goal, trial, draws, available
         self._earlier = earlier
         self._decision: Decision = state.decide(trial.context, now=trial.asked_at, available=available, again=trial)
-        self._state, self._inner = state, of_rewards(state)  # settled, by now, as it was then
-        self._domain = self._inner.policy.domain
+        self._state = state  # By now it has learned all that was known then.
+        self._domain = state.policy.domain
 
     def explanation(self) -> Explanation:
         """Everything."""
-        inner, trial = self._inner, self._trial
+        state, trial = self._state, self._trial
         waiting = tuple(each.number for each in self._earlier if each.state == "pending")
         told = sum(each.state == "observed" for each in self._earlier)
         common: dict[str, Any] = {
-            "trial": trial, "goal": self._goal, "algorithm": inner.policy.algorithm, "pending": waiting,
-            "answered": told, "multipliers": tuple(map(float, self._state.multipliers)),
-            "restarts": tuple(self._state.restarts), "repeated": _same(self._decision, trial),
+            "trial": trial, "goal": self._goal, "algorithm": state.policy.algorithm, "pending": waiting,
+            "answered": told, "multipliers": tuple(map(float, state.multipliers)),
+            "restarts": tuple(state.restarts), "repeated": _same(self._decision, trial),
         }  # fmt: skip
-        if not isinstance(inner, State):  # a script
+        if not isinstance(state, State):  # The policy is a script.
             return Explanation(
                 **common, rule=None, forced_by=None, round=trial.number + 1, chosen=self._candidate(trial.point, None),
                 runner_up=None, compared=None, tied=None, width=None, drawn=None, valid_for="none", first_counted=0,
                 constraints=(), feasible=None, kernel=None, fitted=False, lengthscales=(), turn=None, propensity=None,
             )  # fmt: skip
-        return self._of(inner, common)
+        return self._of(state, common)
 
-    def _of(self, inner: State, common: dict[str, Any]) -> Explanation:
+    def _of(self, state: State, common: dict[str, Any]) -> Explanation:
         trial = self._trial
-        reasons = Inquiry(
-            inner, trial, trial.asked_at, self._available, self._draws, common["repeated"]
-        ).reasons()  # fmt: skip
+        reasons = Inquiry(state, trial, trial.asked_at, self._available, self._draws, common["repeated"]).reasons()
         compared = reasons.compared
         other = None if compared is None else runner_up(compared, trial, self._domain)
         finite = None if compared is None or compared.tied is None else compared
         return Explanation(
-            **common, rule=reasons.rule, forced_by=reasons.forced_by, round=inner.round,
+            **common, rule=reasons.rule, forced_by=reasons.forced_by, round=state.round,
             chosen=self._believed(trial.point, trial.arm, self._score(reasons)),
             runner_up=None if other is None or compared is None else self._believed(
                 compared.points[other], None if compared.arms is None else int(compared.arms[other]),
@@ -143,11 +141,11 @@ class _Moment:
             ),
             compared=None if finite is None else len(finite.points),
             tied=None if finite is None or finite.tied is None else len(finite.tied),
-            width=inner.width(now=trial.asked_at), drawn=reasons.width, valid_for=inner.valid_for,
-            first_counted=inner.first_counted,
+            width=state.width(now=trial.asked_at), drawn=reasons.width, valid_for=state.valid_for,
+            first_counted=state.first_counted,
             constraints=self._constraints(), feasible=self._feasible(),
-            kernel=inner.kernel, fitted=inner.kernel != inner.policy.kernel, propensity=reasons.propensity,
-            **_lengthscales(inner),
+            kernel=state.kernel, fitted=state.kernel != state.policy.kernel, propensity=reasons.propensity,
+            **_lengthscales(state),
         )  # fmt: skip
 
     def _score(self, reasons: Reasons) -> float | None:
@@ -179,12 +177,13 @@ class _Moment:
     def _believed(self, point: Array, arm: int | None, score: float | None) -> Candidate:
         trial, whole = self._trial, isinstance(self._domain, Arms) and arm is not None
         seen = self._state.envelope(None if whole else point[None], trial.context, now=trial.asked_at)
+        seen = told_envelope(seen, self._goal)
         at = arm if whole and arm is not None else 0
         beliefs = {name: float(getattr(seen, name)[at]) for name in ("mean", "std", "lower", "upper")}
         return self._candidate(point, arm, score, **beliefs)
 
     def _constraints(self) -> tuple[ConstraintBounds, ...]:
-        policy, trial = self._inner.policy, self._trial
+        policy, trial = self._state.policy, self._trial
         if not has_channels(policy):
             return ()
         found = [self._state.limit(j + 1, trial.point[None], trial.context) for j in range(policy.constraint_count)]
@@ -196,6 +195,6 @@ class _Moment:
         )
 
     def _feasible(self) -> float | None:
-        if not has_channels(self._inner.policy):
+        if not has_channels(self._state.policy):
             return None
         return float(self._state.certain(self._trial.point[None], self._trial.context)[0])

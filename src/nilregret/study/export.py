@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple, final
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput, MissingExtra
-from ..domains.domain import Arms, Domain, Space
+from ..domains.domain import Arms, Domain
 from ..domains.parameters import Choice, Int, Parameter
 from ..policy.policy import Policy
 from ..storage.record import Trial
+from .axes import space_of
 from .direction import AnyPolicy
 from .inputs import Inputs
 from .rewards import Rewards
+from .trial_json import trial_json, with_fits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,56 +32,10 @@ Row = dict[str, Any]
 Beside = Callable[[Trial], Row]
 
 
-def record_of(trial: Trial) -> Row:
-    """Everything that is known of a trial, in plain values.
-
-    `context` is a dict where contexts have named parameters, else a list of coordinates; times are Unix seconds.
-    """
-    return {
-        "number": trial.number,
-        "state": trial.state,
-        "reward": trial.reward,
-        "reason": trial.abandoned.reason if trial.abandoned and trial.state == "abandoned" else trial.reason,
-        "parameters": trial.parameters,
-        "point": trial.point.tolist(),
-        "arm": trial.arm,
-        "context": context_of(trial),
-        "constraints": None if trial.constraints is None else trial.constraints.tolist(),
-        "explored": trial.explored,
-        "late": trial.late,
-        "asked_at": trial.asked_at,
-        "told_at": trial.told_at,
-    } | (_run_of(trial) if trial.repeats > 1 else {})
-
-
-def whole_record_of(trial: Trial) -> Row:
-    """The same, with the fits that came into force with it, where some did."""
-    fits = [fit._asdict() for fit in trial.fits or ()]
-    return record_of(trial) | ({"fits": fits} if fits else {})
-
-
-def context_of(trial: Trial) -> dict[str, Any] | list[float] | None:
-    """By names where contexts have them, else a list of coordinates."""
-    if trial.context is None:
-        return None
-    named = trial.context_parameters
-    return trial.context.tolist() if named is None else named
-
-
-def _run_of(trial: Trial) -> Row:
-    """How often a trial was to be played, how many rewards were told, and how they scatter about their average."""
-    told = trial.reward is not None
-    return {
-        "repeats": trial.repeats,
-        "plays": trial.times if told else None,
-        "scatter": trial.scatter if told else None,
-    }
-
-
 def rows(policy: AnyPolicy, trials: Iterable[Trial], beside: Beside | None = None) -> list[Row]:
     """A row for each trial, all with the same columns; None where there is nothing to say."""
     trials = list(trials)
-    records = [record_of(trial) for trial in trials]
+    records = [trial_json(trial) for trial in trials]
     widest = max([policy.constraint_count, *(len(each["constraints"] or ()) for each in records)])
     told = [_row(record, policy, widest) for record in records]
     return told if beside is None else [row | beside(trial) for row, trial in zip(told, trials, strict=True)]
@@ -108,12 +64,8 @@ def _row(record: Row, policy: AnyPolicy, constraints: int) -> Row:
 
 def _names(domain: Domain) -> list[str] | None:
     """Of parameters, where the domain has named ones."""
-    space = _space(domain)
+    space = space_of(domain)
     return None if space is None else list(space.parameters)
-
-
-def _space(domain: Domain | None) -> Space | None:
-    return domain if isinstance(domain, Space) else domain.space if isinstance(domain, Arms) else None
 
 
 def to_pandas(policy: AnyPolicy, trials: Iterable[Trial]) -> pd.DataFrame:
@@ -141,7 +93,7 @@ def write(policy: AnyPolicy, trials: Iterable[Trial], path: str | Path, *, besid
     ending = _ending(path)
     if ending == ".jsonl":
         more = beside or _nothing
-        lines = (json.dumps(whole_record_of(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
+        lines = (json.dumps(with_fits(trial) | more(trial), ensure_ascii=False) + "\n" for trial in trials)
         with path.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(lines)
         return path
@@ -174,7 +126,7 @@ def _ending(path: Path) -> str:
 def _choices(policy: AnyPolicy) -> Iterator[tuple[str, Choice]]:
     """Columns whose values are options."""
     for prefix, domain in (("parameters", policy.domain), ("context", policy.context)):
-        space = _space(domain)
+        space = None if domain is None else space_of(domain)
         for name, parameter in space.parameters.items() if space is not None else ():
             if isinstance(parameter, Choice):
                 yield f"{prefix}.{name}", parameter
@@ -308,7 +260,7 @@ class _Reader:
         fewer = policy.constraint_count == 0 and limits[: len(known)] == known
         reward, plays = float(self.number("reward") or 0.0), self.number("plays") or 1.0
         return Told(
-            self._at("parameters", policy.domain) if _space(policy.domain) else self._at("point", policy.domain),
+            self._at("parameters", policy.domain) if space_of(policy.domain) else self._at("point", policy.domain),
             reward if plays <= 1 else _several(reward, plays, self.number("scatter")),
             None if policy.context is None else self._at("context", policy.context),
             known if known and (len(known) == len(limits) or fewer) else None,
@@ -329,7 +281,7 @@ class _Reader:
         return [name for name in (f"{prefix}.{i}" for i in range(len(self._row))) if name in self._row]
 
     def _at(self, prefix: str, domain: Domain) -> Any:
-        space = _space(domain)
+        space = space_of(domain)
         if space is None:
             return [self.number(name) for name in self._several(prefix)]
         named = {name: self._value(prefix, name, each) for name, each in space.parameters.items()}

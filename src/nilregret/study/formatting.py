@@ -10,26 +10,8 @@ from typing import Any
 from tabulate import tabulate
 
 from ..storage.record import Trial
-from .export import record_of
 
 MOST_CHARACTERS = 60  # of one cell of a table
-
-
-def of_trial(trial: Trial) -> dict[str, Any]:
-    """Everything about a trial, as JSON has it."""
-    return record_of(trial) | {
-        "lease_until": trial.lease_until, "abandoned": None if trial.abandoned is None else trial.abandoned.reason,
-        "corrected": [
-            {"reward": before.reward, "reason": before.reason, "told_at": before.time}
-            | ({} if before.plays is None else before.plays._asdict())
-            for before in trial.corrected
-        ],
-    }  # fmt: skip
-
-
-def context_of(trial: Trial) -> Any:
-    """By name where it has names, else its numbers; None without one."""
-    return record_of(trial)["context"]
 
 
 def where(trial: Trial) -> str:

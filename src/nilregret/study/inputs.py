@@ -12,7 +12,7 @@ from ..domains.coordinates import one_row
 from ..domains.domain import Arms
 from ..policy.engines import Decision
 from ..policy.policy import Policy
-from .direction import AnyPolicy, Goal, check_told
+from .direction import AnyPolicy, Goal, check_reward
 from .rewards import Gathered, gathered, is_several, refuse_several
 
 NO_REWARD = (
@@ -40,7 +40,7 @@ class Inputs:
             reward = outcome("reward", value, low=-LARGEST_REWARD, high=LARGEST_REWARD)
         except InvalidInput as error:
             raise error.advised(NO_REWARD, topic="unusable") from None
-        check_told(self._policy, self._goal, reward)
+        check_reward(self._policy, self._goal, reward)
         return reward
 
     def rewards(self, value: object) -> Gathered:

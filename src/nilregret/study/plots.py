@@ -18,8 +18,7 @@ from ..storage.record import Trial
 from .axes import Axis, active_axes, agrees, line_through, value_at
 from .best import closest_of
 from .curves import Boxes, Curves, Panel
-from .direction import Goal, best_told, on_average
-from .seen import seen
+from .direction import Goal, best_label, on_average
 from .study import Study
 
 if TYPE_CHECKING:
@@ -132,7 +131,7 @@ def _history(ax: Axes, study: Study, sign: float, label: str) -> None:
     better, end = np.fmax if study.goal == "maximize" else np.fmin, len(study.trials) - 0.5
     shown: Goal = "maximize" if (study.goal == "maximize") == (sign > 0.0) else "minimize"
     best = better.accumulate(np.where(outside, np.nan, rewards))  # drawn to the end: a single one is seen too
-    ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label=best_told(shown))
+    ax.step([*numbers, end], sign * np.append(best, best[-1]), where="post", color=BEST, label=best_label(shown))
     failed = [trial.number for trial in study.trials if trial.state == "failed"]
     if failed:  # as ticks along the axis, however many there are
         ax.plot(
@@ -250,7 +249,7 @@ def _slices(domain: Domain, best: Trial) -> list[_Slice]:
 
 
 def _draw_slice(ax: Axes, study: Study, along: _Slice, sign: float) -> None:
-    shown = seen(study, along.points, context=along.best.context)
+    shown = study.band(along.points, context=along.best.context)
     mean, lower, upper = sign * shown.mean, sign * shown.lower, sign * shown.upper
     band, line = BELIEVED[shown.band], "posterior mean"
     place: dict[Any, float] = {value: float(i) for i, value in enumerate(along.values)}

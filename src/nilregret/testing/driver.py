@@ -93,7 +93,7 @@ class Driver:
         """All that a study says, and what it would decide next."""
         self._now = float(step)
         context = self.context(step)
-        state: Any = study._look()
+        state: Any = study.replica.current()
         decision = state.decide(context, now=self._now)
         return *self._looked(study, context), (decision.point, decision.arm, decision.explored)
 

@@ -62,7 +62,7 @@ def _space() -> Policy:
 
 
 def _keys(trials: Any) -> list[tuple[Any, ...]]:
-    return [(trial._key(), trial.parameters, trial.context_parameters) for trial in trials]
+    return [(trial, trial.parameters, trial.context_parameters) for trial in trials]
 
 
 def _check_comes_back(storage: Any) -> None:
@@ -83,7 +83,9 @@ def _check_comes_back(storage: Any) -> None:
         "letter, "
         f"and what is missing stays missing. {list(study.trials)} came back as {list(again.trials)}.",
     )
-    promise(again.ask().point.tolist() == study._state.decide().point.tolist(), "A study resumed decides otherwise.")
+    promise(
+        again.ask().point.tolist() == study.replica.state.decide().point.tolist(), "A study resumed decides otherwise."
+    )
     _check_runs(storage)
     _check_fits(storage)
     contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, (0.5, 0.2)), noise=0.1, context=Arms(np.array([[0.25], [1 / 3]])))

@@ -9,7 +9,6 @@ from starlette.types import Message, Receive
 
 from ..limits import Limits
 from ..problems import Problem
-from ..timely import timely
 
 LEFT = 65_536  # bytes of a body that nobody wants and that are still taken, so that the answer is heard
 
@@ -40,7 +39,8 @@ async def read(receive: Receive, headers: Mapping[str, str], limits: Limits) -> 
     if length is not None and length > limits.body_bytes:
         raise too_large(limits)
     try:
-        return await timely(limits.body_seconds, _whole(receive, limits))
+        async with asyncio.timeout(limits.body_seconds):
+            return await _whole(receive, limits)
     except TimeoutError:
         raise Problem(
             408, "slow", f"The body did not come within {limits.body_seconds:g} s.", headers={"Connection": "close"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from typing import final
 
@@ -9,7 +10,6 @@ from starlette.types import Message, Send
 
 from ..limits import Limits
 from ..problems import Problem
-from ..timely import timely
 
 HEADERS = {
     b"content-security-policy": (
@@ -58,7 +58,8 @@ class Answer:
             message = {**message, "headers": _dressed(list(message.get("headers", ())))}
         elif message.get("more_body") and self.still is not None and not await self.still():
             raise GoneError
-        await timely(self._limits.send_seconds, self._send(message))
+        async with asyncio.timeout(self._limits.send_seconds):
+            await self._send(message)
 
     async def tell(self, problem: Problem, *, close: bool) -> None:
         """Send a refusal, unless something else has begun to be sent.

@@ -40,7 +40,7 @@ class PreparedRequest(Generic[T]):
     path: str
     read: Callable[[bytes], T]
     body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 def of(kind: type[S]) -> Callable[[bytes], S]:

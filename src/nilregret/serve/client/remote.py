@@ -16,7 +16,7 @@ from .. import messages as m
 from ..addresses import segment
 from . import calls
 from .calls import Context, Points, PreparedRequest, Told
-from .sending import Way
+from .session import Session
 
 ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]
 
@@ -37,14 +37,14 @@ class Client:
     """
 
     def __init__(self, url: str, *, token: str | None = None, timeout: float = 30.0, attempts: int = 5) -> None:
-        self._way = Way(url, token=token, timeout=timeout, attempts=attempts)
+        self._session = Session(url, token=token, timeout=timeout, attempts=attempts)
 
     def __repr__(self) -> str:
-        return f"Client({self._way.url!r})"
+        return f"Client({self._session.url!r})"
 
     def studies(self) -> list[m.StudySaid]:
         """The studies that this token may see, oldest first."""
-        return self._way.send(PreparedRequest("GET", "/v1/studies", calls.of(m.Studies))).studies
+        return self._session.send(PreparedRequest("GET", "/v1/studies", calls.of(m.Studies))).studies
 
     def study(self, name: str) -> RemoteStudy:
         """A study that is there.
@@ -52,7 +52,7 @@ class Client:
         Raises:
             TrialError: there is none of this name for this token.
         """
-        found = RemoteStudy(self._way, name)
+        found = RemoteStudy(self._session, name)
         found.status()
         return found
 
@@ -85,13 +85,13 @@ class Client:
             policy=plain, goal=goal, seed=seed, about=None if about is None else dict(about), deadline=deadline,
             on_deadline=on_deadline, default_reward=default_reward, late=late,
         )  # fmt: skip
-        study = RemoteStudy(self._way, name)
-        self._way.send(PreparedRequest("PUT", study.path, calls.nothing, msgspec.json.encode(body)))
+        study = RemoteStudy(self._session, name)
+        self._session.send(PreparedRequest("PUT", study.path, calls.nothing, msgspec.json.encode(body)))
         return study
 
     def close(self) -> None:
         """Close the connections that nobody uses; the next call opens another."""
-        self._way.close()
+        self._session.close()
 
     def __enter__(self) -> Self:
         return self
@@ -108,12 +108,12 @@ class RemoteStudy:
     `explored` and `expires_at`.
     """
 
-    def __init__(self, way: Way, name: str) -> None:
-        self.name, self._way = study_name("name", name), way
+    def __init__(self, session: Session, name: str) -> None:
+        self.name, self._session = study_name("name", name), session
         self.path = f"/v1/studies/{segment(name)}"
 
     def __repr__(self) -> str:
-        return f"RemoteStudy({self.name!r}, {self._way.url!r})"
+        return f"RemoteStudy({self.name!r}, {self._session.url!r})"
 
     @overload
     def ask(
@@ -143,7 +143,7 @@ class RemoteStudy:
             key: `Idempotency-Key`: whoever asks with the same key again gets the same decision. Each call makes one of
                 its own unless told.
         """
-        found = self._way.send(calls.asking(self.path, context, count, deadline, worker, among, exclude, key))
+        found = self._session.send(calls.asking(self.path, context, count, deadline, worker, among, exclude, key))
         return found[0] if count is None else found
 
     def tell(
@@ -158,21 +158,21 @@ class RemoteStudy:
         Raises:
             TrialError: another reward of it was told before, or there is no such decision.
         """
-        return self._way.send(calls.telling(self.path, decision, reward, constraints, observed_at, revise=revise))
+        return self._session.send(calls.telling(self.path, decision, reward, constraints, observed_at, revise=revise))
 
     def tell_many(
         self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
     ) -> list[m.RewardResult]:
         """The rewards of several decisions, each recorded by itself: a `status` that is not 200 says which were not."""
-        return self._way.send(calls.telling_many(self.path, answers, revise=revise))
+        return self._session.send(calls.telling_many(self.path, answers, revise=revise))
 
     def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
         """That nothing will come of a decision; with `revise` it takes back a reward."""
-        return self._way.send(calls.failing(self.path, decision, reason, revise=revise))
+        return self._session.send(calls.failing(self.path, decision, reason, revise=revise))
 
     def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
         """That nobody works on a decision any more; its reward is taken all the same if it comes."""
-        return self._way.send(calls.abandoning(self.path, decision, reason))
+        return self._session.send(calls.abandoning(self.path, decision, reason))
 
     def add(
         self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
@@ -182,35 +182,35 @@ class RemoteStudy:
 
         With `compare` the policy learns as an apprentice: the answer says what it would have done instead.
         """
-        return self._way.send(calls.adding(self.path, point, reward, context, constraints, compare, key))
+        return self._session.send(calls.adding(self.path, point, reward, context, constraints, compare, key))
 
     def predict(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0
     ) -> tuple[Array, Array]:  # fmt: skip
         """Posterior mean and std at points, of all arms without any, each `(n,)`; of constraint `channel` likewise."""
-        return self._way.send(calls.predicting(self.path, points, context, channel))
+        return self._session.send(calls.predicting(self.path, points, context, channel))
 
     def bounds(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0
     ) -> tuple[Array, Array]:  # fmt: skip
         """The policy's lower and upper bounds, each `(n,)`: of the reward, or of constraint `channel`."""
-        return self._way.send(calls.bounding(self.path, points, context, channel))
+        return self._session.send(calls.bounding(self.path, points, context, channel))
 
     def best(self, *, context: Context = None) -> m.DecisionInFull:
         """The answered decision of the best posterior mean."""
-        return self._way.send(calls.best_so_far(self.path, context))
+        return self._session.send(calls.best_so_far(self.path, context))
 
     def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
         """What became of a decision."""
-        return self._way.send(calls.seeing(self.path, decision))
+        return self._session.send(calls.seeing(self.path, decision))
 
     def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
         """What is known of points satisfying all constraints, `(n,)`, as `Study.feasible` says it."""
-        return calls.numbers(self._way.send(calls.satisfying(self.path, points, context)).feasible)
+        return calls.numbers(self._session.send(calls.satisfying(self.path, points, context)).feasible)
 
     def infeasible(self, *, context: Context = None) -> float | None:
         """Whether no point can satisfy all constraints any more: None, or how sure that is."""
-        return self._way.send(calls.satisfying(self.path, [], context)).infeasible
+        return self._session.send(calls.satisfying(self.path, [], context)).infeasible
 
     def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
         """Why it was decided so, as `study.explain(number).to_dict()` says it.
@@ -220,15 +220,15 @@ class RemoteStudy:
             draws: from which a propensity is estimated, at most 10,000.
         """
         number = integer("number", number, low=0, why="Decisions are numbered from 0.")
-        return self._way.send(calls.explaining(self.path, number, draws))
+        return self._session.send(calls.explaining(self.path, number, draws))
 
     def trials(self) -> list[dict[str, Any]]:
         """All of them by number, each as a line of `export("jsonl")` has it."""
-        return self._way.send(calls.recorded(self.path))
+        return self._session.send(calls.recorded(self.path))
 
     def status(self) -> m.StudyInFull:
         """Where the study stands."""
-        return self._way.send(PreparedRequest("GET", self.path, calls.of(m.StudyInFull)))
+        return self._session.send(PreparedRequest("GET", self.path, calls.of(m.StudyInFull)))
 
     def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> Iterator[m.Event]:
         """What happened after a cursor (the `order` of the last event that was seen), in order.
@@ -239,7 +239,7 @@ class RemoteStudy:
             every: seconds between two looks while there is nothing new.
         """
         while True:
-            found = self._way.send(calls.happening(self.path, after))
+            found = self._session.send(calls.happening(self.path, after))
             yield from found.events
             after = found.next
             if not found.more and not follow:
@@ -249,4 +249,4 @@ class RemoteStudy:
 
     def export(self, kind: ExportKind = "jsonl") -> bytes:
         """All trials as a file of that kind."""
-        return self._way.send(calls.exporting(self.path, kind))
+        return self._session.send(calls.exporting(self.path, kind))

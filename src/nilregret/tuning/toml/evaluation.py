@@ -12,14 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any, final
 
+from ..._utils.checks import shown
 from ..._utils.errors import SHOWN, InvalidInput, exception_text, one_line
 from ..._utils.imports import imported
 from ...domains.domain import Space
 from ...domains.parameters import Choice
+from ...study.study import Study
 from ..answers import Outcome, Unusable, attempt
-from ..feasibility import Limits
+from ..feasibility import Limits, limits_of
 from ..limits import LONGEST, Limited, Task
 from ..objective import Evaluation, check_objective
+from ..opening import check_count
+from ..session import check_no_context
 from . import config, shell
 from .template import filled
 
@@ -40,6 +44,41 @@ def evaluator(job: config.TuningFile, executor: Executor | None = None) -> Task:
     if objective.timeout is not None:
         return Limited(task, objective.timeout)
     return Limited(task, LONGEST) if apart else task
+
+
+def objective_of(study: Study, reference: str, *, timeout: float | None) -> Task:
+    """What evaluates a study's trials.
+
+    Args:
+        study: whose.
+        reference: "module:function", of a module in the current folder or installed; or the path of a tuning file.
+        timeout: seconds that an evaluation may take; of a tuning file its own, unless given.
+    """
+    check_no_context(study.policy)
+    if reference.endswith(".toml"):
+        return _of_file(study, Path(reference), timeout)
+    module, _, name = reference.partition(":")
+    if not module or not name:
+        raise InvalidInput(
+            f"The objective is {shown(reference)}: it must be 'module:function', such as 'svm:accuracy', or a tuning "
+            "file, which ends in .toml."
+        )
+    function = imported("The objective", reference, module, name, Path.cwd())
+    check_objective(function, study.policy.domain, what=f"The objective {reference!r}")
+    task = Evaluation(function, limits_of(study.policy.constraint_count or None))
+    return task if timeout is None else Limited(task, timeout)
+
+
+def _of_file(study: Study, path: Path, timeout: float | None) -> Task:
+    job = config.load(path)
+    if job.domain != study.policy.domain or job.goal != study.goal:
+        raise InvalidInput(
+            f"{path} is of other parameters, or another goal, than study {study.name!r}: it must be the file that the "
+            "study was made from."
+        )
+    check_count(study.policy, job.limits)
+    task = evaluator(job)
+    return task if timeout is None or isinstance(task, Limited) else Limited(task, timeout)
 
 
 @final

@@ -5,29 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import ExitStack, closing, contextmanager
-from functools import partial
-from typing import Protocol
 
+from ..._utils.checks import many
 from ..._utils.errors import NoRegretError
-from ...storage.record import Trial
 from ...study.study import Study
 from .. import opening
 from ..executors import at_once, check_sendable
 from ..limits import Limited, Task
 from ..lock import alone
 from ..loop import Loop
+from ..progress import Bar
 from .config import TuningFile
 from .evaluation import evaluator
-
-
-class Reporter(Protocol):
-    """Who is told how it goes."""
-
-    def begun(self, study: Study) -> None:
-        """Before the first trial of this run."""
-
-    def ended(self, study: Study, trial: Trial) -> None:
-        """After each trial, failed ones included."""
+from .report import ended_trials, opening_line
 
 
 @contextmanager
@@ -58,13 +48,16 @@ def opened(job: TuningFile, executor: Executor | None = None) -> Iterator[tuple[
         yield study, task
 
 
-def run(job: TuningFile, study: Study, task: Task, reporter: Reporter, executor: Executor | None = None) -> None:
-    """Evaluate trials until there are as many as the job says."""
-    reporter.begun(study)
-    loop = Loop(
-        study, task, trials=job.trials, ended=partial(reporter.ended, study), executor=executor,
-        in_flight=at_once(executor, None),
-    )  # fmt: skip
-    stopped = loop.run()
+def run(job: TuningFile, study: Study, task: Task, bar: Bar, executor: Executor | None = None) -> None:
+    """Evaluates trials until there are as many as the job says."""
+    bar.say(opening_line(job, study))
+    bar.begun(study)
+    loop = Loop(study, task, trials=job.trials, ended=bar.ended, executor=executor, in_flight=at_once(executor, None))
+    try:
+        stopped = loop.run()
+    except KeyboardInterrupt:
+        done = f"{ended_trials(study)} of {many(job.trials, 'trial')}"
+        bar.say(f"Stopped after {done}; run the same command again to go on.")
+        raise
     if stopped is not None:
         raise NoRegretError(f"Stopped: {stopped}. Nothing is lost: run the same command again to go on.")

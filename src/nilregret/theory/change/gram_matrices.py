@@ -3,30 +3,34 @@
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | K | `covariances` | k(x_i, x_j) of the pairs so far | (m, m) |
-| g | `overlaps` | of their kernel functions over the domain, see `geometry` | (m, m) |
+| g | `overlaps` | overlaps of their kernel functions over the domain, see `geometry` | (m, m) |
 | y | `rewards` | | (m,) |
 """
 
 from __future__ import annotations
 
-from typing import final
+from typing import Self, final
 
 import numpy as np
 
 from ..._utils.checks import Array
+from ..._utils.copying import Copyable
 from .geometry import Geometry, Places
 
-FIRST_ROOM = 32  # pairs there is room for at first
+FIRST_ROOM = 32  # initial capacity, in pairs
 
 
 @final
-class GrowingGrams:
-    """Both matrices, grown by a row and a column a pair, O(m q) each; copies share memory until one of them grows."""
+class GramMatrices(Copyable):
+    """Both matrices, which grow by a row and a column for each pair in O(m q).
+
+    Copies share memory until one of them grows.
+    """
 
     def __init__(self, geometry: Geometry) -> None:
         self.geometry = geometry
         self.size = 0
-        self._arrays: list[Array] = []  # places, traces, rewards, K, g; the last two square
+        self._arrays: list[Array] = []  # places, traces, rewards, K and g, of which the last two are square
         self._shared = False
 
     @property
@@ -50,7 +54,7 @@ class GrowingGrams:
         return self._arrays[4][: self.size, : self.size]
 
     def append(self, place: Places, reward: float) -> None:
-        """Add a pair; `place` is `(1,)` or `(1, d)`."""
+        """Adds a pair with a place of shape `(1,)` or `(1, d)`."""
         trace = self.geometry.traces(place)
         self._make_room(place, trace)
         i, j = self.size, self.size + 1
@@ -74,9 +78,7 @@ class GrowingGrams:
                 new[:m, :m] = old[:m, :m]
         self._arrays, self._shared = fresh, False
 
-    def copy(self) -> GrowingGrams:
-        """The same pairs, O(1); whichever of the two grows first copies the arrays."""
-        other = GrowingGrams(self.geometry)
-        other.size, other._arrays = self.size, self._arrays
-        self._shared = other._shared = bool(self._arrays)
-        return other
+    def copy(self) -> Self:
+        """Returns a copy in O(1). Whichever of the two grows first copies the arrays."""
+        self._shared = bool(self._arrays)
+        return super().copy()

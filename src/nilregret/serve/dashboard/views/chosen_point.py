@@ -1,4 +1,4 @@
-"""Where a picture of the posterior is taken: a point and a context, chosen by hand, and the fields to choose them."""
+"""The point and the context of the pictures of the posterior, and the form fields that choose them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ....study.axes import Axis, axes, space_of, value_at
 from ....study.study import Study
 from .pictures import short
 
-MOST_LISTED = 60  # values of a coordinate of arms that are listed; of more a number is typed
-MOST_FIELDS = 12  # a form of more is none
-LONGEST = 40  # characters of a number that is typed
-Kind = Literal["p", "c"]  # a field's name in an address: of the point or of the context, and the number of the axis
+MOST_LISTED = 60  # values of a coordinate of arms in a list. If there are more, the user types a number.
+MOST_FIELDS = 12  # fields of a form
+LONGEST = 40  # characters of a typed number
+Kind = Literal["p", "c"]  # A field of an address is "p" (point) or "c" (context) and the number of the axis.
 
 
 class ChosenPoint(NamedTuple):
-    """A point `(d,)` and a context `(c,)` or None, the fields that choose them, and what the point is, in words."""
+    """A point `(d,)`, a context `(c,)` or None, and the form fields of both. `is_best`: the point is recommended."""
 
     point: Array
     context: Array | None
@@ -32,16 +32,16 @@ class ChosenPoint(NamedTuple):
     is_best: bool
 
 
-def place(study: Study, query: Mapping[str, str]) -> ChosenPoint:
-    """What an address asks for; else the best point, under the latest context.
+def chosen_point(study: Study, query: Mapping[str, str]) -> ChosenPoint:
+    """Returns the point and context of an address. Defaults are the best point and the latest context.
 
     Args:
-        study: of the picture.
-        query: "p0", "p1", ... for the axes of the domain, "c0", ... for those of the contexts: a number, or the number
-            of an option.
+        study: the study of the picture.
+        query: "p0", "p1", ... for axes of the domain and "c0", ... for axes of the contexts. Each value is a number,
+            or the index of an option.
 
     Raises:
-        InvalidInput: a value is none of its axis.
+        InvalidInput: a value does not fit its axis.
     """
     domain, contexts = study.policy.domain, study.policy.context
     context: Array | None = None
@@ -65,7 +65,7 @@ def _best_point(study: Study, context: Array | None) -> Array | None:
 
 
 def _middle(domain: Domain) -> Array:
-    """A point to begin with: the middle of each range, the first option, the first arm."""
+    """Returns a default point: the middle of each range, the first option, or the first arm."""
     if isinstance(domain, Arms):
         return np.asarray(domain.points[0], dtype=np.float64)
     if isinstance(domain, Box):
@@ -82,7 +82,7 @@ def _middle_value(parameter: Parameter) -> Any:
 
 
 def _chosen(domain: Domain, base: Array, query: Mapping[str, str], kind: Kind) -> tuple[Array, list[dict[str, Any]]]:
-    """The point that is asked for, and a field for each axis that counts there."""
+    """Returns the point of the address, and a field for each axis that is active there."""
     listed = axes(domain)[:MOST_FIELDS]
     if isinstance(domain, Space):
         return _of_space(domain, listed, base, query, kind)
@@ -91,7 +91,7 @@ def _chosen(domain: Domain, base: Array, query: Mapping[str, str], kind: Kind) -
         text = query.get(f"{kind}{i}", "")
         if text:
             point[axis.columns] = _columns(domain, axis, text)
-    if isinstance(domain, Arms):  # the nearest one
+    if isinstance(domain, Arms):  # The nearest arm is taken.
         gaps = (((domain.points - point) / sides(domain)) ** 2).sum(axis=1)
         point = domain.points[int(gaps.argmin())]
     else:
@@ -102,7 +102,7 @@ def _chosen(domain: Domain, base: Array, query: Mapping[str, str], kind: Kind) -
 def _of_space(
     space: Space, listed: list[Axis], base: Array, query: Mapping[str, str], kind: Kind
 ) -> tuple[Array, list[dict[str, Any]]]:
-    """Parents come first, so that it is known which of the others count."""
+    """Reads parents first, because their values decide which parameters are active."""
     there = space.decode(base)
     values: dict[str, Any] = {}
     fields: dict[str, Axis] = {}
@@ -125,7 +125,7 @@ def _columns(domain: Domain, axis: Axis, text: str) -> Any:
 
 
 def _value(axis: Axis, text: str) -> Any:
-    """What was typed or chosen; options by their number."""
+    """Returns the value of a field, where an option is given by its index."""
     parameter = axis.parameter
     if isinstance(parameter, Choice):
         if text.isdecimal() and len(text) < LONGEST and int(text) < len(parameter.options):
@@ -144,7 +144,7 @@ def _value(axis: Axis, text: str) -> Any:
 
 
 def _field(domain: Domain, axis: Axis, point: Array, key: str) -> dict[str, Any]:
-    """Of a form."""
+    """Returns the description of a form field."""
     value, parameter = value_at(domain, point, axis), axis.parameter
     field = {"key": key, "name": axis.name, "value": value, "options": None, "low": None, "high": None, "step": None}
     if isinstance(parameter, Choice):

@@ -7,18 +7,16 @@
 | p | `p` | Matern polynomial: k = scale * p(s) exp(-s), s = sqrt(2 nu) r / l, coefficients by power | (nu + 1/2,) |
 
 Squared exponential: k(x, u) k(x, v) = exp(-(u - v)^2 / (4 l^2)) exp(-(x - (u + v) / 2)^2 / l^2) in each dimension, an
-error function. Matern of half-integer nu in one dimension: outside of [u, v] the product is a polynomial times
-exp(-2 s - delta), an incomplete gamma function; between them it is a polynomial times exp(-delta), a beta function.
-All terms of all sums are positive: nothing cancels.
+error function. Matern of half-integer nu in one dimension: outside of [u, v] the product is a polynomial times exp(-2 s
+- delta), an incomplete gamma function. Between them it is a polynomial times exp(-delta), a beta function. All terms of
+all sums are positive, so nothing cancels.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import singledispatch
-from typing import final
 
 import numpy as np
 
@@ -27,47 +25,25 @@ from ...kernels import Active, Kernel, Linear, Matern, Product, SquaredExponenti
 
 Average = Callable[[Array, Array], Array]
 
-MOST_NU = 10.5  # half-integers up to here
+MOST_NU = 10.5  # largest half-integer nu
 FARTHEST = 1e3  # delta at which exp(-delta) is 0
-FLATTEST = 1e-100  # length of the box, in the kernel's unit, below which powers would underflow
+FLATTEST = 1e-100  # smallest length of the box in the kernel's unit, below which powers would underflow
 
 
 @singledispatch
 def product_average(kernel: Kernel, lower: Array, upper: Array) -> Average | None:  # noqa: ARG001 - none is known
-    """The function g for points inside the box, or None where no closed form is known.
+    """Returns the function g for points inside the box, or None without a closed form.
 
-    A kernel of your own joins by `product_average.register(MyKernel)`; without that distances are quasi-Monte Carlo.
+    `product_average.register(MyKernel)` adds a kernel of your own. Without it distances are quasi-Monte Carlo.
     """
     return None
-
-
-@final
-@dataclass(frozen=True)
-class _OfColumns:
-    """Of a kernel that sees some of the columns."""
-
-    inner: Average
-    columns: list[int]
-
-    def __call__(self, U: Array, V: Array) -> Array:
-        return self.inner(U[:, self.columns], V[:, self.columns])
 
 
 @product_average.register
 def _active(kernel: Active, lower: Array, upper: Array) -> Average | None:
     columns = list(kernel.dimensions)
     inner = product_average(kernel.kernel, lower[columns], upper[columns]) if max(columns) < len(lower) else None
-    return None if inner is None else _OfColumns(inner, columns)
-
-
-@final
-@dataclass(frozen=True)
-class _OfProduct:
-    left: Average
-    right: Average
-
-    def __call__(self, U: Array, V: Array) -> Array:
-        return self.left(U, V) * self.right(U, V)
+    return None if inner is None else lambda U, V: inner(U[:, columns], V[:, columns])
 
 
 @product_average.register
@@ -75,7 +51,9 @@ def _product(kernel: Product, lower: Array, upper: Array) -> Average | None:
     if kernel.left.columns(len(lower)) & kernel.right.columns(len(lower)):
         return None
     left, right = (product_average(factor, lower, upper) for factor in (kernel.left, kernel.right))
-    return None if left is None or right is None else _OfProduct(left, right)
+    if left is None or right is None:
+        return None
+    return lambda U, V: left(U, V) * right(U, V)
 
 
 @product_average.register
@@ -84,75 +62,38 @@ def _tied(kernel: Tied, lower: Array, upper: Array) -> Average | None:
     return found
 
 
-@final
-@dataclass(frozen=True)
-class _OfSquaredExponential:
-    scale: float
-    lengths: Array  # (d,)
-    lower: Array
-    upper: Array
+@product_average.register
+def _squared_exponential(kernel: SquaredExponential, lower: Array, upper: Array) -> Average | None:
+    lengths = np.asarray(kernel.lengthscale, dtype=np.float64)
+    if lengths.ndim and len(lengths) != len(lower):
+        return None  # The kernel itself raises the error.
+    lengths = np.broadcast_to(lengths, lower.shape)
 
-    def __call__(self, U: Array, V: Array) -> Array:
-        result = np.full((len(U), len(V)), self.scale**2)
-        for u, v, length, a, b in zip(U.T, V.T, self.lengths, self.lower, self.upper, strict=True):
+    def average(U: Array, V: Array) -> Array:
+        result = np.full((len(U), len(V)), kernel.scale**2)
+        for u, v, length, a, b in zip(U.T, V.T, lengths, lower, upper, strict=True):
             middle = (u[:, None] + v) / 2.0
             gap = (u[:, None] - v) / length
             mass = _error_function(b - middle, length) + _error_function(middle - a, length)
             result *= np.exp(-0.25 * gap * gap) * (math.sqrt(math.pi) / 2.0) * mass / (b - a)
         return result
 
-
-@product_average.register
-def _squared_exponential(kernel: SquaredExponential, lower: Array, upper: Array) -> Average | None:
-    lengths = np.asarray(kernel.lengthscale, dtype=np.float64)
-    if lengths.ndim and len(lengths) != len(lower):
-        return None  # the kernel itself explains what is wrong
-    return _OfSquaredExponential(kernel.scale, np.broadcast_to(lengths, lower.shape).copy(), lower, upper)
+    return average
 
 
 def _error_function(side: Array, length: Array) -> Array:
-    """Length * erf(side / length), also where the quotient underflows."""
+    """Returns length * erf(side / length), also if the quotient underflows."""
     from scipy.special import erf
 
     t = side / length
     return side * np.where(t > 1e-8, erf(t) / np.maximum(t, 1e-8), 2.0 / math.sqrt(math.pi))
 
 
-@final
-@dataclass(frozen=True)
-class _OfLinear:
-    scale: float
-    moments: Array  # (d, d), E x x^T of uniform x
-
-    def __call__(self, U: Array, V: Array) -> Array:
-        return np.asarray(self.scale**2 * (U @ self.moments @ V.T))
-
-
 @product_average.register
 def _linear(kernel: Linear, lower: Array, upper: Array) -> Average:
     middle = (lower + upper) / 2.0
-    return _OfLinear(kernel.scale, np.outer(middle, middle) + np.diag((upper - lower) ** 2 / 12.0))
-
-
-@final
-@dataclass(frozen=True)
-class _OfMatern:
-    scale: float
-    p: Array
-    between: Array
-    unit: float
-    a: float
-    b: float
-
-    def __call__(self, U: Array, V: Array) -> Array:
-        unit, a, b = self.unit, self.a, self.b
-        u, v = U[:, 0][:, None], V[:, 0]
-        low, high = np.minimum(u, v), np.maximum(u, v)
-        delta = np.minimum(unit * (high - low), FARTHEST)
-        terms = _product_terms(self.p, delta)
-        integral = _outside(terms, unit * (low - a)) + _outside(terms, unit * (b - high))
-        integral += np.polynomial.polynomial.polyval(delta, self.between)
-        return np.asarray(self.scale**2 * np.exp(-delta) * integral / (unit * (b - a)))
+    moments = np.outer(middle, middle) + np.diag((upper - lower) ** 2 / 12.0)  # E x x^T of uniform x, (d, d)
+    return lambda U, V: np.asarray(kernel.scale**2 * (U @ moments @ V.T))
 
 
 @product_average.register
@@ -164,11 +105,22 @@ def _matern(kernel: Matern, lower: Array, upper: Array) -> Average | None:
     a, b = float(lower[0]), float(upper[0])
     if not FLATTEST < unit * (b - a) < math.inf:
         return None
-    return _OfMatern(kernel.scale, p, _convolution(p), unit, a, b)
+    inside = _convolution(p)
+
+    def average(U: Array, V: Array) -> Array:
+        u, v = U[:, 0][:, None], V[:, 0]
+        low, high = np.minimum(u, v), np.maximum(u, v)
+        delta = np.minimum(unit * (high - low), FARTHEST)
+        terms = _product_terms(p, delta)
+        integral = _outside(terms, unit * (low - a)) + _outside(terms, unit * (b - high))
+        integral += np.polynomial.polynomial.polyval(delta, inside)
+        return np.asarray(kernel.scale**2 * np.exp(-delta) * integral / (unit * (b - a)))
+
+    return average
 
 
 def _outside(terms: list[Array], length: Array) -> Array:
-    """Integral of sum_k terms[k] s^k exp(-2 s) for s from 0 to `length`."""
+    """Returns the integral of sum_k terms[k] s^k exp(-2 s) for s from 0 to `length`."""
     from scipy.special import gammainc
 
     total = np.zeros_like(length)
@@ -178,7 +130,7 @@ def _outside(terms: list[Array], length: Array) -> Array:
 
 
 def _matern_polynomial(order: int) -> Array:
-    """Coefficients of p for nu = order + 1/2 (Rasmussen & Williams 2006, eq. 4.16)."""
+    """Returns the coefficients of p for nu = order + 1/2 (Rasmussen & Williams 2006, eq. 4.16)."""
     f = math.factorial
     return np.array(
         [
@@ -189,7 +141,7 @@ def _matern_polynomial(order: int) -> Array:
 
 
 def _product_terms(p: Array, delta: Array) -> list[Array]:
-    """Coefficients by power of s of p(s) p(s + delta)."""
+    """Returns the coefficients by power of s of p(s) p(s + delta)."""
     shifted = [
         sum((p[k] * math.comb(k, j) * delta ** (k - j) for k in range(j, len(p))), np.zeros_like(delta))
         for j in range(len(p))
@@ -201,7 +153,7 @@ def _product_terms(p: Array, delta: Array) -> list[Array]:
 
 
 def _convolution(p: Array) -> Array:
-    """Coefficients by power of delta of the integral of p(s) p(delta - s) for s from 0 to delta."""
+    """Returns the coefficients by power of delta of the integral of p(s) p(delta - s) for s from 0 to delta."""
     result = np.zeros(2 * len(p))
     for i, first in enumerate(p):
         for j, second in enumerate(p):

@@ -1,8 +1,8 @@
-"""Evidence for a change from channels that have models of their own, or answers that come one by one.
+"""Evidence for a change from several outputs with models of their own, or whose values come one by one.
 
-The average of e-processes is one (its expectation at any stopping time is at most 1), whatever joins the channels. So
-each channel whose kernel or noise is its own has a `ChangeEvidence` of its own, which is given an answer when it comes;
-channels of one model are looked at together, since a change that all of them show is seen sooner so.
+The average of e-processes is an e-process (its expectation at any stopping time is at most 1), whatever the dependence
+of the outputs. So each output with its own kernel or noise has a `ChangeEvidence` of its own, which gets its values as
+they come. Outputs that share a model are tested together, since a change in all of them is then detected sooner.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import NamedTuple, final
 import numpy as np
 
 from ..._utils.checks import Array
-from .beliefs import Covariance
+from ..._utils.copying import Copyable
 from .evidence import ChangeEvidence
+from .posterior_sets import Covariance
 
 
 class OutputPrior(NamedTuple):
-    """What is known of one or more channels: the arguments of `ChangeEvidence` of the same names."""
+    """The prior of one or more outputs: the arguments of `ChangeEvidence` of the same names."""
 
     covariance: Covariance
     noise_variance: float
@@ -26,34 +27,36 @@ class OutputPrior(NamedTuple):
 
 
 @final
-class SeveralEvidence:
+class JointEvidence(Copyable):
     """The average of several `ChangeEvidence` of one stretch.
 
     Args:
-        each: at least one; their channels follow one another in the values of an answer.
+        each: at least one. Their outputs follow one another in the values of an observation.
     """
+
+    OWNED_EACH = ("each",)
 
     def __init__(self, each: Sequence[ChangeEvidence]) -> None:
         self.each = list(each)
 
     @property
     def together(self) -> bool:
-        """Whether all values of an answer are looked at as one."""
+        """True if all values of an observation are tested together."""
         return len(self.each) == 1
 
     @property
     def channels(self) -> int:
-        """How many values an answer has."""
+        """Number of values of an observation."""
         return sum(evidence.channels for evidence in self.each)
 
     @property
     def count(self) -> int:
-        """Answers in the stretch, of the channel that has most."""
+        """Number of observations in the stretch, of the output that has most."""
         return max(evidence.count for evidence in self.each)
 
     @property
     def latest(self) -> int:
-        """The latest round answered, or the first of the stretch."""
+        """Latest observed round, or the first of the stretch."""
         return max(evidence.latest for evidence in self.each)
 
     @property
@@ -66,12 +69,12 @@ class SeveralEvidence:
 
     @property
     def most_likely(self) -> int | None:
-        """The most likely start of the channel in which most speaks for a change."""
+        """Most likely start of the output with the largest evidence."""
         return max(self.each, key=lambda evidence: evidence.log_evidence).most_likely
 
     @property
     def rate(self) -> float:
-        """Share of f that is new in each round, of every channel."""
+        """Share of f that is new in each round, for every output."""
         return self.each[0].rate
 
     @rate.setter
@@ -80,7 +83,7 @@ class SeveralEvidence:
             evidence.rate = rate
 
     def add(self, number: int, cell: object, values: Array) -> bool:
-        """An answer `(c,)`, nan where there is none (yet); whether it says something."""
+        """Adds an observation `(c,)`, with nan for missing values, and returns True if it has any complete output."""
         heard = False
         for evidence, own in zip(self.each, self._parted(values), strict=True):
             if not np.isnan(own).any():
@@ -95,15 +98,11 @@ class SeveralEvidence:
             first += evidence.channels
 
     def cut(self, since: int) -> None:
-        """Another stretch begins with this round."""
+        """Begins another stretch at this round."""
         for evidence in self.each:
             evidence.cut(since)
 
     def remodel(self, each: Sequence[OutputPrior]) -> None:
-        """Weigh all answers anew under what is known now, in the order of the channels."""
+        """Compares all observations again under new priors, in the order of the outputs."""
         for evidence, known in zip(self.each, each, strict=True):
             evidence.remodel(*known)
-
-    def copy(self) -> SeveralEvidence:
-        """An independent one."""
-        return SeveralEvidence([evidence.copy() for evidence in self.each])

@@ -1,4 +1,4 @@
-"""What is waited for, what came late, and what never came."""
+"""Pending trials, late rewards, and the delays of rewards."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ....storage.record import Trial
 from ....study.formatting import where
 from ....study.study import Study
 from ...deadlines import Rule
-from .pictures import Picture, axis, dots, empty, in_words, many, short, table, thinned, told
-from .standing import short_context
+from .pictures import Picture, axis, dots, duration, empty, lines_picture, many, reward_text, short, table, thinned
+from .status import short_context
 
-LISTED = 12  # trials of a table; the list of trials has all of them
-COLUMNS = 400
-ALIKE = 1.2  # longest over shortest wait: below, there is nothing to see
+LISTED = 12  # trials in a table
+COLUMNS = 400  # pixels that the delays are thinned to
+ALIKE = 1.2  # ratio of the longest to the shortest delay, below which no picture is drawn
 TITLE = "How long answers took"
 
 
-def waits(study: Study, *, now: float) -> dict[str, Any]:
-    """Trials without an answer, answers that came after further questions, and how long answers took.
+def delays(study: Study, *, now: float) -> dict[str, Any]:
+    """Returns pending and abandoned trials, late rewards, and a picture of the delays.
 
     Args:
-        study: of any kind.
-        now: Unix seconds.
+        study: a study with any policy.
+        now: present time in Unix seconds.
     """
     trials = study.trials[: len(study.trials)]
     pending = [trial for trial in trials if trial.state == "pending"]
     abandoned = [trial for trial in trials if trial.state == "abandoned"]
     rule = Rule.of(dict(study.about))
-    # What is told at the deadline in place of a reward is no answer of anybody's.
+    # A reward or failure that the service has set at the deadline is not an answer.
     silent = {trial.number for trial in trials if rule.on_deadline in ("reward", "fail") and trial.late}
     came, questions, seconds = _delays(trials, silent)
     late = [(trial, int(count)) for trial, count in zip(came, questions, strict=True) if count > 0 or trial.late]
@@ -50,7 +50,7 @@ def waits(study: Study, *, now: float) -> dict[str, Any]:
 
 
 def _of_silent(count: int, rule: Rule) -> str:
-    """What was told of trials at their deadline."""
+    """Returns a sentence on the trials whose outcome was set at the deadline."""
     if not count:
         return ""
     instead = "failed" if rule.on_deadline == "fail" else f"counted as {short(rule.default_reward)}"
@@ -58,7 +58,7 @@ def _of_silent(count: int, rule: Rule) -> str:
 
 
 def _delays(trials: Sequence[Trial], silent: Collection[int]) -> tuple[list[Trial], Any, Any]:
-    """Trials asked for and answered; how many questions were asked, and seconds went by, until the answer."""
+    """Returns answered trials, and for each the number of trials asked and the seconds until its answer."""
     first = [trial.righted() if trial.corrected else trial for trial in trials]
     asked = np.array([trial.asked_order for trial in first if trial.asked_order != trial.told_order], dtype=np.int64)
     came = [
@@ -85,7 +85,7 @@ def _late(trial: Trial, questions: int, too_late: set[int]) -> dict[str, Any]:
     return {
         "number": trial.number, "where": where(trial), "questions": questions,
         "waited": max(0.0, (trial.told_at or trial.asked_at) - trial.asked_at),
-        "reward": told(trial) or "failed", "told_at": trial.told_at,
+        "reward": reward_text(trial) or "failed", "told_at": trial.told_at,
         "what": what + (", after it had been given up" if trial.late else ""),
     }  # fmt: skip
 
@@ -95,7 +95,7 @@ def _sentence(pending: list[Trial], late: list[tuple[Trial, int]], too_late: set
     waiting = f"{many(count, 'trial')} wait{'s' * (count == 1)} for an answer." if count else "No trial waits."
     if not len(seconds):
         return waiting
-    typical = f" Answers took {in_words(float(np.median(seconds)))} (median), {in_words(float(seconds.max()))} at most."
+    typical = f" Answers took {duration(float(np.median(seconds)))} (median), {duration(float(seconds.max()))} at most."
     if not late:
         return waiting + typical + " No answer came after a further question."
     dropped = f", and {len(too_late):,} of them too late to count" if too_late else ""
@@ -108,9 +108,8 @@ def _picture(came: list[Trial], seconds: Any) -> Picture:
     kept = thinned(seconds, COLUMNS)
     places = np.array([float(trial.number) for trial in came])
     marked = [dots("time to the answer", places[kept], seconds[kept], "dot")]
-    shares = [(f"{share:.0%}", in_words(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
-    return {
-        "kind": "lines", "title": TITLE, "summary": f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.",
-        "x": axis("trial"), "y": axis("seconds"), "layers": [], "bands": [], "dots": marked, "marks": [],
-        "table": table(["this share of the answers", "came within"], shares),
-    }  # fmt: skip
+    shares = [(f"{share:.0%}", duration(float(np.quantile(seconds, share)))) for share in (0.1, 0.5, 0.9, 0.99, 1.0)]
+    return lines_picture(
+        TITLE, f"{many(len(came), 'answer')}, half of them within {shares[1][1]}.", x=axis("trial"), y=axis("seconds"),
+        dots=marked, table=table(["this share of the answers", "came within"], shares),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Where a study stands, in a line of a list and at the head of its page."""
+"""The status of a study, for a row of the list and for the top of its page."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from ....storage.trial import TrialState
 from ....study.formatting import where
 from ....study.study import Study
 from ...deadlines import FACT, Rule
-from .domains import in_words_of
-from .pictures import in_words, many, short, told
-from .progress import told_word
+from .domains import domain_text
+from .pictures import duration, many, reward_text, short
+from .progress import reward_word
 
-RECENT = 20  # answers that say how it goes at present
-QUIET = 86_400.0  # seconds without an event after which a study is called quiet
-FINISHED = 3600.0  # likewise, where no answer is waited for
-FRESH = ("running", "waiting")  # states that end by themselves where nothing happens
+RECENT = 20  # latest trials that decide whether a study is failing
+QUIET = 86_400.0  # seconds without an event after which a study with pending trials is called quiet
+FINISHED = 3600.0  # seconds without an event after which a study without pending trials is called quiet
+FRESH = ("running", "waiting")  # states that end with time if nothing happens
 LONGEST_NUMBER = 20
 
 
 def order_of(study: Study) -> int:
-    """The position of the last event: it grows with everything that happens to a study."""
+    """Returns the position of the last event, which grows with each event of a study."""
     trials = study.trials
     return trials.order if isinstance(trials, Record) else len(trials)
 
 
-def unchanged(study: Study, known: str, *, now: float) -> bool:
-    """Whether `standing` would say what it said when this was its "known": nothing has happened, nor has a day passed.
+def is_unchanged(study: Study, known: str, *, now: float) -> bool:
+    """Returns True if the status is the same as when it had this value of "known".
 
     Args:
-        study: of any kind.
-        known: as it was.
-        now: Unix seconds.
+        study: a study with any policy.
+        known: the entry "known" of an earlier status.
+        now: present time in Unix seconds.
     """
     order, _, until = known.partition("_")
     if order != str(order_of(study)):
@@ -47,12 +47,12 @@ def unchanged(study: Study, known: str, *, now: float) -> bool:
     return until == "" or (until.lstrip("-").isdecimal() and len(until) < LONGEST_NUMBER and now <= int(until))
 
 
-def standing(study: Study, *, now: float) -> dict[str, Any]:
-    """Counts, the last event, the best, and a word for it all.
+def status(study: Study, *, now: float) -> dict[str, Any]:
+    """Returns counts of trials, times of the last events, the best trial, and a state such as "running".
 
     Args:
-        study: of any kind.
-        now: Unix seconds.
+        study: a study with any policy.
+        now: present time in Unix seconds.
     """
     trials = study.trials
     order = trials.order if isinstance(trials, Record) else len(trials)
@@ -63,18 +63,19 @@ def standing(study: Study, *, now: float) -> dict[str, Any]:
     last = max((time for time in (last_told, last_asked) if time is not None), default=None)
     state, why = _state(trials, states, last, now)
     best, why_no_best = _best(study)
+    until = math.ceil(last + _seconds_until_quiet(states)) if last is not None and state in FRESH else ""
     return {
-        "goal": study.goal, "word": told_word(study), "algorithm": study.policy.algorithm, "order": order,
+        "goal": study.goal, "word": reward_word(study), "algorithm": study.policy.algorithm, "order": order,
         "trials": len(trials), "observed": states["observed"], "pending": states["pending"],
         "plays": sum(trial.times for trial in trials if trial.reward is not None), "failed": states["failed"],
         "abandoned": states["abandoned"], "last_told_at": last_told, "last_asked_at": last_asked, "last_at": last,
         "state": state, "state_why": why, "best": best, "why_no_best": why_no_best,
-        "known": f"{order}_{math.ceil(last + _lasts(states))}" if last is not None and state in FRESH else f"{order}_",
+        "known": f"{order}_{until}",
     }  # fmt: skip
 
 
-def summed_up(stored: StoredStudy, known: Summary, *, now: float) -> dict[str, Any]:
-    """What a line of a list says of a study that nobody has opened here: as `standing`, with the best that was told."""
+def status_of_summary(stored: StoredStudy, known: Summary, *, now: float) -> dict[str, Any]:
+    """Returns the status of a study that is not open, from its stored summary, with the best reward told."""
     states: dict[TrialState, int] = {"observed": known.observed, "pending": known.pending, "failed": known.failed}
     last = known.last_at
     state, why = _state([], states, last, now)
@@ -88,7 +89,7 @@ def summed_up(stored: StoredStudy, known: Summary, *, now: float) -> dict[str, A
 def _state(
     trials: Sequence[Trial], states: Mapping[TrialState, int], last: float | None, now: float
 ) -> tuple[str, str]:
-    """One of "empty", "failing", "waiting", "quiet" and "running", and what is meant."""
+    """Returns "empty", "failing", "waiting", "quiet" or "running", and an explanation."""
     if last is None:
         return "empty", "nothing has been asked yet"
     ended = [trial.state for trial in trials[-RECENT:] if trial.state in ("observed", "failed")]
@@ -101,7 +102,7 @@ def _state(
             else f"the last {many(len(ended), 'trial')}"
         )
         return "failing", f"{every} failed"
-    if now - last > _lasts(states):
+    if now - last > _seconds_until_quiet(states):
         pending = states["pending"] > 0
         return "quiet", "nothing has happened for a day" if pending else "no trial is open, and none has been asked for"
     if not states["observed"]:
@@ -109,19 +110,19 @@ def _state(
     return "running", "active within the day" if states["pending"] else "active within the hour"
 
 
-def _lasts(states: Mapping[TrialState, int]) -> float:
-    """How many seconds after its last event a study still goes on, as far as one can tell."""
+def _seconds_until_quiet(states: Mapping[TrialState, int]) -> float:
+    """Returns the seconds after the last event until a study is called quiet."""
     return QUIET if states["pending"] else FINISHED
 
 
 def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
-    """The trial that is recommended and what is believed there; None where there is none, and why."""
+    """Returns the recommended trial with its posterior, or None and the reason why there is none."""
     try:
         best = study.best()
     except TrialError as error:
         return None, str(error)
     found: dict[str, Any] = {
-        "number": best.number, "where": where(best), "reward": told(best),
+        "number": best.number, "where": where(best), "reward": reward_text(best),
         "context": None if best.context is None else short_context(best), "mean": None, "lower": None, "upper": None,
     }  # fmt: skip
     if isinstance(study.policy, Policy):
@@ -132,36 +133,36 @@ def _best(study: Study) -> tuple[dict[str, Any] | None, str]:
 
 
 def short_context(trial: Trial) -> str:
-    """In a line."""
+    """Returns the context of a trial in a line."""
     named = trial.context_parameters
     if named is not None:
         return ", ".join(f"{name}={short(value)}" for name, value in named.items())
     return "" if trial.context is None else ", ".join(short(value) for value in trial.context.tolist())
 
 
-def described(study: Study) -> list[tuple[str, str]]:
-    """What was set when the study was made."""
+def description(study: Study) -> list[tuple[str, str]]:
+    """Returns the settings of a study as pairs of a name and a text."""
     facts = [
-        ("policy", study.policy.algorithm), ("goal", f"{study.goal} the {told_word(study)}"),
-        ("to choose from", in_words_of(study.policy.domain)),
+        ("policy", study.policy.algorithm), ("goal", f"{study.goal} the {reward_word(study)}"),
+        ("to choose from", domain_text(study.policy.domain)),
     ]  # fmt: skip
     if study.policy.context is not None:
-        facts.append(("contexts", in_words_of(study.policy.context)))
+        facts.append(("contexts", domain_text(study.policy.context)))
     if study.policy.constraint_count:
         facts.append(("constraints", str(study.policy.constraint_count)))
     facts.append(("seed", str(study.seed)))
     return facts + [
-        ("answers", _rule(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
+        ("answers", _deadline_text(Rule.of(dict(study.about)))) if name == FACT else (name, str(value))
         for name, value in study.about.items()
     ]
 
 
-def _rule(rule: Rule) -> str:
-    """How long an answer is waited for, and what its absence means."""
+def _deadline_text(rule: Rule) -> str:
+    """Returns a text on the deadline of a trial, and on the outcome that is set then."""
     instead = "nothing" if rule.default_reward is None else short(rule.default_reward)
     what = {
         "abandon": "then the trial is given up", "fail": "then it is told to have failed",
         "reward": f"then {instead} is told instead", "censor": f"and until they come they count as {instead}",
         "silence": f"and as time goes by silence comes to count as {instead}",
     }[rule.on_deadline]  # fmt: skip
-    return "are waited for " + ("for ever" if rule.deadline is None else in_words(rule.deadline)) + f", {what}"
+    return "are waited for " + ("for ever" if rule.deadline is None else duration(rule.deadline)) + f", {what}"

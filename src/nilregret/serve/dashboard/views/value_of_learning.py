@@ -1,8 +1,7 @@
-"""What it cost to learn, and what it is worth now: for those who pay for it, in their own units.
+"""Cost and gain of learning, in the units of the rewards.
 
-The rewards that came in are compared with what two others would have brought: the choice that looks best now, had it
-been known from the start, which is what learning cost; and the first choice, had it been kept, which is what it has
-been worth. What came in is known; the others are estimates, and are given with a range.
+The cost of learning is the difference from the choice that now looks best, had it been known from the start. The gain
+is the difference from the first choice, had it been kept. Both are estimates with a range.
 """
 
 from __future__ import annotations
@@ -14,23 +13,23 @@ from ...._utils.checks import Array
 from ....policy.policy import Policy
 from ....study.direction import on_average
 from ....study.study import Study
-from .accounts import SIDES, Account, account
-from .pictures import Picture, axis, line, many, measured, short, spread_evenly, table
-from .progress import runs_axis, told_word
-from .rivals import Rival, has_beliefs
+from .alternatives import Alternative, has_posterior
+from .comparison import SIDES, Comparison, compare
+from .pictures import Picture, axis, band_layer, line, lines_picture, many, measured, short, spread_evenly, table
+from .progress import reward_word, runs_axis
 
-POINTS = 200  # of a curve
-ROWS = 10
+POINTS = 200  # points of a curve
+ROWS = 10  # rows of a table
 
 
-def worth(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
-    """The pictures, and what they say in figures and sentences.
+def value_view(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
+    """Returns pictures of cost and gain, with a verdict, facts, sentences and notes.
 
     Args:
-        study: of any kind.
-        baseline: see `account`.
+        study: a study with any policy.
+        baseline: see `compare`.
     """
-    found = account(study, baseline=baseline)
+    found = compare(study, baseline=baseline)
     if found is None:
         why = "There is nothing to compare yet: two answers are needed at least."
         return {"pictures": [], "verdict": {"said": why, "tone": ""}, "facts": [], "sentences": [], "notes": []}
@@ -44,8 +43,8 @@ def worth(study: Study, *, baseline: int | None = None) -> dict[str, Any]:
 # -- the pictures ------------------------------------------------------------------------------------------------
 
 
-def _cost(found: Account) -> Picture | None:
-    """What it cost to learn, trial by trial."""
+def _cost(found: Comparison) -> Picture | None:
+    """Returns a picture of the cost of learning by trial."""
     if found.best is None or found.cost is None:
         return None
     value, between = measured(*found.cost)
@@ -57,8 +56,8 @@ def _cost(found: Account) -> Picture | None:
     )  # fmt: skip
 
 
-def _gain(study: Study, found: Account) -> Picture | None:
-    """What it has been worth, trial by trial."""
+def _gain(study: Study, found: Comparison) -> Picture | None:
+    """Returns a picture of the gain over the first choice by trial."""
     if not len(found.gained):
         return None
     better = "gained" if study.goal == "maximize" else "saved"
@@ -72,30 +71,27 @@ def _gain(study: Study, found: Account) -> Picture | None:
 
 
 def _curve(
-    found: Account, values: Array, half: Array, *, color: str, title: str, label: str, name: str, zero: str,
+    found: Comparison, values: Array, half: Array, *, color: str, title: str, label: str, name: str, zero: str,
     summary: str,
 ) -> Picture:  # fmt: skip
     at = spread_evenly(len(values), POINTS)
     x = runs_axis(found.places[at], found.trials[at]) if found.in_runs else axis("trial")
-    series = [
-        line("range", (values - half)[at], color, style="hidden"),
-        line("range", (values + half)[at], color, style="hidden"), line(name, values[at], color),
-    ]  # fmt: skip
     rows = [(int(found.trials[i]), values[i], values[i] - half[i], values[i] + half[i])
             for i in spread_evenly(len(values), ROWS).tolist()]  # fmt: skip
-    return {
-        "kind": "lines", "title": title, "summary": summary, "x": x, "y": axis(label), "zero": zero,
-        "layers": [{"x": found.places[at].tolist(), "series": series}],
-        "bands": [{"layer": 0, "low": 0, "high": 1, "color": color, "name": "range, right about 19 times in 20"}],
-        "dots": [], "marks": [], "table": table(["trial", label, "from", "to"], rows),
-    }  # fmt: skip
+    return lines_picture(
+        title, summary, x=x, y=axis(label), zero=zero, table=table(["trial", label, "from", "to"], rows),
+        **band_layer(
+            found.places[at], (values - half)[at], (values + half)[at], line(name, values[at], color),
+            "range, right about 19 times in 20",
+        ),
+    )  # fmt: skip
 
 
 # -- in words ----------------------------------------------------------------------------------------------------
 
 
-def _verdict(study: Study, found: Account) -> dict[str, str]:
-    """The answer to the question in the title, in a sentence."""
+def _verdict(study: Study, found: Comparison) -> dict[str, str]:
+    """Returns a sentence that says whether learning has paid, and its tone."""
     if not len(found.gained):
         return {"said": "Of the first choice too little is known to compare with it.", "tone": ""}
     gain, half = float(found.gained[-1]), float(found.gained_half[-1])
@@ -110,17 +106,17 @@ def _verdict(study: Study, found: Account) -> dict[str, str]:
     return {"said": f"Whether learning has paid cannot be told yet: {_plus(gain, half)} {of}.", "tone": "unsure"}
 
 
-def _since(found: Account) -> str:
+def _since(found: Comparison) -> str:
     return f" since trial {found.since}" if found.since else ""
 
 
 def _plus(value: float, half: float) -> str:
-    """With a plus where it is one."""
+    """Returns an estimate as text, with a plus sign if it is positive."""
     return ("+" if value > 0 else "") + measured(value, half)[0]
 
 
-def _pace(found: Account) -> str:
-    """When it will have made up for that, as it goes at present."""
+def _pace(found: Comparison) -> str:
+    """Returns a sentence that says when the loss will be made up for at the present rate."""
     recent = found.recent
     before = float(found.gained[-recent - 1]) if len(found.gained) > recent else 0.0
     rate = (float(found.gained[-1]) - before) / recent
@@ -130,9 +126,9 @@ def _pace(found: Account) -> str:
     return f" As in the last {recent}, it makes up for that in about {short(more)} more."
 
 
-def _facts(study: Study, found: Account) -> list[dict[str, str]]:
-    """Figures for those who look."""
-    word, one = told_word(study), _one(found)
+def _facts(study: Study, found: Comparison) -> list[dict[str, str]]:
+    """Returns numbers with their names and ranges."""
+    word, one = reward_word(study), _one(found)
     count = f"in {many(found.plays, 'answer')}{_since(found)}"
     facts = [_fact(f"{word.capitalize()} so far", short(found.total), count)]
     if found.first is not None:
@@ -145,22 +141,22 @@ def _facts(study: Study, found: Account) -> list[dict[str, str]]:
         facts.append(_fact("What learning cost", cost, f"{between}, against the best choice of now"))
         each, between = _about(*found.recent_cost)
         facts.append(_fact(f"Still lost a {one}", each, f"{between}, in the last {found.recent}"))
-        facts.append(_worth_now(study, found, found.best))
+        facts.append(_value_now(study, found, found.best))
     return facts
 
 
 def _about(value: float, half: float) -> tuple[str, str]:
-    """An estimate and its range; of one that may well be nothing that it is."""
+    """Returns an estimate and its range as text. If the range contains 0, the estimate is "about 0"."""
     said, between = measured(value, half)
     return ("about 0" if abs(value) <= half else said), between
 
 
-def _one(found: Account) -> str:
-    """What brings one reward."""
+def _one(found: Comparison) -> str:
+    """Returns the word for what brings one reward."""
     return "play" if found.in_runs else "trial"
 
 
-def _worth_now(study: Study, found: Account, best: Rival) -> dict[str, str]:
+def _value_now(study: Study, found: Comparison, best: Alternative) -> dict[str, str]:
     mean, half = _each(best, found.plays)
     one = _one(found)
     if found.first is None:
@@ -173,9 +169,9 @@ def _worth_now(study: Study, found: Account, best: Rival) -> dict[str, str]:
     return _fact("Worth from now on", f"{_plus(more, both)} a {one}", between, _tone(more, both))
 
 
-def _each(rival: Rival, plays: int) -> tuple[float, float]:
-    """What one of the plays brings on average over the contexts that there were, and half the width of its range."""
-    return rival.total / plays, SIDES * rival.error / plays
+def _each(alternative: Alternative, plays: int) -> tuple[float, float]:
+    """Returns the mean reward of one play over the contexts of the trials, and half the width of its range."""
+    return alternative.total / plays, SIDES * alternative.error / plays
 
 
 def _tone(value: float, half: float) -> str:
@@ -186,8 +182,8 @@ def _fact(name: str, value: str, note: str = "", tone: str = "") -> dict[str, st
     return {"name": name, "value": value, "note": note, "tone": tone}
 
 
-def _sentences(study: Study, found: Account) -> list[str]:
-    """For those who read."""
+def _sentences(study: Study, found: Comparison) -> list[str]:
+    """Returns the comparison in sentences."""
     count = found.plays
     brought, verb = ("brought", "bring") if study.goal == "maximize" else ("cost", "cost")
     sentences = [f"{many(count, 'answer')} {brought} {short(found.total)} in all, {short(found.total / count)} each."]
@@ -202,7 +198,7 @@ def _sentences(study: Study, found: Account) -> list[str]:
     return sentences
 
 
-def _now(found: Account, best: Rival, verb: str) -> str:
+def _now(found: Comparison, best: Alternative, verb: str) -> str:
     value, between = measured(*_each(best, found.plays))
     said = f"From now on the best choice is expected to {verb} {value} a {_one(found)} ({between})"
     if found.first is None:
@@ -211,7 +207,7 @@ def _now(found: Account, best: Rival, verb: str) -> str:
     return f"{said}, the first one {then} ({around})."
 
 
-def _of_cost(found: Account, best: Rival, brought: str, cost: float, half: float) -> str:
+def _of_cost(found: Comparison, best: Alternative, brought: str, cost: float, half: float) -> str:
     total = measured(best.total, SIDES * best.error)[0]
     said = f"What looks best now, {best.name}, would have {brought} about {total} from the start. "
     value, between = measured(cost, half)
@@ -232,9 +228,9 @@ def _difference(study: Study, gain: float, half: float) -> str:
     return f" {value} {more if gain > 0 else less} ({between})."
 
 
-def _notes(study: Study, found: Account) -> list[str]:
-    """What to bear in mind."""
-    if has_beliefs(study):
+def _notes(study: Study, found: Comparison) -> list[str]:
+    """Returns assumptions and limits of the estimates."""
+    if has_posterior(study):
         notes = [
             "What came in is counted; what other choices would have brought is estimated by the model. Its ranges are "
             "two standard deviations to either side, right about 19 times in 20 if kernel and noise are."

@@ -1,13 +1,13 @@
-"""Beliefs that began at several rounds, and how probable each of them makes an answer.
+"""Posteriors that began at several rounds, and the density that each of them gives to an observation.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
 | phi | `_features` | k(x, x') = phi(x)^T phi(x'), to `TOLERANCE` of the noise variance | (r,) |
-| m_s, C_s | `_weights`, `_covariances` | posterior of the weights of phi, of belief s | (S, c, r), (S, r, r) |
+| m_s, C_s | `_weights`, `_covariances` | posterior of the weights of phi that began at s | (S, c, r), (S, r, r) |
 
-The scale of the answers is learned: with a factor v ~ InvGamma(weight / 2, weight / 2) of kernel and noise variance, y
-has a Student-t density with weight + n degrees of freedom and the squared scale (weight + z) / (weight + n) times
-sigma^2(x) + lambda, z the sum of squared standardised errors so far (the normal-inverse-gamma model).
+The scale of the observations is learned by a factor v ~ InvGamma(weight / 2, weight / 2) of kernel and noise variance.
+Then y has a Student-t density with weight + n degrees of freedom. Its squared scale is (weight + z) / (weight + n)
+times sigma^2(x) + lambda, with z the sum of squared standardised errors so far (the normal-inverse-gamma model).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -23,29 +23,33 @@ from scipy.linalg.blas import dger
 
 from ..._utils.blas import one_thread
 from ..._utils.checks import Array, IndexArray
+from ..._utils.copying import Copyable
 
-TOLERANCE = 1e-4  # of lambda: prior variance that features may leave out
-MOST_FEATURES = 256  # beyond that what they leave out counts as noise
-LARGE = 64  # features from which on updates in place are quicker one by one than all together
-STEP = 16  # features for which room is made at a time
-FARTHEST = 1e100  # standardised error: further off nobody need look
-PLACES = 16  # beliefs for which room is made at first
+TOLERANCE = 1e-4  # share of lambda, the prior variance that features may leave out
+MOST_FEATURES = 256  # largest number of features, beyond which the rest counts as noise
+LARGE = 64  # number of features from which on single updates in place are quicker
+STEP = 16  # number of features by which arrays grow
+FARTHEST = 1e100  # largest standardised error
+PLACES = 16  # initial capacity for posteriors
 
 Covariance = Callable[[list[Any], list[Any]], Array]
 
 
-class Posteriors:
-    """Several posteriors of one model, each of some of the answers, in places that are counted from 0.
+class PosteriorSet(Copyable):
+    """Several posteriors of one model, each given some of the observations, in places counted from 0.
 
     Args:
         covariance: prior covariance `(a, b)` between two lists of cells.
         noise_variance: lambda, in the units of the covariance squared.
-        channels: c, how many values an answer has.
-        weight: how many answers the prior belief in the told scale is worth.
-        misfit: share of the prior variance that every cell has besides, by itself: what the kernel does not explain.
+        channels: c, number of values of an observation.
+        weight: weight of the stated scale, as a number of observations.
+        misfit: additional independent variance of every cell, as a share of the prior variance, for errors of the
+            kernel.
     """
 
-    ROWS: ClassVar[tuple[str, ...]] = ("_seen", "_squares", "_weights", "_covariances")  # one for each place
+    # Arrays with one row for each place.
+    ROWS: ClassVar[tuple[str, ...]] = ("_seen", "_squares", "_weights", "_covariances")
+    OWNED: ClassVar[tuple[str, ...]] = (*ROWS, "_basis", "_features", "_triangle")
 
     def __init__(
         self, covariance: Covariance, noise_variance: float, *, channels: int, weight: float, misfit: float = 0.0
@@ -63,7 +67,7 @@ class Posteriors:
         self.open()
 
     def open(self) -> None:
-        """One more posterior, that has seen nothing, in the next place."""
+        """Adds a posterior without observations in the next place."""
         place = self._count
         if place == len(self._seen):
             for name in self.ROWS:
@@ -75,14 +79,14 @@ class Posteriors:
         self._count += 1
 
     def drift(self, keep: float) -> None:
-        """What is left of f is this share of its variance; the rest is new."""
+        """Keeps this share of the variance of f. The rest is new."""
         self._weights *= math.sqrt(keep)
         self._covariances *= keep
         diagonal = np.arange(self._covariances.shape[1])
         self._covariances[:, diagonal, diagonal] += 1.0 - keep
 
     def _feature(self, cell: Any) -> tuple[Array, float]:
-        """Phi of a cell, with zeros for the features that came later, and the variance that it leaves out."""
+        """Returns phi of a cell, with zeros for later features, and the variance that phi leaves out."""
         key = cell if isinstance(cell, int) else cell.tobytes()
         if key not in self._features:
             self._features[key] = self._new_feature(cell)
@@ -94,7 +98,7 @@ class Posteriors:
         return phi, rest
 
     def _new_feature(self, cell: Any) -> tuple[Array, float]:
-        """One more step of the Cholesky factorisation of the kernel matrix of the cells seen."""
+        """Takes one more step of the Cholesky factorisation of the kernel matrix of the observed cells."""
         rank = len(self._basis)
         prior = (1.0 + self._misfit) * float(self._covariance([cell], [cell])[0, 0])
         phi = np.zeros(self._covariances.shape[1])
@@ -121,31 +125,26 @@ class Posteriors:
         wider[:, np.arange(rank, rank + STEP), np.arange(rank, rank + STEP)] = 1.0
         self._covariances = wider
 
-    def copy(self) -> Self:
-        """Independent ones in the same state."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        for name in (*self.ROWS, "_basis", "_features", "_triangle"):
-            setattr(other, name, getattr(self, name).copy())
-        return other
-
 
 @final
-class Beliefs(Posteriors):
-    """Posteriors that began at several rounds: each of all the answers since."""
+class StartPosteriors(PosteriorSet):
+    """Posteriors that began at several rounds, each given all observations since."""
 
     _gammas: Array = np.zeros(0)
 
     def close(self, place: int) -> None:
-        """The belief in the last place takes this one."""
+        """Moves the posterior in the last place to this place."""
         self._count -= 1
         for name in self.ROWS:
             rows = getattr(self, name)
             rows[place] = rows[self._count]
 
     def learn(self, cell: Any, values: Array, at: slice | IndexArray) -> Array:
-        """Log density of an answer `(c,)` under the beliefs at some places, `(n,)`, before they learn it. O(n r^2)."""
-        with one_thread if len(self._basis) >= LARGE else nullcontext():  # smaller products have one anyway
+        """Returns the log density of an observation `(c,)` under the posteriors at some places, `(n,)`, and adds it.
+
+        It takes O(n r^2).
+        """
+        with one_thread if len(self._basis) >= LARGE else nullcontext():  # smaller products use one thread anyway
             return self._learn(cell, values, at)
 
     def _learn(self, cell: Any, values: Array, at: slice | IndexArray) -> Array:
@@ -157,7 +156,7 @@ class Beliefs(Posteriors):
         squares = np.clip(error / np.sqrt(total)[:, None], -FARTHEST, FARTHEST) ** 2
         seen, before = self._seen[at], self._squares[at]
         freedom = self._weight + seen
-        scatter = self._weight + before  # freedom times the factor of the scale squared, (n, c)
+        scatter = self._weight + before  # freedom times the squared scale factor, (n, c)
         half = 0.5 * (freedom + 1.0)
         log = self._channels * (self._constants(int(seen[0]))[seen] - 0.5 * np.log(total)) - (
             0.5 * np.log(scatter) + half[:, None] * np.log1p(squares / scatter)
@@ -174,7 +173,7 @@ class Beliefs(Posteriors):
         return np.asarray(log)
 
     def _constants(self, most: int) -> Array:
-        """Log of Gamma((nu + 1) / 2) / Gamma(nu / 2), nu = weight + n, for n = 0 up to at least this number."""
+        """Returns log of Gamma((nu + 1) / 2) / Gamma(nu / 2), nu = weight + n, for n from 0 to at least this number."""
         known = len(self._gammas)
         if most >= known:
             nus = [self._weight + n for n in range(known, 2 * most + PLACES)]

@@ -1,0 +1,112 @@
+"""The definition of a stored study (policy, goal, seed and facts), compared with that of a study that resumes it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Protocol
+
+from .._utils.checks import shown
+from .._utils.errors import InvalidInput, StorageError
+from .._utils.serialize import plain_loads
+from ..policy.policy import Policy
+from .direction import Goal
+
+SHORT = 60  # Characters of a value that an error still shows.
+
+
+def check_facts(about: object) -> dict[str, Any]:
+    """Facts about a study as they come back from a storage, or an error that says why they would not."""
+    try:
+        text = json.dumps(dict(about or {}), sort_keys=True, allow_nan=False)  # type: ignore[call-overload]
+        facts: dict[str, Any] = plain_loads(text)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(
+            f"`about` must be a dict of facts that JSON can hold, such as {{'units': 'kg'}}: {error}."
+        ) from error
+    return facts
+
+
+def stored_facts(text: str, where: str) -> dict[str, Any]:
+    """The facts in a storage."""
+    try:
+        facts = plain_loads(text)
+    except InvalidInput as error:
+        raise StorageError(f"{where} has been damaged: {error} Restore a copy.") from error
+    if not isinstance(facts, dict):
+        raise StorageError(f"{where} has been damaged: its facts are {shown(facts)}. Restore a copy.")
+    return facts
+
+
+class _Stored(Protocol):
+    """What is compared of a study in a storage."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def policy(self) -> str: ...
+    @property
+    def goal(self) -> str: ...
+    @property
+    def seed(self) -> int: ...
+    @property
+    def about(self) -> str: ...
+
+
+def check_same(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, url: str) -> None:
+    """A resumed study continues the same decisions or none; policies and facts are JSON."""
+    where = f"Study {stored.name!r} in {url}"
+    differing = differences(stored, policy, goal, seed, about, where)
+    if differing:
+        raise InvalidInput(
+            f"{where} was made with another {', '.join(differing)}. A study keeps what it was "
+            "made with: put the old values back to continue it, or choose another name for a new study. Usually the "
+            "program was changed; where nilregret was upgraded, its changelog says which default was another one.",
+            advice=f"`Study.open(storage={url!r}, name={stored.name!r})` continues it as it is.",
+            topic="made",
+        )
+
+
+def differences(stored: _Stored, policy: str, goal: Goal, seed: int, about: str, where: str) -> list[str]:
+    """What a stored study was made with and these have otherwise, each named once; policies and facts are JSON.
+
+    Args:
+        stored: the study.
+        policy: JSON.
+        goal: likewise.
+        seed: likewise.
+        about: JSON.
+        where: the study in words, for errors.
+    """
+    found = _differing(stored_facts(_as_of_now(stored.policy), where), json.loads(policy))
+    found += _differing({"goal": stored.goal, "seed": stored.seed}, {"goal": goal, "seed": seed})
+    found += _differing(stored_facts(stored.about, where), json.loads(about))
+    return list(dict.fromkeys(found))
+
+
+def _as_of_now(policy: str) -> str:
+    """The JSON of a policy that an older version may have written, with what it did not know of filled in."""
+    try:
+        return Policy.from_json(policy).to_json()
+    except InvalidInput:
+        return policy
+
+
+def _differing(old: dict[str, Any], new: dict[str, Any], inside: str = "") -> list[str]:
+    """What differs, with both values where they are short."""
+    found = []
+    for name in sorted(old.keys() | new.keys()):
+        before, after = old.get(name), new.get(name)
+        if before == after:
+            continue
+        if isinstance(before, dict) and isinstance(after, dict) and before.get("type") == after.get("type"):
+            found += _differing(before, after, f"{inside}{name}.")
+        else:
+            values = [_shortly(value) for value in (before, after)]
+            short = all(len(value) <= SHORT for value in values)
+            found.append(f"{inside}{name}" + (f" ({values[0]} then, {values[1]} now)" if short else ""))
+    return found
+
+
+def _shortly(value: Any) -> str:
+    """A part by the name of its class, which is what differs where two parts stand in one place."""
+    return str(value["type"]) if isinstance(value, dict) and "type" in value else json.dumps(value)
