@@ -85,6 +85,8 @@ def test_no_room_imports_private_names_of_another():
 
 
 TUPLE = {"_replace", "_asdict", "_fields", "_make"}  # Methods of named tuples, which are public.
+
+
 def private_definitions(tree):
     """Returns the private names that a module defines: functions, classes, variables, fields and `self._x`."""
     found = set()

@@ -13,7 +13,9 @@ from nilregret.serve.auth.caller import Caller, check_tenant
 from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
 from nilregret.storage import MemoryStorage, SqlStorage
 
-KINDS = ["memory", "sqlite", "postgresql"]
+from .marks import nightly
+
+KINDS = ["memory", "sqlite", *nightly("postgresql")]
 SECRET = "nr_" + "A" * 43
 
 
