@@ -18,6 +18,8 @@ from nilregret.slots.envelope import CompactBayes
 from nilregret.slots.refit import Refit
 from nilregret.slots.widths.slopes import derivative_tail
 
+from .marks import nightly, thinned
+
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), n=nr.Int(1, 100), kind=nr.Choice("a", "b", "c"))
 LINE = nr.Arms.grid(0, 1, 30)
@@ -63,10 +65,11 @@ def play(study, rounds):
     return [(trial.point.tobytes(), trial.arm) for trial in study.trials]
 
 
-def test_resuming_continues_to_the_last_bit(policy, tmp_path):
+@pytest.mark.parametrize("stops", [(9,), *nightly(((0, 1, 7, 13),))], ids=len)
+def test_resuming_continues_to_the_last_bit(policy, stops, tmp_path):
     url = f"sqlite:///{tmp_path}/a.db"
     straight = play(nr.Study(policy, seed=4), 24)
-    for stop in (0, 1, 7, 13):
+    for stop in stops:
         name = f"stop at {stop}"
         first = nr.Study(policy, seed=4, storage=url, name=name)
         play(first, stop)
@@ -105,10 +108,11 @@ GROUPED = {
 }
 
 
-@pytest.mark.parametrize("case", GROUPED.values(), ids=GROUPED.keys())
-def test_groups_of_answers_resume_to_the_last_bit(case, tmp_path):
+@pytest.mark.parametrize("name", thinned(GROUPED, "arms, contexts in a box", "space, a fit after three groups"))
+def test_groups_of_answers_resume_to_the_last_bit(name, tmp_path):
     """Answers that wait together are taken in together: a replay, which may fit later, groups them alike."""
-    policy = nr.gp_ucb(noise=0.1, scale=0.2, search=PointSearch(candidates=128, around=8, evaluations=6), **case)
+    search = PointSearch(candidates=128, around=8, evaluations=6)
+    policy = nr.gp_ucb(noise=0.1, scale=0.2, search=search, **GROUPED[name])
     url = f"sqlite:///{tmp_path}/a.db"
     straight = in_groups(nr.Study(policy, seed=4), 5)
     for stop in (1, 4):
@@ -117,7 +121,7 @@ def test_groups_of_answers_resume_to_the_last_bit(case, tmp_path):
         assert in_groups(nr.Study.open(storage=url, name=name), 5) == straight
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *nightly(1, 2)])
 @pytest.mark.parametrize(
     "space",
     [
@@ -687,7 +691,7 @@ def test_points_outside_and_wrong_contexts_are_explained():
 
 
 @pytest.mark.parametrize("domain", [nr.Box([0, 0], [2, 1]), nr.Box([0, 0], [2, 1]).grid(15)], ids=["box", "arms"])
-@pytest.mark.parametrize("make", [nr.gp_ucb, nr.expected_improvement])
+@pytest.mark.parametrize("make", [nr.expected_improvement, *nightly(nr.gp_ucb)])
 def test_a_region_where_everything_fails_is_left(make, domain):
     """Failures that count as the worst seen: less than half of the trials fail, where otherwise nearly all would."""
     policy = make(domain, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, pending=nr.slots.Ignored(failed="worst"))

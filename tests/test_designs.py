@@ -34,6 +34,8 @@ from nilregret.slots.explore import (
 )
 from nilregret.testing import check_policy
 
+from .marks import nightly
+
 BOX = nr.Box([0.0, -1.0], [1.0, 3.0])
 MIXED = nr.Space(
     x=nr.Float(1e-3, 1e3, log=True), n=nr.Int(0, 40, step=4), m=nr.Int(1, 100, log=True), k=nr.Choice("a", "b", "c")
@@ -320,8 +322,15 @@ def changes(study, number, domain):
     return differs(domain, study.trials[number].point, points[before.predict(given)[0].argmax()])
 
 
-@pytest.mark.parametrize("domain", [BOX, MIXED])
-@pytest.mark.parametrize("memory", [None, nr.slots.SlidingWindow(9), nr.slots.RestartEvery(50)])
+@pytest.mark.parametrize(
+    ("domain", "memory"),
+    [
+        (MIXED, None),
+        (BOX, nr.slots.SlidingWindow(9)),
+        *nightly((BOX, None), (MIXED, nr.slots.SlidingWindow(9))),
+        *nightly(*((each, nr.slots.RestartEvery(50)) for each in (BOX, MIXED))),
+    ],
+)
 def test_one_parameter_of_the_best_point_changes_now_and_then(domain, memory):
     more = {} if memory is None else {"memory": memory}
     study = play(nr.Study(policy_of(domain, CoordinateSearch(every=3, after=6, steps=20), **more), seed=2), 37)

@@ -243,7 +243,7 @@ class DriftBank(Memory):
         )
         if not rates or list(rates) != sorted(set(rates)) or rates[-1] == 0.0:
             raise InvalidInput(
-                f"`rates` are {shown(list(rates))}: they must be in ascending order, each once, and not all 0. RepeatedPlays "
+                f"`rates` are {shown(list(rates))}: they must be in ascending order, each once, and not all 0. Several "
                 "powers of ten, such as (0, 0.001, 0.01), are enough."
             )
         settle(self, rates=rates)
