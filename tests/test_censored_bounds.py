@@ -66,7 +66,7 @@ def test_they_are_never_wider_than_the_paper_s_term_by_term(ridge):
         state, width = looked.replica.current(), paper.policy.confidence
         envelope = state.envelope(ARMS.points)
         bounds = state.bounds()
-        recent = state._recent_deviations(state._recent, np.inf)
+        recent = state.reward._recent_deviations(np.inf)
         missing = envelope.std * recent.sum() / min(ridge, 1.0)
         pull = bounds._pull(None)
         assert (np.maximum(pull, 0.0).sum(axis=1) <= missing + 1e-9).all()

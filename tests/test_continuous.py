@@ -495,10 +495,10 @@ def test_gradients_of_the_score_are_those_of_its_values_after_a_refit():
     for point in np.random.default_rng(0).uniform(BOX.lower, BOX.upper, (20, 2)):
         study.add(point, 300.0 + 50.0 * float(np.sin(5 * point[0])) + 10.0 * point[1])
     state = study.replica.state.settled()
-    ledger = state._ledger
-    score, best = state.policy.score, ledger.best_reward
-    question = Question(21, state.bounds(), ledger.units, None, None, best, Randomness(0, 20), score)
-    surface = score.on_points(PointRound(state._engine, ledger.belief, question, np.zeros((1, 2))))
+    reward = state.reward
+    score, best = state.policy.score, reward.data.best_reward
+    question = Question(21, state.bounds(), reward.posterior.units, None, None, best, Randomness(0, 20), score)
+    surface = score.on_points(PointRound(state.outputs.engine, reward.posterior.belief, question, np.zeros((1, 2))))
     points = np.array([[0.3, 0.4], [0.8, -0.7]])
     values, gradients = surface.slopes(points)
     np.testing.assert_allclose(values, surface.values(points))

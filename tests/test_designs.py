@@ -19,7 +19,6 @@ from nilregret.domains.search.designs import (
     from_cube,
     mutated,
     one_changed,
-    parameters,
     sobol,
 )
 from nilregret.slots import described
@@ -157,7 +156,7 @@ def test_the_ends_of_the_cube_are_inside():
 
 def differs(domain, point, other):
     """In which parameters two points differ."""
-    return {i for i, (_, columns) in enumerate(parameters(domain)) if not np.allclose(point[columns], other[columns])}
+    return {i for i, (_, columns) in enumerate(domain.columns()) if not np.allclose(point[columns], other[columns])}
 
 
 @pytest.mark.parametrize("name", [*SPACES, "box"])
@@ -187,7 +186,7 @@ def test_one_parameter_alone_changes(name):
         points = one_changed(domain, centre, which, 50, rng(seed))
         assert (points >= domain.lower).all()
         assert (points <= domain.upper).all()
-        parameter, columns = parameters(domain)[which]
+        parameter, columns = domain.columns()[which]
         if name != "box":
             assert np.array_equal(domain.snap(points), points)
         if name != "tree":  # there another kernel has parameters of its own

@@ -98,12 +98,12 @@ def test_what_is_shown_of_a_fit_is_in_the_units_of_the_study():
     )  # fmt: skip
     one.ask()
     other.ask()
-    state = one.replica.current()._ledger
+    state = one.replica.current().reward.posterior
     fit = one.fits[-1]
     assert (fit.kernel, fit.mean, fit.unit) == (state.in_use, *state.units[:2])
     assert fit.noise == pytest.approx(state.ridge**0.5 * state.units.unit)
     assert fit.warp["type"] == "Warp"
-    assert other.fits[-1].mean == -other.replica.current()._ledger.units.center
+    assert other.fits[-1].mean == -other.replica.current().reward.posterior.units.center
 
 
 def test_another_machine_decides_by_the_fits_on_record(tmp_path, other_machine):
@@ -174,7 +174,7 @@ def test_a_record_of_an_older_version_is_fitted_once_and_goes_on_with_events(nam
     kept.trials[:] = [trial._replace(fits=None) for trial in kept.trials]
     older = nr.Study.open(storage=storage)
     assert older.fits == []
-    looked = older.replica.current()._fits.made
+    looked = older.replica.current().reward.fits.made
     assert len(looked) == 2 if name == "a window" else 1
     trial = older.ask()
     assert [(fit.trial, fit.channel, fit.kernel) for fit in older.fits] == [

@@ -185,7 +185,7 @@ def test_a_constraint_whose_norm_is_refuted_is_not_called_proved():
     for arm in rng.integers(0, 40, 60):
         study.add(ARMS.points[arm], 0.0, constraints=[g[arm] + 0.1 * rng.normal()])
     assert claim() == "none"
-    assert study.replica.current()._channels.confidence == 0.0  # of all of them together
+    assert study.replica.current().outputs.confidence == 0.0  # of all of them together
 
 
 @pytest.mark.parametrize("where", ["box", "context", "late"])

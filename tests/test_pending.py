@@ -304,11 +304,11 @@ def test_every_answer_counts_in_batches_with_m_one_less_than_their_size(b):
             study.tell(trial, reward_of(trial))
         study.predict()
     # A whole batch is told before the next one: the first of it after b - 1 further questions.
-    assert study.replica.state.settled()._ledger.dropped == set()
+    assert study.replica.state.settled().reward.data.pending.dropped == set()
     if short is not None:
         for trial in short.ask(count=b):
             short.tell(trial, reward_of(trial))
-        assert short.replica.state.settled()._ledger.dropped == {0}
+        assert short.replica.state.settled().reward.data.pending.dropped == {0}
 
 
 def test_points_told_without_a_question_do_not_make_answers_late():
@@ -397,7 +397,7 @@ def test_an_answer_at_the_very_end_of_the_window_counts(start):
         trial = study.ask()
         clock.now += seconds + 0.001
         study.tell(trial, 1.0)
-        assert study.replica.state.settled()._ledger.dropped == {1}
+        assert study.replica.state.settled().reward.data.pending.dropped == {1}
 
 
 def test_a_clock_that_runs_backwards_records_nothing():
@@ -486,7 +486,7 @@ def test_a_failed_point_that_is_answered_later_is_forgiven(domain, pending):
     study = nr.Study(policy_of(nr.gp_bucb, (domain, None, kernel), pending), seed=0)
 
     def aside():
-        failed = study.replica.current()._engine._failed
+        failed = study.replica.current().outputs.engine._failed
         return {domain.points[arm].tobytes() for arm in failed} if isinstance(domain, nr.Arms) else set(failed)
 
     trials = study.ask(count=3)
@@ -510,7 +510,7 @@ def test_a_point_is_set_aside_while_what_counts_there_has_failed_alone():
         study.add([1.0], 0.0)
         study.fail(study.ask(), "it broke")
         for _ in range(4):
-            aside.append(study.replica.current()._engine._failed)
+            aside.append(study.replica.current().outputs.engine._failed)
             study.add([1.0], 0.0)
         # The answer counts, and leaves; the failure alone counts; it leaves too.
         assert aside == [set(), {0}, {0}, set()]
@@ -631,7 +631,7 @@ def test_own_outputs_are_what_a_fit_sees():
         trials = study.ask(count=4)
         study.tell(trials[0], 1.0)
         state = study.replica.state.settled()
-        (fitted,) = state._fits.made.values()
+        (fitted,) = state.reward.fits.made.values()
         seen[name] = fitted
         others = [-1.0] * 3
         if name == "hallucinated":

@@ -127,7 +127,7 @@ def test_rules_are_those_of_the_paper():
 
 
 def test_functions_fill_the_unit_interval():
-    f = synthetic.scaled_sample(3)
+    f = rules.scaled_sample(synthetic.ARMS, synthetic.LENGTHSCALE, 3)
     assert (f.values.min(), f.values.max()) == (0.0, 1.0)
     assert len(synthetic.ARMS) == 1000
 

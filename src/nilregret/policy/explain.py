@@ -6,18 +6,19 @@ Nothing here decides: it asks the state and its engine for what they ask themsel
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
 from .._utils.randomness import Randomness, propensity_generator
 from ..domains.domain import Arms, Box, Domain
-from ..slots.explore import Explore
+from ..gp import Belief
 from ..slots.feasibility import Mask
 from ..storage.record import Trial
 from .availability import Available
-from .engines import Compared, Question
+from .decide import Posed, pose
+from .engines import Compared, Engine, Question
 from .state import State
 
 APART = 0.02  # share of the diagonal of a continuous domain within which a point is no other one
@@ -89,8 +90,8 @@ class Inquiry(NamedTuple):
         if question is None:
             propensity = self._estimated(None, None) if by_chance else self._of_uniform(left)
             return Reasons(forced_by, None, None, np.zeros(0), propensity)
-        state, point = self.state, self.trial.point
-        compared = state._engine.compared(state._ledger.belief, question.centred(), left, point)
+        point = self.trial.point
+        compared = self._engine.compared(self._belief, question.centred(), left, point)
         if compared.tied is None or (forcing is not None and forcing.score is None):
             propensity = None  # places that a part drew for the whole study leave nothing to chance now
         elif by_chance:
@@ -103,20 +104,27 @@ class Inquiry(NamedTuple):
         return Reasons(forced_by, type(question.score).__name__, compared, shown, propensity, width)
 
     def _randomness(self) -> Randomness:
-        return Randomness(self.state._seed, self.trial.number)
+        return Randomness(self.state.rounds.seed, self.trial.number)
 
-    def _posed(self, randomness: Randomness) -> tuple[Explore | None, Question | None, Available | None]:
-        return self.state.posed(self.trial.context, randomness, now=self.now, available=self.available)
+    @property
+    def _engine(self) -> Engine[Any]:
+        return self.state.outputs.engine
+
+    @property
+    def _belief(self) -> Belief[Any]:
+        return self.state.reward.posterior.belief
+
+    def _posed(self, randomness: Randomness) -> Posed:
+        return pose(self.state.memory, self.trial.context, randomness, now=self.now, available=self.available)
 
     def _shown(self, question: Question, compared: Compared) -> Array:
         """The scores, in reward units: those that decide may be less a centre."""
         if not (question.units.center and question.score.in_rewards):
             return compared.scores
         _, again, left = self._posed(self._randomness())
-        state = self.state
         if again is None:  # it was a question a moment ago
             return compared.scores
-        return state._engine.compared(state._ledger.belief, again, left, self.trial.point).scores
+        return self._engine.compared(self._belief, again, left, self.trial.point).scores
 
     def _is_finite(self) -> bool:
         """Whether there were finitely many points to choose from."""
@@ -135,7 +143,7 @@ class Inquiry(NamedTuple):
 
     def _of_uniform(self, available: Available | None) -> Propensity | None:
         """One of those left; a density where there are infinitely many (of a box, what has failed included)."""
-        left, domain = self.state._engine.left(available), self.state.policy.domain
+        left, domain = self._engine.left(available), self.state.policy.domain
         if left is not None:
             return Propensity(float(self._is(left.points, left.arms).mean()))
         if not isinstance(domain, Box):
@@ -149,18 +157,18 @@ class Inquiry(NamedTuple):
             question: of this round, where chance has no part in it; None to pose it anew each time.
             left: what the question is about.
         """
-        state, number = self.state, self.trial.number
+        seed, number = self.state.rounds.seed, self.trial.number
         if not self.draws or not self._is_finite():
             return None
-        generator, hits = propensity_generator(state._seed, number), 0
+        generator, hits = propensity_generator(seed, number), 0
         for _ in range(self.draws):
-            randomness, posed, among = Randomness.again(state._seed, number, generator), question, left
+            randomness, posed, among = Randomness.again(seed, number, generator), question, left
             if posed is None:
                 _, posed, among = self._posed(randomness)
             if posed is None:
-                decision = state._engine.anywhere(randomness, among)
+                decision = self._engine.anywhere(randomness, among)
             else:
-                decision = state._engine.choose(state._ledger.belief, posed._replace(randomness=randomness), among)
+                decision = self._engine.choose(self._belief, posed._replace(randomness=randomness), among)
             arms = None if decision.arm is None else np.array([decision.arm])
             hits += int(self._is(decision.point[None], arms)[0])
         share = (hits + 1) / (self.draws + 2)  # for the error alone: 0 hits of many are no certainty

@@ -13,16 +13,16 @@ from .._utils.errors import InvalidInput
 from ..domains.domain import Arms, Domain, check_domain, enclosing_box, sides
 from ..domains.search.boxes import PointSearch
 from ..kernels import Kernel, check_kernel
-from ..slots.beside import beside
+from ..slots.auto_constraints import parts_for_constraints
 from ..slots.by_name import chosen
-from ..slots.check import SLOTS, check_part
+from ..slots.check import SLOTS, check_part, part_of
 from ..slots.combined_memory import detects_by_rounds, joined
 from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence, Window
 from ..slots.explore import Explore, NoExploration, UniformExploration, forced_in_turn
 from ..slots.memory import Forever, Memory, RestartOnChange
 from ..slots.objective import Objective, RewardAlone
-from ..slots.pending import Hallucinated, Ignored, Pending
+from ..slots.pending import Ignored, Pending
 from ..slots.refit import Learning, Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
@@ -180,7 +180,7 @@ class Policy:
     @property
     def foreseeable(self) -> bool:
         """Whether every answer counts, and as itself, whatever else does."""
-        return self.memory.keeps_all and not self.objective.revises and isinstance(self.pending, Ignored | Hallucinated)
+        return self.memory.keeps_all and not self.objective.revises and self.pending.as_answered
 
     def using(self, **parts: Any) -> Policy:
         """Returns this policy with other parts, checked again: `policy.using(memory=nr.slots.SlidingWindow(200))`.
@@ -199,8 +199,8 @@ class Policy:
             )
         if "confidence" in parts and "score" not in parts and self.score.widens:
             parts["score"] = UpperConfidenceBound()
-        if self.algorithm == "auto" and isinstance(world := parts.get("constraints"), Constraints):
-            yielding = beside(world, self)
+        if self.algorithm == "auto" and (world := part_of("constraints", parts.get("constraints"))) is not None:
+            yielding = parts_for_constraints(world, self)
             parts = yielding | parts | {"constraints": yielding["constraints"]}
         plain = {item.name: item.default_factory for item in fields(self) if item.default_factory is not MISSING}
         parts = {name: plain[name]() if part is None and name in plain else part for name, part in parts.items()}

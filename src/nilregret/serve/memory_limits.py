@@ -29,7 +29,7 @@ from ..gp.retraced import FEWEST
 from ..kernels import Kernel
 from ..policy.engines.base import table
 from ..policy.policy import Policy
-from ..policy.training_data import noise_told
+from ..policy.trained_posterior import noise_told
 from ..study.direction import AnyPolicy
 from .limits import Limits
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import cast
 
 import numpy as np
 
@@ -10,13 +11,8 @@ from ..domains.domain import Arms
 from ..policy.engines import row_of
 from ..policy.policy import Policy
 from ..slots.envelope import Confidence, FiniteBayes
-from ..slots.scores import UpperConfidenceBound
-from ..slots.widths.mixtures import AnalyticMixture, AnyRidge
-from ..slots.widths.self_normalized import BoundedNoise, KernelUcb, SelfNormalized
 from ..study.study import Study
 from ..theory.regret_bounds import sum_of_deviations_bound
-
-GROWING = (FiniteBayes, SelfNormalized, BoundedNoise, KernelUcb, AnyRidge, AnalyticMixture)
 
 
 def regret_bound(study: Study) -> float | None:
@@ -51,18 +47,19 @@ def regret_bound(study: Study) -> float | None:
 
 def _largest(width: float, confidence: Confidence, rounds: int) -> float:
     """Returns the largest width of all rounds, given the last. Widths grow unless a series shares delta unevenly."""
-    series = confidence.series if isinstance(confidence, FiniteBayes) else None
-    if series is None or not isinstance(confidence, FiniteBayes):
+    series = getattr(confidence, "series", None)
+    if series is None:
         return width
-    return max(width, confidence.width(max(range(1, rounds + 1), key=series.log)))
+    bayes = cast(FiniteBayes, confidence)  # of the widths that grow, this one alone has a series
+    return max(width, bayes.width(max(range(1, rounds + 1), key=series.log)))
 
 
 def _proves(policy: Policy) -> bool:
     certain = policy.valid_for == "f" and policy.plain and not policy.explore.ever and policy.switching is None
-    highest = type(policy.score) is UpperConfidenceBound and isinstance(policy.domain, Arms)
+    highest = policy.score.highest_bound and isinstance(policy.domain, Arms)
     return certain and highest and not policy.constraint_count and policy.sketch is None and _grows(policy.confidence)
 
 
 def _grows(confidence: Confidence) -> bool:
     """Returns whether the width never falls. For `FiniteBayes` this leaves out its series (see `_largest`)."""
-    return isinstance(confidence, GROWING) and getattr(confidence, "noise", 0.0) is not None
+    return confidence.grows and getattr(confidence, "noise", 0.0) is not None

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
@@ -22,8 +23,6 @@ from ..domains.domain import Arms, Domain
 from ..kernels.domains import prior_std
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy
-from ..slots.explore import UniformExploration
-from ..slots.memory import Forever
 from ..slots.objective import Constrained
 from ..storage.record import Trial
 from ..theory.penalties import LARGEST
@@ -159,7 +158,7 @@ def _noise(policy: Policy, answered: list[Trial], rewards: Array, trials: int) -
     noise that is at most R^2 (n + 2 sqrt(n x) + 2 x) with probability 1 - e^-x (Hsu, Kakade & Zhang 2012, Theorem 1).
     The k-th look has a share 1 / (k (k + 1)) of the probability.
     """
-    if not isinstance(policy.memory, Forever) or isinstance(policy.explore, UniformExploration):
+    if not policy.memory.keeps_all or policy.explore.seeks_changes:
         return None  # f itself is taken to change, whether or not somebody looks for it
     variance = policy.noise**2 or policy.regularization
     place: dict[object, int] = {}
@@ -191,8 +190,8 @@ def _where(trial: Trial) -> object:
 
 
 def _multipliers(policy: Policy, answered: list[Trial], rewards: Array, multipliers: Array) -> str | None:
-    objective = policy.objective
-    if not isinstance(objective, Constrained) or not (multipliers > objective.first()).any():
+    objective = cast(Constrained, policy.objective)
+    if not policy.objective.charges or not (multipliers > objective.first()).any():
         return None
     told = [trial.constraints for trial in answered if trial.constraints is not None]
     recent = told[len(told) // 2 :]

@@ -17,7 +17,6 @@ from .._utils.errors import InvalidInput
 from ..policy.policy import Policy
 from ..policy.scripted import ScriptedPolicy, ScriptedState
 from ..policy.state import State
-from ..slots.constraints import OnAverage
 from ..slots.envelope import Envelope
 from ..storage.record import Event, Trial
 
@@ -48,7 +47,8 @@ def on_average(policy: AnyPolicy) -> bool:
     """Returns whether constraints hold on average, like a budget: then no single round violates one."""
     if not isinstance(policy, Policy):
         return policy.constraint_count > 0
-    return isinstance(policy.constraints, OnAverage) or policy.objective.constraints > 0
+    constraints = policy.constraints
+    return (constraints is not None and constraints.on_average) or policy.objective.constraints > 0
 
 
 def best_label(goal: Goal) -> str:

@@ -14,6 +14,7 @@ Answers that were corrected count as if they had been right in the first place, 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -38,8 +39,8 @@ def multiplier_history(policy: AnyPolicy, state: AnyState, trials: Sequence[Tria
     first = [trial.righted() if trial.corrected else trial for trial in trials]
     asked = [trial for trial in first if trial.asked_order != trial.told_order]
     numbers = np.array([trial.number for trial in asked], dtype=np.intp)
-    if isinstance(policy, Policy) and isinstance(policy.constraints, OnAverage):
-        return numbers, _on_average(policy.constraints, first, asked)
+    if isinstance(policy, Policy) and policy.constraints is not None and policy.constraints.on_average:
+        return numbers, _on_average(cast(OnAverage, policy.constraints), first, asked)
     steps = state.price_steps
     if not steps or not np.isfinite(steps[0][1]).all():  # ADMM's are of other constraints
         return numbers, np.zeros((len(numbers), 0))

@@ -63,7 +63,7 @@ class ArmEngine(Engine[TableBelief]):
         """A belief over the table; what a kernel makes of it is worked out once."""
         key = (kernel, regularization, drift, known, bank, noise_variance)
         if key not in self._empty:
-            if len(self._empty) >= self.channels:  # of the last kernels alone: fits make many
+            if len(self._empty) >= self.outputs:  # of the last kernels alone: fits make many
                 self._empty = {}
             self._empty[key] = self._made(*key)
         return TableBelief(self._empty[key].copy(), apart=apart)
@@ -224,7 +224,7 @@ class ArmEngine(Engine[TableBelief]):
             failed = np.isin(np.arange(len(self.domain)) if view.arms is None else view.arms, list(self._failed))
             none_left(available is None and bool(failed.all()))
             scores = np.where(failed, -np.inf, scores)
-        judged = checked_scores(limits.world.judged(scores, view), len(scores))
+        judged = checked_scores(limits.rule.judged(scores, view), len(scores))
         none_left(bool(np.isneginf(judged).all()) and available is None)
         return judged
 
@@ -261,7 +261,7 @@ class _Table(TableView):
         self.norm_growth = question.norm_growth
         self.points = engine.domain.points if arms is None else engine.domain.points[arms]
         if question.limits is not None:
-            self.books, self.context = question.limits.books, question.context
+            self.dual_state, self.context = question.limits.dual, question.context
             self.limit_sizes = np.array(
                 [each.belief.answered.prior.size * each.units.unit for each in question.limits.each]
             )

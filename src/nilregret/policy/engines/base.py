@@ -119,9 +119,9 @@ class Limit(NamedTuple):
 class Limits(NamedTuple):
     """What is believed of all constraints, and in which sense they must hold."""
 
-    world: Constraints
+    rule: Constraints
     each: tuple[Limit, ...]
-    books: DualState
+    dual: DualState
 
 
 BestReward = Callable[[Array | None], float | None]  # of a context; None before the first
@@ -175,7 +175,7 @@ class Engine(ABC, Generic[B]):
 
     domain: Domain
     context: Domain | None
-    channels: int = 1  # functions that are learned, the reward among them
+    outputs: int = 1  # functions that are learned, the reward among them
     drifts: bool = False  # whether these functions are others in each round
     runs: bool = False  # whether points are played many times at once
     now: int = 0  # the round that is asked about, where they are

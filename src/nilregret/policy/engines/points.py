@@ -217,8 +217,8 @@ class PointEngine(Engine[PointBelief]):
         )
         placed = score.placed(self.found.point, surface, view)
         if limits is not None:
-            placed = limits.world.placed(placed, surface, view)
-        if self.search.apart and self.context is None and (limits is None or limits.world.movable):
+            placed = limits.rule.placed(placed, surface, view)
+        if self.search.apart and self.context is None and (limits is None or limits.rule.movable):
             placed = self.search.moved_apart(
                 placed, surface, domain, standing=points, scores=scores,
                 tried=belief.asked.points[:, self.before :], noisy=belief.answered.noisy,
@@ -245,7 +245,7 @@ class PointEngine(Engine[PointBelief]):
         view, score = PointRound(self, belief, question, points, alone=True), question.score
         scores = checked_scores(score.on_points(view).values(points), len(points))
         if question.limits is not None:
-            scores = checked_scores(question.limits.world.judged(scores, view), len(points))
+            scores = checked_scores(question.limits.rule.judged(scores, view), len(points))
         prior = float(np.sqrt(belief.answered.kernel.diagonal(self.rows(question.context, points)).max()))
         return scores, prior * question.units.unit if score.in_rewards else 1.0
 
@@ -255,7 +255,7 @@ class PointEngine(Engine[PointBelief]):
         """A round on a continuous domain, and what is maximised over it."""
         view = PointRound(self, belief, question, points)
         surface = question.score.on_points(view)
-        return view, surface if question.limits is None else question.limits.world.on_points(surface, view)
+        return view, surface if question.limits is None else question.limits.rule.on_points(surface, view)
 
     @with_one_thread
     def searched(self, belief: PointBelief, question: Question, point: Array) -> tuple[Array, Array]:
@@ -299,7 +299,7 @@ class PointEngine(Engine[PointBelief]):
         if not isinstance(posterior, PointPosterior):  # a round costs no more where they are made afresh
             return posterior.predict(self.rows(None, points))
         if posterior not in self._standing:
-            if len(self._standing) > 2 * self.channels * self._kernels - 1:
+            if len(self._standing) > 2 * self.outputs * self._kernels - 1:
                 self._standing = {}  # those of posteriors that a fit or a restart has replaced too
             self._standing[posterior] = Standing(posterior, points)
         return self._standing[posterior].predict()
