@@ -14,9 +14,9 @@ from nilregret.simulation.environments import drifting_samples, gp_sample
 from nilregret.slots import Restart
 from nilregret.slots.envelope import ConstantWidth
 from nilregret.testing import check_policy
-from nilregret.theory.change import beliefs, evidence
+from nilregret.theory.change import evidence, posterior_sets
 from nilregret.theory.change.evidence import ChangeEvidence, last_round, share, tail
-from nilregret.theory.change.readings import Readings
+from nilregret.theory.change.outliers import OutlierHypotheses
 
 ARMS = nr.Arms.grid(0.0, 1.0, 9)
 KERNEL = nr.Matern(2.5, 0.3)
@@ -290,18 +290,18 @@ def test_readings_predict_with_a_density():
     """It adds up to 1 over all answers, by quadrature, after answers of which one was an outlier."""
     told = answers(14)
     told[9] = (9, told[9][1], told[9][2] + 7.0)
-    readings = Readings(between, LAMBDA, channels=1, weight=10.0, outliers=0.05)
+    readings = OutlierHypotheses(between, LAMBDA, channels=1, weight=10.0, outliers=0.05)
     for _, cell, values in told:
         readings.learn(cell, values)
     y = np.sinh(np.linspace(-12.0, 12.0, 401))
     for cell in (told[-1][1], 8):
         p = np.array([math.exp(readings.copy().learn(cell, np.array([each]))) for each in y])
-        whole = np.trapezoid(p, y) / math.sqrt(math.pi)  # the constant that `change.beliefs` leaves out
+        whole = np.trapezoid(p, y) / math.sqrt(math.pi)  # the constant that `change.posterior_sets` leaves out
         np.testing.assert_allclose(whole, 1.0, rtol=1e-2)
 
 
 def test_an_outlier_is_not_learned_and_several_that_agree_are():
-    readings = Readings(between, LAMBDA, channels=1, weight=10.0, outliers=0.05)
+    readings = OutlierHypotheses(between, LAMBDA, channels=1, weight=10.0, outliers=0.05)
     for _ in range(20):
         readings.learn(4, np.array([0.3]))
     assert readings.learn(4, np.array([5.0])) > -12.0  # 47 deviations off
@@ -363,14 +363,14 @@ def test_updates_one_by_one_are_those_all_together(monkeypatch, late):
     order = np.random.default_rng(5).geometric(0.2, size=40) if late else None
     told = answers(40, change=30, order=order)
     together = added(fresh(), told)
-    monkeypatch.setattr(beliefs, "LARGE", 0)
+    monkeypatch.setattr(posterior_sets, "LARGE", 0)
     one_by_one = added(fresh(), told)
     np.testing.assert_allclose(one_by_one.log_evidence, together.log_evidence, rtol=1e-9)
     assert one_by_one.copy().log_evidence == one_by_one.log_evidence
 
 
 def test_features_beyond_the_most_count_as_noise(monkeypatch):
-    monkeypatch.setattr(beliefs, "MOST_FEATURES", 3)
+    monkeypatch.setattr(posterior_sets, "MOST_FEATURES", 3)
     told = answers(60, change=40)
     detector = added(fresh(), told[:40])
     assert detector.log_evidence < math.log(20.0)
@@ -440,7 +440,8 @@ def test_a_change_is_noticed_wherever_one_plays_and_what_came_after_is_kept(worl
     assert len(seen.trials) == len(seen.values) == 70 - delay
     noticed = int(seen.trials[seen.values >= seen.threshold][0])
     assert 40 <= noticed <= 50
-    assert study._look()._since == study.restarts[-1] <= noticed  # answers between the change and the alarm count
+    since = study.replica.current().since
+    assert since == study.restarts[-1] <= noticed  # answers between the change and the alarm count
     assert not any(trial.explored for trial in study.trials)
 
 

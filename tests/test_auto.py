@@ -97,7 +97,7 @@ def test_every_size(name):
     assert best(study) >= -most
     assert study.best().reward >= -max(2.0 * most, 1e-3)
     again = nr.Study(study.policy, seed=0)
-    again._kept.apply(list(study.trials))
+    again.replica.apply(list(study.trials))
     given = None if domain is TREE else study.trials[0].point[None]
     if given is not None:
         for got, want in zip(again.predict(given), study.predict(given), strict=True):

@@ -283,8 +283,8 @@ def test_points_near_arms_are_those_arms():
         grid = rng.integers(0, 3, (count, dimension)) * 10.0 ** rng.integers(-8, 9)
         arms = nr.Arms(grid + rng.choice([0.0, 1e6, -5.0]))
         for row in arms.points[rng.integers(0, count, 8)]:
-            near = row + rng.uniform(-1.3, 1.3, dimension) * arms._resolution
-            far = (np.abs(arms.points - near) / arms._resolution).max(axis=1)
+            near = row + rng.uniform(-1.3, 1.3, dimension) * arms._lookup._resolution
+            far = (np.abs(arms.points - near) / arms._lookup._resolution).max(axis=1)
             if far.min() > 1.0:
                 with pytest.raises(nr.errors.InvalidInput, match="is not one of the arms"):
                     arms.index(near)

@@ -63,10 +63,10 @@ def test_they_are_never_wider_than_the_paper_s_term_by_term(ridge):
     paper = nr.Study(policy_of(width="censored", regularization=ridge), seed=1)
     apart = []
     for looked in clicks(tight, 40, np.random.default_rng(1)):
-        state, width = looked._look(), paper.policy.confidence
+        state, width = looked.replica.current(), paper.policy.confidence
         envelope = state.envelope(ARMS.points)
         bounds = state.bounds()
-        recent = state._recent_deviations(state._recent, np.inf)
+        recent = state.reward._recent_deviations(np.inf)
         missing = envelope.std * recent.sum() / min(ridge, 1.0)
         pull = bounds._pull(None)
         assert (np.maximum(pull, 0.0).sum(axis=1) <= missing + 1e-9).all()
@@ -85,12 +85,12 @@ def test_without_anything_missing_they_are_a_multiple_of_the_deviation():
     study = nr.Study(policy_of(), seed=0)
     for _ in range(5):
         study.tell(study.ask(), 0.5)
-    envelope = study._look().envelope(ARMS.points)
+    envelope = study.replica.current().envelope(ARMS.points)
     halves = (envelope.upper - envelope.mean, envelope.mean - envelope.lower)
     np.testing.assert_allclose(halves[0], halves[1], atol=1e-12)
     np.testing.assert_allclose(halves[0] / envelope.std, halves[0][0] / envelope.std[0], rtol=1e-9)
     study.ask()
-    envelope = study._look().envelope(ARMS.points)
+    envelope = study.replica.current().envelope(ARMS.points)
     assert (envelope.upper - envelope.mean > envelope.mean - envelope.lower + 1e-6).any()
 
 
@@ -103,7 +103,7 @@ def test_what_is_missing_moves_the_mean_by_no_more(domain):
         study.tell(study.ask(), 0.4)
     pending = study.ask(count=4)
     mean = study.predict(at)[0]
-    pull = study._look().bounds()._pull(None if domain is ARMS else at)
+    pull = study.replica.current().bounds()._pull(None if domain is ARMS else at)
     answers = np.array([1.0, 0.0, 0.7, 1.0])
     for trial, answer in zip(pending, answers, strict=True):
         study.tell(trial, answer)

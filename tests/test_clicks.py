@@ -408,8 +408,8 @@ def test_late_clicks_count_as_what_is_expected_of_their_silence():
     mean = study.predict()[0]
     assert mean[int(RATES.argmax())] == mean.max() or RATES[int(mean.argmax())] > 0.45
     again = nr.Study(policy, seed=0)
-    again._kept.rebuild()
-    study._kept.rebuild()
+    again.replica.rebuild()
+    study.replica.rebuild()
     np.testing.assert_array_equal(study.predict()[0], mean)  # replayed from the record, bit for bit
 
 

@@ -16,8 +16,8 @@ from click.testing import CliRunner
 from nilregret.__main__ import main
 from nilregret.cli import service_commands
 from nilregret.serve.auth.caller import ROLES
-from nilregret.serve.auth.middleware import Gate
-from nilregret.serve.auth.origins import bound_to
+from nilregret.serve.auth.middleware import AccessMiddleware
+from nilregret.serve.auth.origin_checks import bound_to
 from nilregret.serve.auth.tokens import SESSION_SECONDS, Tokens
 from nilregret.serve.limits import Limits
 from nilregret.storage import MemoryStorage, SqlStorage
@@ -133,7 +133,7 @@ def test_what_the_proxy_sends_passes_the_gate():
         await send({"type": "http.response.start", "status": 200, "headers": []})
         await send({"type": "http.response.body", "body": b""})
 
-    app = Gate(fine, tokens, names=bound_to(served["host"], *served["public"]), local=True)
+    app = AccessMiddleware(fine, tokens, names=bound_to(served["host"], *served["public"]), local=True)
     pages = [("Origin", f"https://{name}")]
     assert ask(app, host=variables[given["Host"]], headers=headers).status == 403  # through a proxy, and no token yet
     secret = [("Authorization", f"Bearer {tokens.new('reader', 'default')}")]

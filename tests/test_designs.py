@@ -19,7 +19,6 @@ from nilregret.domains.search.designs import (
     from_cube,
     mutated,
     one_changed,
-    parameters,
     sobol,
 )
 from nilregret.slots import described
@@ -157,7 +156,7 @@ def test_the_ends_of_the_cube_are_inside():
 
 def differs(domain, point, other):
     """In which parameters two points differ."""
-    return {i for i, (_, columns) in enumerate(parameters(domain)) if not np.allclose(point[columns], other[columns])}
+    return {i for i, (_, columns) in enumerate(domain.columns()) if not np.allclose(point[columns], other[columns])}
 
 
 @pytest.mark.parametrize("name", [*SPACES, "box"])
@@ -187,7 +186,7 @@ def test_one_parameter_alone_changes(name):
         points = one_changed(domain, centre, which, 50, rng(seed))
         assert (points >= domain.lower).all()
         assert (points <= domain.upper).all()
-        parameter, columns = parameters(domain)[which]
+        parameter, columns = domain.columns()[which]
         if name != "box":
             assert np.array_equal(domain.snap(points), points)
         if name != "tree":  # there another kernel has parameters of its own
@@ -315,7 +314,7 @@ def test_arms_and_points_that_have_failed_are_left_out_of_a_design():
 def changes(study, number, domain):
     """In which parameters a trial differs from the best point that counted before it, as the posterior had it then."""
     before, memory = nr.Study(study.policy, seed=study.seed), study.policy.memory
-    before._kept.apply(list(study.trials[:number]))
+    before.replica.apply(list(study.trials[:number]))
     points = np.array([trial.point for trial in study.trials[memory.first_counted(0, number) : number]])
     given = [domain.decode(point) for point in points] if isinstance(domain, nr.Space) else points
     return differs(domain, study.trials[number].point, points[before.predict(given)[0].argmax()])
@@ -597,7 +596,7 @@ def test_a_situation_says_what_a_part_may_look_at():
     assert (situation.history, situation.seed, situation.randomness.number, situation.context) == (5, 0, 5, None)
     assert sorted(map(tuple, tried)) == sorted(rows(study)[:5])
     before = nr.Study(study.policy, seed=0)
-    before._kept.apply(list(study.trials[:5]))
+    before.replica.apply(list(study.trials[:5]))
     assert np.array_equal(best, before.best().point)
     assert seen[0][1] is None
     assert seen[0][2].shape == (0, 2)

@@ -128,7 +128,7 @@ def dynamic(trial, step, *, constrained):
 
 
 class TestRecord:
-    @pytest.mark.slow
+    @pytest.mark.nightly
     def test_a_study_resumed_in_a_fresh_process_repeats_exactly(self, tmp_path):
         whole = study_of(NoRegretSampler(seed=SEED))
         whole.optimize(objective, n_trials=24)
@@ -140,7 +140,7 @@ class TestRecord:
         assert worker.returncode == 0, complaint
         assert params(half) == params(whole)
 
-    @pytest.mark.slow
+    @pytest.mark.nightly
     def test_several_processes_share_a_study(self, tmp_path):
         storage = f"sqlite:///{tmp_path}/studies.db"
         study = told(study_of(NoRegretSampler(seed=SEED), storage=storage, study_name="s"), 8)

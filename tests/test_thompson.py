@@ -49,7 +49,7 @@ def test_arms_are_played_with_the_probability_that_they_are_best(norm_bound):
     np.testing.assert_array_less(np.abs(np.bincount(arms, minlength=12) / draws - wanted), 4.5 * error)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_box_is_played_like_its_arms():
     """The distribution of the argmax of a path: within 4.5 standard errors of the joint samples' in each quarter."""
     box = nr.Box([0.0], [1.0])
@@ -125,14 +125,16 @@ def test_what_is_played_is_the_best_of_the_decision_set(per_side):
     for seed in range(3):
         study = nr.Study(policy, seed=seed)
         for t in range(1, 13):
-            state = study._look()
-            state._settle()
-            randomness, ledger = Randomness(seed, t - 1), state._ledger
+            state = study.replica.current()
+            state._update()
+            randomness, reward = Randomness(seed, t - 1), state.reward
             question = Question(
-                t, state.bounds(), ledger.units, None, None, ledger.best_reward, randomness, policy.score
+                t, state.bounds(), reward.posterior.units, None, None, reward.data.best_reward, randomness, policy.score
             )
             trial = study.ask()
-            path = policy.score.on_points(PointRound(state._engine, ledger.belief, question, np.zeros((1, 2))))
+            path = policy.score.on_points(
+                PointRound(state.outputs.engine, reward.posterior.belief, question, np.zeros((1, 2)))
+            )
             points = decision_set(box, per_side)
             assert path.values(trial.point[None])[0] == pytest.approx(path.values(points).max(), rel=1e-9)
             study.tell(trial, float(np.sin(3 * trial.point[0]) - trial.point[1]))

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
-from nilregret.tuning import opening
+from nilregret.tuning import open_study
 from nilregret.tuning.toml.config import load
 
 from .waiting import until
@@ -118,14 +118,14 @@ def test_a_study_goes_on_with_the_policy_that_was_chosen_when_it_began(folder, m
     other = nr.algorithms.greedy_variance(
         chosen.domain, nr.Matern(2.5, 0.3), noise=0.1
     )  # as a later version might choose
-    monkeypatch.setattr(opening, "auto", lambda domain, **known: other)
+    monkeypatch.setattr(open_study, "auto", lambda domain, **known: other)
     assert tune(path, "--trials", "4").exit_code == 0
     assert nr.Study.open(storage=f"sqlite:///{folder}/job.db", name="job").policy == chosen
     other_space = tune(write(folder, (POLICY, ""), ("low = 0.0", "low = 0.5")))
     assert "is of other parameters" in other_space.output
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_a_function_that_hangs_is_ended_by_its_timeout(folder):
     (folder / "objective.py").write_text(
         "import time\ndef score(x, kind):\n    if kind == 'a': time.sleep(600)\n    return x"
@@ -451,7 +451,7 @@ def score(x, kind):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(not hasattr(os, "kill"), reason="signals need a POSIX system")
 def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_trial(folder):
     (folder / "objective.py").write_text(STOPPING)

@@ -16,8 +16,8 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret._utils.errors import StorageError
 from nilregret.papers import find
-from nilregret.tuning.answers import Outcome
-from nilregret.tuning.toml import joining
+from nilregret.tuning.loop import STOPPED, Lease, Loop
+from nilregret.tuning.outcome import Outcome
 
 FILE = """
 trials = 8
@@ -102,7 +102,7 @@ def test_a_file_is_tuned_on_a_cluster(folder, cluster):
 
 
 def test_a_cluster_that_is_not_there_is_an_error_in_words(folder, monkeypatch):
-    monkeypatch.setattr("nilregret.tuning.toml.workers.CONNECT", 0.3)
+    monkeypatch.setattr("nilregret.tuning.toml.worker_pool.CONNECT", 0.3)
     assert "There is no cluster at 'tcp://127.0.0.1:9'" in run(
         "tune", "job.toml", "--cluster", "tcp://127.0.0.1:9", code=1
     )
@@ -186,12 +186,16 @@ def test_a_worker_that_ends_leaves_its_trial_abandoned_or_under_a_lease(folder, 
     assert b"Traceback" not in said
     if sent == signal.SIGTERM:
         assert process.returncode == 130
-        assert trial.abandoned.reason == joining.STOPPED
+        assert trial.abandoned.reason == STOPPED
     else:
         assert trial.state == "pending"
         later = nr.Study.open(storage=STORAGE, name="hill", clock=lambda: time.time() + 601)
         later.ask()
         assert later.trials[0].state == "abandoned"
+
+
+def worker(study, task, *, trials, say=print, wait=time.sleep):
+    return Loop(study, task, trials=trials, ended=lambda trial: say(repr(trial)), lease=Lease(10, say, wait))
 
 
 def test_an_answer_is_told_again_where_the_storage_was_away(folder, monkeypatch):
@@ -203,7 +207,7 @@ def test_an_answer_is_told_again_where_the_storage_was_away(folder, monkeypatch)
         return tell(self, *args, **kwargs)
 
     monkeypatch.setattr(nr.Study, "tell", away)
-    joining.work(study, lambda at: Outcome(at["x"]), trials=1, lease=10, say=print, wait=waited.append)
+    worker(study, lambda at: Outcome(at["x"]), trials=1, wait=waited.append).run()
     assert waited == [1.0, 2.0, 4.0]
     assert study.trials[0].reward == study.trials[0].parameters["x"]
 
@@ -216,7 +220,7 @@ def test_a_study_that_is_deleted_under_a_worker_is_said_to_be(folder):
         return Outcome(1.0)
 
     with pytest.raises(StorageError):
-        joining.work(study, deleting, trials=2, lease=10, say=print, wait=lambda seconds: None)
+        worker(study, deleting, trials=2, wait=lambda seconds: None).run()
 
 
 def test_a_trial_that_somebody_answered_meanwhile_is_left_as_it_is(folder):
@@ -226,7 +230,9 @@ def test_a_trial_that_somebody_answered_meanwhile_is_left_as_it_is(folder):
         nr.Study.open(storage=STORAGE, name="hill").tell(len(study.trials) - 1, 3.0)
         return Outcome(1.0)
 
-    assert joining.work(study, slow, trials=1, lease=10, say=said.append) == 1
+    loop = worker(study, slow, trials=1, say=said.append)
+    loop.run()
+    assert loop.evaluated == 1
     assert "was told already" in said[0]
     assert study.trials[0].reward == 3.0
 

@@ -56,7 +56,7 @@ def tune(
     """
     from .tuning.toml import config, report
     from .tuning.toml.run import opened, run
-    from .tuning.toml.workers import pool
+    from .tuning.toml.worker_pool import pool
 
     _stop_on_sigterm()
     try:
@@ -64,12 +64,10 @@ def tune(
         job = replace(job, trials=trials or job.trials, storage=storage or job.storage)
         job = replace(job, plot=config.check_picture(plot) if plot else job.plot)
         with pool(workers, cluster) as executor, opened(job, executor) as (study, evaluate):
-            reporter = report.Live(job)
             try:
-                with reporter:
-                    run(job, study, evaluate, reporter, executor)
+                with report.progress_bar(job) as bar:
+                    run(job, study, evaluate, bar, executor)
             except KeyboardInterrupt:
-                reporter.interrupted(study)
                 raise SystemExit(130) from None
             click.echo(report.summary(job, study))
             if all(trial.reward is None for trial in study.trials):
@@ -113,7 +111,7 @@ def papers(
     and the size alone, not on --jobs.
     """
     from .papers import run
-    from .tuning.toml.workers import pool
+    from .tuning.toml.worker_pool import pool
 
     _stop_on_sigterm()
     try:

@@ -40,7 +40,7 @@ def run(policy, *, late=True, below=False, ask: Callable = lambda study, context
             driver._now = float(step)
             driver.answer(study, ask(study, driver.context(step)))
         driver._now = float(rounds)
-        state = study._look()  # before bounds of the next round are asked for
+        state = study.replica.current()  # before bounds of the next round are asked for
         points = [tuple(trial.point.tolist()) for trial in study.trials]
         points.append(tuple(state.decide(driver.context(rounds), now=float(rounds)).point.tolist()))
         return Run(points, np.array(study.bounds(driver.probes, context=driver.context(rounds))))

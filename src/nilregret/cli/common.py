@@ -116,9 +116,9 @@ def from_json(option: str, text: str | None) -> Any:
 
 def print_trial(trial: Trial, *, as_json: bool, text: str) -> None:
     """Prints a trial as JSON, or a text."""
-    from ..study.formatting import of_trial
+    from ..study.trial_json import with_history
 
     if as_json:
-        print_json(of_trial(trial))
+        print_json(with_history(trial))
     else:
         echo(text)

@@ -15,9 +15,10 @@ from .._utils.errors import NoRegretError, TrialError
 from ..storage.record import Trial
 from ..study.answer_delays import answer_delays
 from ..study.cautions import cautions
-from ..study.direction import AnyPolicy, best_told, has_channels
-from ..study.formatting import cell, context_of, facts, figure, moment, of_trial, table, where
+from ..study.direction import AnyPolicy, best_label, has_channels
+from ..study.formatting import cell, facts, figure, moment, table, where
 from ..study.study import Study
+from ..study.trial_json import context_json, with_history
 
 MILESTONES = (1, 2, 5)  # The best reward so far is shown after these numbers of rewards, times powers of ten.
 MOST_MILESTONES = 6  # in the text
@@ -41,7 +42,7 @@ def overview(study: Study) -> dict[str, Any]:
         ],
         "multipliers": study.multipliers.tolist(), "saturated": study.saturated,
         "norm_bounds": [list(pair) for pair in study.norm_bounds],
-        "pending": [of_trial(trial) for trial in trials if trial.state == "pending"],
+        "pending": [with_history(trial) for trial in trials if trial.state == "pending"],
         "delays": _delays(study.policy, trials),
         "notes": [*cautions(study.policy, trials, study.multipliers).values(), *study.remarks.values()],
     }  # fmt: skip
@@ -64,7 +65,7 @@ def _best(study: Study) -> dict[str, Any]:
         best = study.best()
     except TrialError as error:
         return {"best": None, "why_no_best": str(error)}
-    found: dict[str, Any] = of_trial(best)
+    found: dict[str, Any] = with_history(best)
     try:
         mean, std = study.predict(best.point[None], context=best.context)
         lower, upper = study.bounds(best.point[None], context=best.context)
@@ -109,7 +110,7 @@ def overview_text(summary: dict[str, Any], pending: Sequence[Trial]) -> str:
             ("trials", f"{summary['trials']['all']}" + (f": {counts}" if counts else "")),
             ("about", summary["about"]), ("first asked", moment(summary["first_asked_at"])),
             ("last answer", moment(summary["last_told_at"])), *_best_facts(summary),
-            (best_told(summary["goal"]), _milestones(summary["progress"])),
+            (best_label(summary["goal"]), _milestones(summary["progress"])),
             ("answers", _delays_text(summary["delays"])),
             ("restarts", "; ".join(f"trial {each['round']}: {each['reason']}" for each in summary["restarts"])),
             ("multipliers", summary["multipliers"]),
@@ -117,7 +118,7 @@ def overview_text(summary: dict[str, Any], pending: Sequence[Trial]) -> str:
         ])
     ]  # fmt: skip
     if pending:
-        rows = [[trial.number, where(trial), context_of(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
+        rows = [[trial.number, where(trial), context_json(trial), moment(trial.asked_at)] for trial in pending[:LISTED]]
         more = f"\nand {len(pending) - LISTED} more" if len(pending) > LISTED else ""
         parts.append("Waiting for an answer:\n" + table(rows, ["trial", "at", "context", "asked (UTC)"]) + more)
     parts += [f"Note: {note}" for note in summary["notes"]]

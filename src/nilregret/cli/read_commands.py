@@ -109,18 +109,19 @@ def _draw(study: Study, picture: Path) -> None:
 @json_option
 def trials(storage: str, study: str | None, state: str | None, last: int | None, *, as_json: bool) -> None:
     """List the trials of STUDY, by number."""
-    from ..study.formatting import context_of, moment, of_trial, table, where
+    from ..study.formatting import moment, table, where
+    from ..study.trial_json import context_json, with_history
 
     found = opened_study(storage, study)
     wanted = [trial for trial in found.trials if state in (None, trial.state)][-(last or 0) :]
     if as_json:
-        print_json([of_trial(trial) for trial in wanted])
+        print_json([with_history(trial) for trial in wanted])
     elif wanted:
         rows = [
             [
-                trial.number, trial.state, where(trial), context_of(trial),
+                trial.number, trial.state, where(trial), context_json(trial),
                 trial.times if trial.repeats > 1 else None, trial.reward,
-                None if trial.constraints is None else trial.constraints.tolist(), of_trial(trial)["reason"],
+                None if trial.constraints is None else trial.constraints.tolist(), with_history(trial)["reason"],
                 moment(trial.asked_at), moment(trial.told_at),
             ]
             for trial in wanted

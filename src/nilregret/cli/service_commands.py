@@ -55,7 +55,7 @@ def _tokens(url: str, *, make: bool) -> Tokens:
 
 def _prepare(place: SqlStorage) -> None:
     """Creates the tables and the secret of the service, so that an error ends the command before processes start."""
-    from ..serve.decisions import SECRET, new_secret
+    from ..serve.decision_ids import SECRET, new_secret
 
     place.keep_notes()
     place.note_once(SECRET, new_secret())
@@ -94,20 +94,23 @@ def serve(
     """
     try:
         from ..serve import server as running
-        from ..serve.auth import origins
+        from ..serve.auth import origin_checks
         from ..serve.auth.tokens import Tokens
         from ..serve.settings import Settings
     except ImportError as error:
         raise _missing_extra(error) from error
-    url, host = url_of(storage), origins.check_address(host)
-    public, proxy = tuple(map(origins.check_name, public)), None if proxy is None else origins.check_proxies(proxy)
+    url, host = url_of(storage), origin_checks.check_address(host)
+    public, proxy = (
+        tuple(map(origin_checks.check_name, public)),
+        None if proxy is None else origin_checks.check_proxies(proxy),
+    )
     if workers > 1 and url.startswith("sqlite:"):
         raise InvalidInput("Several processes share a PostgreSQL database; with an SQLite file leave out --workers.")
     place = storage_at(storage, make=True)
     _prepare(place)
     tokens = Tokens(place)
     tokens.refresh()
-    if not origins.is_own(host) and not _has_valid_token(tokens):
+    if not origin_checks.is_own(host) and not _has_valid_token(tokens):
         raise InvalidInput(
             f"At {host} every caller needs a token (at 127.0.0.1, ::1 and localhost alone none is needed before the "
             f"first is made), and {place.url} has none that is valid: "

@@ -23,12 +23,12 @@ def export(storage: str, study: str, file: Path | None) -> None:
 
     Without FILE as JSON lines on the terminal.
     """
-    from ..study.export import whole_record_of
+    from ..study.trial_json import with_fits
 
     found = opened_study(storage, study)
     if file is None:
         for trial in found.trials:
-            click.echo(json.dumps(whole_record_of(trial)))
+            click.echo(json.dumps(with_fits(trial)))
         return
     try:
         found.export(file)
@@ -121,7 +121,7 @@ def create(storage: str, study: str, file: Path, goal: str | None, seed: int | N
     """
     from ..study.direction import check_goal
     from ..study.study import Study
-    from ..tuning.toml.studies import load
+    from ..tuning.toml.study_file import load
 
     described = load(file)
     made = Study(

@@ -22,14 +22,14 @@ from .common import (
 )
 
 if TYPE_CHECKING:
-    from ..study.rewards import Rewards
+    from ..study.play_rewards import Rewards
 
 TOGETHER = "Tell --plays and --scatter together, with the average REWARD."
 
 
 def _told(reward: float, plays: int | None, scatter: float | None) -> float | Rewards:
     """Returns a reward, or the rewards of several plays summed up by their average."""
-    from ..study.rewards import Rewards
+    from ..study.play_rewards import Rewards
 
     if plays is None and scatter is None:
         return reward
@@ -53,7 +53,8 @@ def ask(
 
     Then tell what came of it: nilregret tell STORAGE STUDY NUMBER REWARD.
     """
-    from ..study.formatting import of_trial, where
+    from ..study.formatting import where
+    from ..study.trial_json import with_history
 
     found = opened_study(storage, study)
     known = {"context": from_json("--context", context)} if context is not None else {}
@@ -65,7 +66,7 @@ def ask(
         lease=lease,
     )
     if as_json:
-        print_json([of_trial(trial) for trial in asked] if count is not None else of_trial(asked[0]))
+        print_json([with_history(trial) for trial in asked] if count is not None else with_history(asked[0]))
     else:
         echo("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
 

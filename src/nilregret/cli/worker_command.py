@@ -40,19 +40,20 @@ def work(storage: str, study: str, objective: str, trials: int, lease: float, ti
     OBJECTIVE is module:function, called with the parameters as keyword arguments, or a tuning file (TOML), whose
     [objective] it is. SIGTERM and Ctrl-C give up the trial that is under way, at once.
     """
-    from ..tuning.limits import Limited
-    from ..tuning.toml.joining import objective_of
-    from ..tuning.toml.joining import work as joined
+    from ..tuning.loop import Lease, Loop
+    from ..tuning.time_limit import TimeLimited
+    from ..tuning.toml.evaluation import task_of
 
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     signal.signal(signal.SIGTERM, stop)
     found = opened_study(storage, study)
-    task = objective_of(found, objective, timeout=timeout)
+    task = task_of(found, objective, timeout=timeout)
     with ExitStack() as during:
-        if isinstance(task, Limited):
+        if isinstance(task, TimeLimited):
             during.enter_context(closing(task))
             task.start()
-        done = joined(found, task, trials=trials, lease=lease, say=echo)
-    echo(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {done} of them evaluated here.")
+        loop = Loop(found, task, trials=trials, ended=lambda trial: echo(repr(trial)), lease=Lease(lease, echo))
+        loop.run()
+    echo(f"Study {found.name!r} has {many(len(found.trials), 'trial')}, {loop.evaluated} of them evaluated here.")

@@ -69,3 +69,22 @@ def as_rows(name: str, points: npt.ArrayLike, dimension: int) -> Array:
     """Points `(n, d)`; a lone number is a point of one dimension."""
     # + 0.0 turns -0.0 into 0.0: equal points, equal bytes.
     return points_array(name, np.atleast_1d(finite_array(name, points)), dimension=dimension) + 0.0
+
+
+def inside_box(name: str, points: npt.ArrayLike, lower: Array, upper: Array) -> Array:
+    """Returns points `(n, d)` within a box; points within 1e-9 of its sides are moved onto them.
+
+    Raises:
+        InvalidInput: a point outside of the box.
+    """
+    X = as_rows(name, points, len(lower))
+    margin = SAME_POINT * (upper - lower)
+    outside = ((lower - margin > X) | (upper + margin < X)).any(axis=1)
+    if outside.any():
+        row = X[int(np.flatnonzero(outside)[0])]
+        raise InvalidInput(
+            f"`{name}` {shown(row.tolist())} lies outside the box from {shown(lower.tolist())} to "
+            f"{shown(upper.tolist())}. "
+            "Make the box larger, or leave the point out."
+        )
+    return np.clip(X, lower, upper)

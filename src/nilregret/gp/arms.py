@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple, Self, final
+from typing import ClassVar, NamedTuple, final
 
 import numpy as np
 from scipy.linalg.blas import daxpy
@@ -90,6 +90,8 @@ class Column(NamedTuple):
 
 class ArmPosterior(CountingPosterior):
     """A posterior over finitely many arms; points are arm indices."""
+
+    OWNED: ClassVar[tuple[str, ...]] = ("plays", "_average", "_scatter", "_mean", "_variance")
 
     def __init__(self, prior: Prior, regularization: float) -> None:
         arms = len(prior.points)
@@ -329,10 +331,3 @@ class ArmPosterior(CountingPosterior):
     def scatter_within_arms(self) -> float:
         """Sum over arms of squared deviations of the targets from their average."""
         return float(np.maximum(self._scatter, 0.0).sum())
-
-    @final
-    def _copy_into(self, other: Self) -> Self:
-        other.__dict__.update(self.__dict__)
-        for name in ("plays", "_average", "_scatter", "_mean", "_variance"):
-            setattr(other, name, getattr(self, name).copy())
-        return other

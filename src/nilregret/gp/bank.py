@@ -30,6 +30,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array, number
+from .._utils.copying import independent
 from ..domains.domain import Arms
 from ..kernels import Kernel
 from .arms import ArmIndices, Prior
@@ -46,6 +47,8 @@ FARTHEST = 1e100  # standardised error: further off nobody need look
 @final
 class BankPosterior(Posterior):
     """The mixture of posteriors at several rates; observations fade as rounds pass (`tick`)."""
+
+    OWNED = ("plays", "_covariances", "_weights", "_means", "_variances", "_log_ratios", "_log_shares", "_squares")
 
     def __init__(
         self,
@@ -170,13 +173,10 @@ class BankPosterior(Posterior):
 
     def spread_as(self, believed: BankPosterior) -> BankPosterior:
         """What is believed of f less the mean of another one, whose shares and means they are, with this variance."""
-        other = BankPosterior.__new__(BankPosterior)
-        other.__dict__.update(self.__dict__)
         shares, many = believed.shares, len(self.rates)
-        other._log_shares = believed._log_shares
-        other._means = believed._means - shares @ believed._means[:many]
-        other._weights = believed._weights - shares @ believed._weights[:many]
-        return other
+        means = believed._means - shares @ believed._means[:many]
+        weights = believed._weights - shares @ believed._weights[:many]
+        return independent(self, fresh={"_log_shares": believed._log_shares, "_means": means, "_weights": weights})
 
     def _mixed(self) -> tuple[Array, Array]:
         """Mean and covariance of the weights over all rates, `(r,)` and `(r, r)`."""
@@ -195,13 +195,3 @@ class BankPosterior(Posterior):
     def log_determinant_ratio(self) -> float:
         """Sum of log(1 + sigma^2 / lambda), as the time passed, averaged over the rates by their shares."""
         return float(self.shares @ self._log_ratios)
-
-    def copy(self) -> BankPosterior:
-        """An independent posterior in the same state; the features are shared."""
-        other = BankPosterior.__new__(BankPosterior)
-        other.__dict__.update(self.__dict__)
-        for name in (
-            "plays", "_covariances", "_weights", "_means", "_variances", "_log_ratios", "_log_shares", "_squares",
-        ):  # fmt: skip
-            setattr(other, name, getattr(self, name).copy())
-        return other

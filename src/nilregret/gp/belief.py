@@ -14,11 +14,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, final
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, final
 
 import numpy as np
 
+from .._utils.blas import with_one_thread
 from .._utils.checks import Array
+from .._utils.copying import independent
 from .arms import ArmIndices, ArmPosterior
 from .at_points import AtPoints, Gradients
 from .binomial_counts import RatePosterior
@@ -76,7 +78,6 @@ class Belief(ABC, Generic[P]):
         if value is not None:
             self.answered.append(cell, value)
 
-    @final
     def revise(self, cell: Any, old: float | None, new: float | None) -> None:
         """Change what a trial counts as that was taken in with `old`."""
         if old == new:
@@ -97,7 +98,6 @@ class Belief(ABC, Generic[P]):
         else:
             known.revise(cell, cast(float, old), new)
 
-    @final
     def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
         """Change what several trials count as; those that have a value before and after move the mean once."""
         together = []
@@ -109,7 +109,6 @@ class Belief(ABC, Generic[P]):
         if together:
             cast(RevisablePosterior, self.answered).revise_all(*zip(*together, strict=True))
 
-    @final
     def drop(self, cell: Any, value: float | None) -> None:
         """Take a trial back out that was taken in with this value."""
         if type(cell) is Several:
@@ -148,16 +147,24 @@ class Belief(ABC, Generic[P]):
 
     @final
     def copy(self) -> Self:
-        """An independent belief in the same state."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.answered = self.answered.copy()
+        """Returns an independent belief in the same state."""
+        other = independent(self, ("answered",))
         other.asked = self._asked_beside(other.answered) if self.apart else other.answered
         return other
 
     def _asked_beside(self, answered: P) -> P:
         known = self.asked
         return _of_questions(known, answered) if isinstance(known, Averaged) else known.copy()
+
+    joins: ClassVar[bool] = False  # whether several calls of `put_all` may be made one, to the bit
+
+    @abstractmethod
+    def put_all(self, cells: Sequence[Any], values: Sequence[float | None]) -> None:
+        """Takes in several trials, in order."""
+
+    @abstractmethod
+    def fill_all(self, cells: Sequence[Any], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
 
     def advance(self, round_: int) -> None:
         """What is asked from now on is asked in this round."""
@@ -182,6 +189,8 @@ class Belief(ABC, Generic[P]):
 class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | AveragedArms]):
     """Over finitely many cells, given by index."""
 
+    joins: ClassVar[bool] = True
+
     def put_all(self, cells: Sequence[int | Several], values: Sequence[float | None]) -> None:
         """Take in several trials: as one by one, to the bit, and quicker where they are many."""
         if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
@@ -189,6 +198,11 @@ class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | Avera
             return
         for cell, value in zip(cells, values, strict=True):
             self.put(cell, value)
+
+    def fill_all(self, cells: Sequence[int | Several], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
+        for cell, value in zip(cells, values, strict=True):
+            self.revise(cell, None, value)
 
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
         """Mean and standard deviation of f at these cells, or at all."""
@@ -227,17 +241,46 @@ class TableBelief(Belief[ArmPosterior | Retraced | Chain | RatePosterior | Avera
 class PointBelief(Belief[AtPoints | AveragedPoints]):
     """Over rows of coordinates."""
 
-    def put_all(self, rows: Array, values: Sequence[float | None]) -> None:
-        """Take in several trials at once, `(n, d)`, which costs less than one by one."""
+    @with_one_thread
+    def put_all(self, cells: Sequence[Array | Several], values: Sequence[float | None]) -> None:
+        """Takes in several trials at once, which costs less than one by one. Runs of plays enter one by one."""
+        if any(type(cell) is Several for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                self.put(cell, value)
+            return
+        rows = np.array(cells)
         if self.apart:
             self.asked.extend(rows, np.zeros(len(rows)))
-        self.fill_all(rows, values)
+        self._fill(rows, values)
 
-    def fill_all(self, rows: Array, values: Sequence[float | None]) -> None:
-        """Give values, where there are any, to trials whose questions are known."""
+    @with_one_thread
+    def fill_all(self, cells: Sequence[Array | Several], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
+        if any(type(cell) is Several for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                self.revise(cell, None, value)
+            return
+        self._fill(np.array(cells), values)
+
+    def _fill(self, rows: Array, values: Sequence[float | None]) -> None:
         valued = [i for i, value in enumerate(values) if value is not None]
         if valued:
             self.answered.extend(rows[valued], [cast(float, values[i]) for i in valued])
+
+    @with_one_thread
+    def revise(self, cell: Any, old: float | None, new: float | None) -> None:
+        """Changes the value of a trial."""
+        super().revise(cell, old, new)
+
+    @with_one_thread
+    def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
+        """Changes the values of several trials."""
+        super().revise_all(cells, old, new)
+
+    @with_one_thread
+    def drop(self, cell: Any, value: float | None) -> None:
+        """Removes a trial."""
+        super().drop(cell, value)
 
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
         """Mean and standard deviation of f at rows `(n, d)`."""

@@ -91,6 +91,11 @@ class RatePosterior(RevisablePosterior):
         regularization: the variance that a theorem would take; nothing here depends on it.
     """
 
+    OWNED = (
+        "plays", "_average", "_scatter", "_weight", "_pull", "_taken", "_left", "_offset", "_covariance", "_data",
+        "_mean", "_spread",
+    )  # fmt: skip
+
     def __init__(self, kernel: Kernel, points: Array, known: RatePrior, *, regularization: float) -> None:
         self.prior, self.regularization = Prior(kernel, points), regularization
         self._rates, self._center = known
@@ -356,17 +361,6 @@ class RatePosterior(RevisablePosterior):
         """Log det(I + K / v), over all rewards."""
         own = np.log1p(self._apart * self.plays / self._noise).sum()
         return float(own + np.linalg.slogdet(self._precision())[1])
-
-    def copy(self) -> RatePosterior:
-        """An independent posterior in the same state."""
-        other = RatePosterior.__new__(RatePosterior)
-        other.__dict__.update(self.__dict__)
-        for name in (
-            "plays", "_average", "_scatter", "_weight", "_pull", "_taken", "_left", "_offset", "_covariance", "_data",
-            "_mean", "_spread",
-        ):  # fmt: skip
-            setattr(other, name, getattr(self, name).copy())
-        return other
 
 
 def _likelihoods(averages: Array, totals: Array, features: Array) -> tuple[Array, Array]:

@@ -45,6 +45,8 @@ class _Some(NamedTuple):
 class PlayedPosterior(ArmPosterior):
     """Exact posterior on arms at O(N u + u^2) a round, u the number of distinct arms played; needs nothing else."""
 
+    OWNED = (*ArmPosterior.OWNED, "_arms", "_position", "_columns_room", "_root_room")
+
     def __init__(self, prior: Prior, regularization: float) -> None:
         super().__init__(prior, regularization)
         self._arms: list[int] = []
@@ -232,11 +234,3 @@ class PlayedPosterior(ArmPosterior):
         gap = self._average[self._arms] - prior[:, self._arms] - noise
         samples = prior + (gap @ self._root.T @ self._root) @ self._kernel_columns.T
         return samples if points is None else samples[:, self._indices(points)]
-
-    def copy(self) -> PlayedPosterior:
-        """An independent posterior in the same state; the prior is shared."""
-        other = self._copy_into(PlayedPosterior.__new__(PlayedPosterior))
-        other._arms, other._position = self._arms.copy(), self._position.copy()
-        other._columns_room = self._columns_room.copy(order="F")
-        other._root_room = self._root_room.copy()
-        return other

@@ -33,6 +33,8 @@ from .protocol import Posterior
 class DriftingPosterior(Posterior):
     """Observations fade as rounds pass (`tick`). How much one still counts is known for all together only."""
 
+    OWNED = ("plays", "_covariance", "_weights", "_mean", "_variance")
+
     def __init__(self, domain: Arms, kernel: Kernel, regularization: float, *, rate: float) -> None:
         self.prior = Prior(kernel, domain.points)
         self.regularization = number("regularization", regularization, low=0.0, open_low=True)
@@ -107,11 +109,3 @@ class DriftingPosterior(Posterior):
     def log_determinant_ratio(self) -> float:
         """Sum of log(1 + sigma^2 / lambda), as the time passed (twice the time-varying gain of Bogunovic et al.)."""
         return self._log_ratio
-
-    def copy(self) -> DriftingPosterior:
-        """An independent posterior in the same state; the features are shared."""
-        other = DriftingPosterior.__new__(DriftingPosterior)
-        other.__dict__.update(self.__dict__)
-        for name in ("plays", "_covariance", "_weights", "_mean", "_variance"):
-            setattr(other, name, getattr(self, name).copy(order="K"))
-        return other

@@ -18,7 +18,7 @@ errors of size 1e-16 in W leave s right to 1e-16, where errors in W W^T would le
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, final
+from typing import NamedTuple, Self, final
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -42,6 +42,8 @@ class _Next(NamedTuple):
 @final
 class FeaturePosterior(ArmPosterior):
     """Exact posterior on arms at O(N r + r^2) a round, independent of the number of rounds and of arms played."""
+
+    OWNED = (*ArmPosterior.OWNED, "_root", "_weights", "_direction")
 
     def __init__(self, prior: Prior, factor: PivotedCholesky, regularization: float) -> None:
         super().__init__(prior, regularization)
@@ -175,12 +177,10 @@ class FeaturePosterior(ArmPosterior):
         normal = rng.standard_normal((size, self.rank))
         return mean + (normal @ self._root.T) @ features.T
 
-    def copy(self) -> FeaturePosterior:
-        """An independent posterior in the same state; the features are shared."""
-        other = self._copy_into(FeaturePosterior.__new__(FeaturePosterior))
-        for name in ("_root", "_weights", "_direction"):
-            setattr(other, name, getattr(self, name).copy(order="K"))
-        if (known := self._next) is not None:  # whose covariance an update takes over
+    def copy(self) -> Self:
+        """Returns an independent posterior in the same state, which shares the features."""
+        other = super().copy()
+        if (known := self._next) is not None:  # An update writes into its covariance.
             covariance = known.column.covariance.copy()
             other._next = known._replace(column=known.column._replace(covariance=covariance))
         return other

@@ -77,6 +77,8 @@ class Averaged(Posterior, Generic[P]):
         leader: of these the only one that is believed; None for all, by their shares.
     """
 
+    OWNED_EACH = ("each",)
+
     def __init__(self, bank: Bank, each: Sequence[P]) -> None:
         self.bank, self.each = bank, list(each)
         self.regularization = self.each[0].regularization
@@ -252,14 +254,6 @@ class Averaged(Posterior, Generic[P]):
     def log_determinant_ratio(self) -> float:
         """LD_j, averaged over the kernels."""
         return self._average_of("log_determinant_ratio")
-
-    @final
-    def copy(self) -> Self:
-        """An independent posterior in the same state; what it follows is shared."""
-        other = type(self).__new__(type(self))
-        other.__dict__.update(self.__dict__)
-        other.each = [posterior.copy() for posterior in self.each]
-        return other
 
 
 @final

@@ -6,13 +6,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput
 
 FIRST_ROOM = 64  # distinct points for which room is made at first; doubled when it is used up
 
 
-class Observations:
+class Observations(Copyable):
     """Points `(d,)` and their targets, which may be added, changed and taken out. O(1) each."""
+
+    OWNED = ("_place", "_points", "_plays", "_average", "_scatter")
 
     def __init__(self, dimension: int) -> None:
         self.size = 0  # n, distinct points
@@ -86,15 +89,6 @@ class Observations:
         if place is None:
             raise InvalidInput(f"The point {point.tolist()} has no observation to change or forget.")
         return place
-
-    def copy(self) -> Observations:
-        """An independent copy."""
-        other = Observations.__new__(Observations)
-        other.__dict__.update(self.__dict__)
-        other._place = self._place.copy()
-        for name in ("_points", "_plays", "_average", "_scatter"):
-            setattr(other, name, getattr(self, name).copy())
-        return other
 
     def _remove_point(self, place: int) -> None:
         last = self.size - 1

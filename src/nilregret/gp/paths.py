@@ -15,6 +15,7 @@ from typing import cast, final
 import numpy as np
 
 from .._utils.checks import Array, integer
+from .._utils.copying import independent
 from .at_points import AtPoints
 from .points import PointPosterior
 from .prior_paths import PriorPath, Slopes, prior_path, summands
@@ -36,11 +37,8 @@ class Path:
 
     def widened(self, factor: float) -> Path:
         """The path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
-        other = Path.__new__(Path)
-        other.__dict__.update(self.__dict__)
-        other._parts = [part.widened(factor) for part in self._parts]
-        other._weights = factor * self._weights + (1.0 - factor) * self._mean_weights
-        return other
+        weights = factor * self._weights + (1.0 - factor) * self._mean_weights
+        return independent(self, fresh={"_parts": [part.widened(factor) for part in self._parts], "_weights": weights})
 
     def __call__(self, points: Array) -> Array:
         """Values at `(m, d)` points, `(m,)`."""
@@ -92,11 +90,8 @@ class SpannedPath:
 
     def widened(self, factor: float) -> SpannedPath:
         """The path mu + factor (f - mu): a draw from GP(mu, factor^2 cov)."""
-        other = SpannedPath.__new__(SpannedPath)
-        other.__dict__.update(self.__dict__)
-        other._parts = [part.widened(factor) for part in self._parts]
-        other._weights = factor * self._weights + (1.0 - factor) * self._mean
-        return other
+        weights = factor * self._weights + (1.0 - factor) * self._mean
+        return independent(self, fresh={"_parts": [part.widened(factor) for part in self._parts], "_weights": weights})
 
     def __call__(self, points: Array) -> Array:
         """Values at `(m, d)` points, `(m,)`."""

@@ -23,7 +23,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
-from typing import final
+from typing import Self, final
 
 import numpy as np
 import numpy.typing as npt
@@ -53,6 +53,8 @@ class PointPosterior(AtPoints, CountingPosterior):
         dimension: number of columns of a point.
         regularization: lambda, reward units squared.
     """
+
+    OWNED = ("rotations", "_position", "_points", "_plays", "_average", "_scatter", "_grown", "_ends", "_half")
 
     def __init__(self, kernel: Kernel, dimension: int, regularization: float) -> None:
         self.kernel = kernel
@@ -422,13 +424,10 @@ class PointPosterior(AtPoints, CountingPosterior):
         diagonal = self._factor.diagonal()
         return float(2.0 * np.log(diagonal).sum() + np.log(self.plays / self.regularization).sum())
 
-    def copy(self) -> PointPosterior:
-        """An independent posterior in the same state; full blocks of the factor are shared until changed."""
-        self._catch_up()  # once for both
-        other = PointPosterior.__new__(PointPosterior)
-        other.__dict__.update(self.__dict__)
-        other._position, other._grown = self._position.copy(), self._grown.copy()
-        other._ends, other.rotations = [], self.rotations.copy()
-        for name in ("_points", "_plays", "_average", "_scatter", "_half"):
-            setattr(other, name, getattr(self, name).copy())
-        return other
+    def copy(self) -> Self:
+        """Returns an independent posterior in the same state.
+
+        Full blocks of the factor are shared until one of the two posteriors changes them.
+        """
+        self._catch_up()  # Otherwise both would compute the same rows.
+        return super().copy()

@@ -33,6 +33,7 @@ from typing import NamedTuple, Self, final
 import numpy as np
 
 from .._utils.checks import Array, shown
+from .._utils.copying import independent
 from .._utils.errors import InvalidInput
 from ..kernels import Active, Kernel, Linear, Mixture, PointKernel, Product, Spectral, Sum, Tied
 
@@ -134,10 +135,7 @@ class Joint(PriorPath):
 
     def widened(self, factor: float) -> Joint:
         """The function times a number; from here on each has its own pivots."""
-        other = Joint.__new__(Joint)
-        other.__dict__.update(self.__dict__)
-        other._factor = factor * self._factor
-        return other
+        return independent(self, fresh={"_factor": factor * self._factor})
 
     def settle(self, points: Array) -> None:
         """Pivots are chosen among these points, and among no others afterwards."""

@@ -17,16 +17,17 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 
 LEAST_REGULARIZATION = 1e-12  # lambda / max k(x, x) below which rounding drowns the posterior
 
 
-class Posterior(ABC):
+class Posterior(Copyable, ABC):
     """A Gaussian process given observations, which may be appended one by one.
 
     Observations are sufficient statistics here, not a list, so memory does not grow with repeated plays.
@@ -70,10 +71,6 @@ class Posterior(ABC):
     @abstractmethod
     def log_determinant_ratio(self) -> float:
         """Log det(I + K / lambda), kept as the running sum of log(1 + sigma^2 / lambda) (Srinivas, Lemma 5.3)."""
-
-    @abstractmethod
-    def copy(self) -> Self:
-        """An independent posterior in the same state; what never changes is shared."""
 
     @property
     @final

@@ -19,7 +19,7 @@ the latest are kept: going back to before the oldest costs all rounds.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 
@@ -45,6 +45,8 @@ class Retraced(Posterior):
     Args:
         chain: without observations; taken over.
     """
+
+    OWNED = ("_told", "_marks")
 
     def __init__(self, chain: Chain) -> None:
         self._start = chain
@@ -195,13 +197,10 @@ class Retraced(Posterior):
         """Sum of log(1 + sigma^2 / lambda), as the time passed."""
         return self.chain.log_determinant_ratio
 
-    def copy(self) -> Retraced:
-        """An independent posterior in the same state; what is known of earlier rounds is shared."""
-        other = Retraced.__new__(Retraced)
-        other.__dict__.update(self.__dict__)
-        other._told, other._marks = self._told.copy(), self._marks.copy()
-        self._owned = other._owned = False
-        return other
+    def copy(self) -> Self:
+        """Returns an independent posterior in the same state, which shares the posteriors of earlier rounds."""
+        self._owned = False  # The live posterior is shared, too, until one of the two replaces it.
+        return super().copy()
 
 
 def _kept_until(round_: int, apart: int) -> int:

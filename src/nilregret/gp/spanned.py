@@ -52,6 +52,8 @@ class SpannedPosterior(AtPoints):
         terms: of a sketch; None for a kernel of finite rank.
     """
 
+    OWNED = ("_seen", "_weights", "_gram")
+
     def __init__(
         self, kernel: Kernel, dimension: int, regularization: float, span: KernelSpan | None, terms: Terms | None
     ) -> None:
@@ -350,11 +352,3 @@ class SpannedPosterior(AtPoints):
     def log_determinant_ratio(self) -> float:
         """Log det(I + K / lambda); of a sketch the upper bound log det(I + Q / lambda) + tr(K - Q) / lambda."""
         return self._weights.log_ratio + self._outside / self.regularization
-
-    def copy(self) -> SpannedPosterior:
-        """An independent posterior in the same state; the span is shared."""
-        other = SpannedPosterior.__new__(SpannedPosterior)
-        other.__dict__.update(self.__dict__)
-        other._seen, other._weights = self._seen.copy(), self._weights.copy()
-        other._gram = None if self._gram is None else self._gram.copy()
-        return other

@@ -12,12 +12,13 @@ more than one, since the time goes into reading L.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.linalg.blas import dtrsm
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 
 BLOCK = 256
 SMALL = (
@@ -59,8 +60,10 @@ class _Rows(NamedTuple):
     corner: Array  # (high - low, high - low)
 
 
-class GrowingTriangle:
+class GrowingTriangle(Copyable):
     """The Cholesky factor L of a positive definite matrix to which rows and columns are added and removed."""
+
+    OWNED = ("_left", "_corner")
 
     def __init__(self) -> None:
         self.size = 0
@@ -177,11 +180,10 @@ class GrowingTriangle:
         self.size = count * BLOCK
         del self._left[count:], self._corner[count:]
 
-    def copy(self) -> GrowingTriangle:
-        """An independent factor; full blocks are shared until one of the two changes them."""
-        other = GrowingTriangle()
-        other.size, other._left, other._corner = self.size, self._left.copy(), self._corner.copy()
-        self._shared = other._shared = self.size // BLOCK
+    def copy(self) -> Self:
+        """Returns an independent factor, which shares full blocks until one of the two changes them."""
+        self._shared = self.size // BLOCK
+        other = super().copy()
         if other._left and self.size % BLOCK:
             other._left[-1], other._corner[-1] = other._left[-1].copy(), other._corner[-1].copy()
         return other

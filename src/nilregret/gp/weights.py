@@ -19,11 +19,14 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.linalg.blas import dger
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 from .arms import LITTLE_SLACK
 
 
-class Weights:
+class Weights(Copyable):
     """Weights of r features, a priori N(0, I)."""
+
+    OWNED = ("root",)
 
     def __init__(self, size: int, regularization: float) -> None:
         self.size, self.regularization = size, regularization
@@ -77,13 +80,6 @@ class Weights:
         """The step for Z^T N (ybar - Z w), `(r,)`."""
         gradient = misfit / self.regularization - self.mean
         self.mean = self.mean + self.root @ (self.root.T @ gradient)
-
-    def copy(self) -> Weights:
-        """An independent copy."""
-        other = Weights.__new__(Weights)
-        other.__dict__.update(self.__dict__)
-        other.root = self.root.copy(order="F")
-        return other
 
 
 def root_of_rows(rows: Array, size: int) -> Array:

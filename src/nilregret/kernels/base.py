@@ -216,8 +216,8 @@ class PointKernel(Kernel):
     | `feature_gradient` | central differences |
 
     Sample paths are drawn by joint sampling (`posterior.paths`), integrals are quasi-Monte Carlo (`change.geometry`);
-    a closed form joins by `nilregret.theory.change.closed.product_average.register(MyKernel)`, a growth rate of the
-    information gain by `nilregret.theory.rates.growth_rate.register(MyKernel)`.
+    a closed form joins by `nilregret.theory.change.box_averages.product_average.register(MyKernel)`, a growth rate of
+    the information gain by `nilregret.theory.rates.growth_rate.register(MyKernel)`.
 
     >>> from dataclasses import dataclass
     >>> import numpy as np, nilregret as nr

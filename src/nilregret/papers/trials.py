@@ -17,7 +17,7 @@ from .._utils.errors import NoRegretWarning
 from .._utils.executors import results_of
 from ..simulation.environments import Environment
 from ..simulation.results import Run
-from ..simulation.simulate import KEPT, simulate
+from ..simulation.simulate import IDLE, simulate
 from ..slots.objective import SATURATED
 from ..study.direction import AnyPolicy
 from .figure import Job, kept_rounds
@@ -102,7 +102,7 @@ def _results(job: Job, one: Callable[[int], dict[str, Array]], count: int) -> li
 
     workers = min(loky.cpu_count() if job.jobs == -1 else job.jobs, count)
     length = max(1, count // (25 * workers))  # trials in a batch, for which the data of `one` are sent once
-    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=KEPT), False
+    pool, whole = loky.get_reusable_executor(max_workers=workers, timeout=IDLE), False
     try:
         batches = [range(start, min(start + length, count)) for start in range(0, count, length)]
         for future in [pool.submit(lambda batch: [one(trial) for trial in batch], batch) for batch in batches]:

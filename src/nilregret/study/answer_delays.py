@@ -18,7 +18,7 @@ def answer_delays(trials: Sequence[Trial]) -> tuple[list[Trial], IndexArray, Arr
     Args:
         trials: all trials of a study.
     """
-    first = [trial.righted() for trial in trials]
+    first = [trial.as_corrected() for trial in trials]
     asked = np.array([trial.asked_order for trial in first if trial.asked_order != trial.told_order], dtype=np.int64)
     answered = [trial for trial in first if trial.told_order is not None and trial.asked_order != trial.told_order]
     ends = np.array([trial.told_order for trial in answered], dtype=np.int64)

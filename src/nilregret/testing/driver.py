@@ -95,7 +95,7 @@ class Driver:
         """Returns everything that a study predicts, and its next decision."""
         self._now = float(step)
         context = self.context(step)
-        state: Any = study._look()
+        state: Any = study.replica.current()
         decision = state.decide(context, now=self._now)
         return *self._looked(study, context), (decision.point, decision.arm, decision.explored)
 

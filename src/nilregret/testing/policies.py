@@ -91,7 +91,7 @@ def _check_run(study: Study, seen: tuple[Any, ...], other: Study, seen_there: tu
 
 def _check_asking(driver: Driver, study: Study, rounds: int) -> None:
     context = driver.context(rounds)
-    state: Any = study._state
+    state: Any = study.replica.state
     decisions = [state.decide(context, now=float(rounds)) for _ in range(3)]
     trial = study.trials[-1]
     points = [(decision.point, decision.arm, decision.explored) for decision in decisions]

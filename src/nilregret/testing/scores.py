@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, final
+from typing import Any, cast, final
 
 import numpy as np
 
@@ -58,14 +58,14 @@ class _CheckedScore(Score):
 def check_score(driver: Driver, rounds: int) -> None:
     """Checks shape, values and gradients of the scores after some rounds."""
     policy = driver.policy
-    state: Any = driver.play(driver.study(), 0, rounds)._state
+    state: Any = driver.play(driver.study(), 0, rounds).replica.state
     checked = _with(policy, score=_CheckedScore(policy.score), explore=NoExploration())
-    state.policy, state._explores = checked, False
+    state.policy = state.memory.policy = checked
     context = driver.context(rounds)
     state.decide(context, now=float(rounds))
     bounds = state.bounds(now=float(rounds))
-    if isinstance(policy.score, PointwiseScore) and isinstance(bounds, Bounds) and bounds.pointwise:
-        _check_partials(policy.score, bounds)
+    if hasattr(policy.score, "partials") and getattr(bounds, "pointwise", False):
+        _check_partials(cast(PointwiseScore, policy.score), bounds)
 
 
 def _with(policy: Policy, **parts: object) -> Policy:

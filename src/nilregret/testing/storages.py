@@ -62,7 +62,7 @@ def _space() -> Policy:
 
 
 def _keys(trials: Any) -> list[tuple[Any, ...]]:
-    return [(trial._key(), trial.parameters, trial.context_parameters) for trial in trials]
+    return [(trial, trial.parameters, trial.context_parameters) for trial in trials]
 
 
 def _check_comes_back(storage: Any) -> None:
@@ -82,7 +82,9 @@ def _check_comes_back(storage: Any) -> None:
         "The trials that come out of the storage are not those that went in: numbers keep every bit, text every "
         f"letter, and what is missing stays missing. {list(study.trials)} came back as {list(again.trials)}.",
     )
-    promise(again.ask().point.tolist() == study._state.decide().point.tolist(), "A study resumed decides otherwise.")
+    promise(
+        again.ask().point.tolist() == study.replica.state.decide().point.tolist(), "A study resumed decides otherwise."
+    )
     _check_runs(storage)
     _check_fits(storage)
     contexts = gp_ucb(Arms.grid(0, 1, 5), Matern(2.5, (0.5, 0.2)), noise=0.1, context=Arms(np.array([[0.25], [1 / 3]])))
@@ -250,7 +252,7 @@ def _check_states(storage: Any) -> None:
     study.tell(left, 0.25)
     study.tell(0, 0.75, revise=True)
     promise(np.array_equal(again.predict(), study.predict()), "What one object corrects another one does not see.")
-    happened = sorted(order for trial in again.trials for _, order in trial.happened())
+    happened = sorted(order for trial in again.trials for _, order in trial.events())
     promise(happened == list(range(1, len(happened) + 1)), f"Events have the orders {happened}: there are gaps.")
 
 

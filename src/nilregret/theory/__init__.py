@@ -1,4 +1,4 @@
-"""What theorems promise, as numbers: information gain, its rates, bounds of regret and violation."""
+"""Quantities from theorems as numbers: information gain and its rates, and bounds on regret and violation."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from ..domain import Box, Space
 from ..parameters import Float
 from .acquisition import AcquisitionFunction
 from .ascent import ascend
-from .designs import mutated, neighbours, sobol, within
+from .designs import clipped, mutated, neighbours, sobol, within
 from .quadratic import climb, tops_of_parabolas
 
 MILD = (1e-100, 1e100)  # ranges of scores whose squares are harmless
@@ -261,7 +261,7 @@ class PointSearch:
         """Take these starts uphill in the real columns, in place; how many points were looked at."""
         low, span = domain.lower[real], (domain.upper - domain.lower)[real]
         fixed = at[who].copy()
-        counting = domain.active(fixed) if isinstance(domain, Space) else None
+        counting = domain.active(fixed)
         factor = _power_of_two(unit)
 
         def slopes(u: Array, which: npt.NDArray[np.intp]) -> tuple[Array, Array]:
@@ -333,9 +333,8 @@ def leaders(points: Array, scores: Array, count: int, domain: Box | Space) -> Ar
 def real_columns(domain: Box | Space) -> npt.NDArray[np.bool_]:
     """Which columns of a point vary continuously, `(d,)`."""
     real = np.ones(domain.dimension, dtype=bool)
-    if isinstance(domain, Space):
-        for parameter, columns in domain.columns():
-            real[columns] = isinstance(parameter, Float)
+    for parameter, columns in domain.columns():
+        real[columns] = isinstance(parameter, Float)
     return real
 
 
@@ -380,5 +379,4 @@ def _perturbed(centres: Array, domain: Box | Space, count: int, spacing: float, 
     # Half the spacing of the standing candidates, and a tenth of that.
     radius = 0.5 * spacing * np.where(np.arange(count) % 2, 1.0, 0.1)[:, None] * (domain.upper - domain.lower)
     points = centres[np.arange(count) % len(centres)] + radius * rng.standard_normal((count, domain.dimension))
-    points = np.clip(points, domain.lower, domain.upper)
-    return domain.snap(points) if isinstance(domain, Space) else points
+    return clipped(domain, points)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from ..._utils.checks import Array, IndexArray
 from ..domain import Arms, Box, Domain, Space
-from ..parameters import CHOSEN, Choice, Float, Int, Parameter
+from ..parameters import CHOSEN, Choice, Float, Int, Option, Parameter
 
 SMALLEST, LARGEST = 10.0**-2.5, 10.0**-0.5  # steps of a mutation, shares of a parameter's range
 MOST_LISTED = 2**16  # points of a space up to which all of them may be looked at
@@ -56,8 +57,7 @@ def design(domain: Domain, count: int, rng: np.random.Generator) -> Array:
     """Up to `count` distinct points of the domain, spread evenly, `(m, d)`; all of them where there are no more."""
     if isinstance(domain, Arms):
         return domain.points[_spread_arms(domain, count, rng)]
-    points = sobol(domain, 4 * count, rng)
-    points = _distinct(points)
+    points = _distinct(sobol(domain, 4 * count, rng))
     if len(points) < count and isinstance(domain, Space):
         points = _distinct(np.concatenate([points, _every(domain, rng)]))
     return points[:count]
@@ -95,13 +95,12 @@ def _every(space: Space, rng: np.random.Generator) -> Array:
 
 def _values(parameter: Parameter) -> list[list[float]]:
     """The columns of every value that a parameter may have; none of a real one, or of one with too many."""
-    if isinstance(parameter, Choice):
-        return (
-            [parameter.encode(option) for option in parameter.options] if len(parameter.options) <= MOST_LISTED else []
-        )
-    if isinstance(parameter, Float) or parameter.count > MOST_LISTED:
+    if isinstance(parameter, Float):
         return []
-    return [parameter.encode(value) for value in range(parameter.low, parameter.high + 1, parameter.step)]
+    values: Sequence[Option] = (
+        parameter.options if isinstance(parameter, Choice) else range(parameter.low, parameter.high + 1, parameter.step)
+    )
+    return [parameter.encode(value) for value in values] if len(values) <= MOST_LISTED else []
 
 
 def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray:
@@ -124,18 +123,11 @@ def _spread_arms(arms: Arms, count: int, rng: np.random.Generator) -> IndexArray
     return np.array(chosen)
 
 
-def parameters(domain: Box | Space) -> list[tuple[Parameter, slice]]:
-    """Each parameter with its columns; of a box, each side as a real one."""
-    if isinstance(domain, Space):
-        return domain.columns()
-    return [(Float(0.0, 1.0), slice(i, i + 1)) for i in range(domain.dimension)]
-
-
 def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Generator) -> Array:
     """`count` points that differ from one of the centres `(m, d)` in a few parameters, by steps of all sizes."""
     low, span = domain.lower, domain.upper - domain.lower
     unit = ((centres - low) / span)[np.arange(count) % len(centres)]
-    known = parameters(domain)
+    known = domain.columns()
     changed = rng.uniform(size=(count, len(known))) < max(0.2, min(1.0, MEAN_CHANGES / len(known)))
     changed[np.arange(count), rng.integers(len(known), size=count)] = True
     steps = _steps(count, rng)
@@ -147,25 +139,21 @@ def mutated(domain: Box | Space, centres: Array, count: int, rng: np.random.Gene
         else:
             moved = unit[rows, columns.start] + steps[rows] * rng.standard_normal(len(rows))
             unit[rows, columns.start] = np.clip(moved, 0.0, 1.0)
-    return _inside(domain, low + unit * span)
+    return clipped(domain, low + unit * span)
 
 
 def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng: np.random.Generator) -> Array:
     """Points that differ from the centre `(d,)` in one parameter alone: every option, or `count` steps of all sizes."""
-    parameter, columns = parameters(domain)[which]
+    parameter, columns = domain.columns()[which]
     if isinstance(parameter, Choice):
         points = np.repeat(centre[None], len(parameter.options), axis=0)
         points[:, columns] = CHOSEN * np.eye(len(parameter.options))
-        return _inside(domain, points)
-    at, low, side = (
-        columns.start,
-        domain.lower[columns.start],
-        domain.upper[columns.start] - domain.lower[columns.start],
-    )
+        return clipped(domain, points)
+    at = columns.start
+    low, side = domain.lower[at], domain.upper[at] - domain.lower[at]
     points = np.repeat(centre[None], count, axis=0)
-    points[:, at] = low + side * np.clip(
-        (centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count), 0, 1
-    )
+    moved = (centre[at] - low) / side + _steps(count, rng) * rng.standard_normal(count)
+    points[:, at] = low + side * np.clip(moved, 0, 1)
     if isinstance(parameter, Int):
         here = parameter.decode(centre[columns])
         near = [here + step * parameter.step for step in (-2, -1, 1, 2)]
@@ -173,7 +161,7 @@ def one_changed(domain: Box | Space, centre: Array, which: int, count: int, rng:
         extra = np.repeat(centre[None], len(values), axis=0)
         extra[:, at] = [parameter.encode(value)[0] for value in values]
         points = np.concatenate([points, extra])
-    return _inside(domain, points)
+    return clipped(domain, points)
 
 
 def _steps(count: int, rng: np.random.Generator) -> Array:
@@ -181,9 +169,9 @@ def _steps(count: int, rng: np.random.Generator) -> Array:
     return np.asarray(np.exp(rng.uniform(math.log(SMALLEST), math.log(LARGEST), size=count)))
 
 
-def _inside(domain: Box | Space, points: Array) -> Array:
-    points = np.clip(points, domain.lower, domain.upper)
-    return domain.snap(points) if isinstance(domain, Space) else points
+def clipped(domain: Box | Space, points: Array) -> Array:
+    """Returns the nearest valid points of the domain, `(n, d)`."""
+    return domain.snap(np.clip(points, domain.lower, domain.upper))
 
 
 def neighbours(domain: Box | Space, point: Array) -> Array:
@@ -192,17 +180,16 @@ def neighbours(domain: Box | Space, point: Array) -> Array:
     What begins to count thereby begins at the middle of its range.
     """
     rows = []
-    if isinstance(domain, Space):
-        counting = domain.active(point[None])
-        for parameter, columns in domain.columns():
-            if counting is not None and not counting[0, columns.start]:
-                continue
-            for value in _other_values(parameter, point[columns]):
-                row = point.copy()
-                row[columns] = parameter.encode(value)
-                rows.append(row)
+    active = domain.active(point[None])
+    for parameter, columns in domain.columns():
+        if active is not None and not active[0, columns.start]:
+            continue
+        for value in _other_values(parameter, point[columns]):
+            row = point.copy()
+            row[columns] = parameter.encode(value)
+            rows.append(row)
     points = np.array(rows).reshape(len(rows), domain.dimension)
-    return domain.snap(points) if isinstance(domain, Space) and domain.conditions is not None else points
+    return points if active is None else domain.snap(points)
 
 
 def _other_values(parameter: Float | Int | Choice, columns: Array) -> list[object]:

@@ -55,8 +55,7 @@ def best_on_grid(
     span = box.upper - box.lower
 
     def points(places: Array) -> Array:
-        found = np.asarray(box.lower + places / steps * span)
-        return box.snap(found) if isinstance(box, Space) else found
+        return box.snap(np.asarray(box.lower + places / steps * span))
 
     def near(given: Array) -> Array:
         return np.asarray(np.round(np.clip((given - box.lower) / span, 0.0, 1.0) * steps))

@@ -1,6 +1,7 @@
-"""The same for programs that wait by `await`: each call runs in a thread of the client's own, and the loop goes on.
+"""The client for `asyncio`: each request runs in a thread of the client, and the event loop goes on.
 
-Not in those of the loop, which others may fill with what waits for us.
+The event loop's own threads are not used, because other code may fill them with work that waits for these requests. A
+client may be used in several event loops.
 """
 
 from __future__ import annotations
@@ -20,36 +21,36 @@ from .calls import Context, Points, Told
 from .remote import Client, ExportKind, RemoteStudy
 
 T = TypeVar("T")
-MOST = 1000  # requests on their way
+MOST = 1000  # concurrent requests
 
 
 @final
 class Threads:
-    """In which a client's requests wait for their answers.
+    """The threads in which a client's requests run.
 
     Args:
-        count: how many at a time; more of them wait for their turn.
+        count: number of threads. Further requests wait.
     """
 
     def __init__(self, count: int) -> None:
         self._pool = ThreadPoolExecutor(count, "nilregret-client")
 
     async def run(self, do: Callable[..., T], *given: Any, **options: Any) -> T:
-        """Do it there."""
+        """Returns `do(*given, **options)`, called in a thread."""
         return await asyncio.get_running_loop().run_in_executor(self._pool, partial(do, *given, **options))
 
     def end(self) -> None:
-        """Let them go."""
+        """Ends the threads after their requests."""
         self._pool.shutdown(wait=False)
 
 
 @final
 class AsyncClient:
-    """A decision service, by `await`.
+    """A decision service, with `await`.
 
     Args:
-        url, token, timeout, attempts: as of `Client`.
-        at_once: how many requests may be on their way; more of them wait for their turn.
+        url, token, timeout, attempts: see `Client`.
+        at_once: concurrent requests. Further ones wait.
     """
 
     def __init__(
@@ -62,19 +63,19 @@ class AsyncClient:
         return f"Async{self._client!r}"
 
     async def studies(self) -> list[m.StudySaid]:
-        """See `Client.studies`."""
+        """Returns the studies (see `Client.studies`)."""
         return await self._threads.run(self._client.studies)
 
     async def study(self, name: str) -> AsyncRemoteStudy:
-        """See `Client.study`."""
+        """Returns a study that exists (see `Client.study`)."""
         return AsyncRemoteStudy(await self._threads.run(self._client.study, name), self._threads)
 
     async def create(self, name: str, policy: AnyPolicy, **options: Any) -> AsyncRemoteStudy:
-        """See `Client.create`."""
+        """Makes or opens a study (see `Client.create`)."""
         return AsyncRemoteStudy(await self._threads.run(self._client.create, name, policy, **options), self._threads)
 
     async def close(self) -> None:
-        """Close the connections; `async with` does so, too. No request may follow."""
+        """Closes the connections, as `async with` does. No request may follow."""
         self._client.close()
         self._threads.end()
 
@@ -87,7 +88,7 @@ class AsyncClient:
 
 @final
 class AsyncRemoteStudy:
-    """A study that a service keeps, by `await`; `AsyncClient.create` and `AsyncClient.study` make it."""
+    """A study of a service, with `await`. `AsyncClient.create` and `AsyncClient.study` make it."""
 
     def __init__(self, study: RemoteStudy, threads: Threads) -> None:
         self.name, self._study, self._threads = study.name, study, threads
@@ -96,69 +97,69 @@ class AsyncRemoteStudy:
         return f"Async{self._study!r}"
 
     async def ask(self, context: Context = None, **options: Any) -> Any:
-        """One decision, or a list of `count`; see `RemoteStudy.ask`."""
+        """Returns one decision, or a list of `count` (see `RemoteStudy.ask`)."""
         return await self._threads.run(lambda: self._study.ask(context, **options))
 
     async def tell(self, decision: m.Decision | str, reward: Told | None = None, **options: Any) -> m.Answer:
-        """See `RemoteStudy.tell`."""
+        """Records the reward of a decision (see `RemoteStudy.tell`)."""
         return await self._threads.run(self._study.tell, decision, reward, **options)
 
     async def tell_many(
         self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
     ) -> list[m.RewardResult]:
-        """See `RemoteStudy.tell_many`."""
+        """Records the rewards of several decisions (see `RemoteStudy.tell_many`)."""
         return await self._threads.run(self._study.tell_many, list(answers), revise=revise)
 
     async def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
-        """See `RemoteStudy.fail`."""
+        """Records that a decision failed (see `RemoteStudy.fail`)."""
         return await self._threads.run(self._study.fail, decision, reason, revise=revise)
 
     async def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
-        """See `RemoteStudy.abandon`."""
+        """Records that no worker will answer a decision (see `RemoteStudy.abandon`)."""
         return await self._threads.run(self._study.abandon, decision, reason)
 
     async def add(self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, **options: Any) -> m.Observation:
-        """See `RemoteStudy.add`."""
+        """Records an observation (see `RemoteStudy.add`)."""
         return await self._threads.run(self._study.add, point, reward, **options)
 
     async def predict(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
-        """See `RemoteStudy.predict`."""
+        """Returns posterior mean and standard deviation (see `RemoteStudy.predict`)."""
         return await self._threads.run(self._study.predict, points, **options)
 
     async def bounds(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
-        """See `RemoteStudy.bounds`."""
+        """Returns the policy's bounds (see `RemoteStudy.bounds`)."""
         return await self._threads.run(self._study.bounds, points, **options)
 
     async def best(self, *, context: Context = None) -> m.DecisionInFull:
-        """See `RemoteStudy.best`."""
+        """Returns the best decision (see `RemoteStudy.best`)."""
         return await self._threads.run(self._study.best, context=context)
 
     async def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
-        """See `RemoteStudy.decision`."""
+        """Returns a decision with its reward (see `RemoteStudy.decision`)."""
         return await self._threads.run(self._study.decision, decision)
 
     async def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
-        """See `RemoteStudy.feasible`."""
+        """Returns the feasibility of points (see `RemoteStudy.feasible`)."""
         return await self._threads.run(self._study.feasible, points, context=context)
 
     async def infeasible(self, *, context: Context = None) -> float | None:
-        """See `RemoteStudy.infeasible`."""
+        """Returns whether no point is feasible (see `RemoteStudy.infeasible`)."""
         return await self._threads.run(self._study.infeasible, context=context)
 
     async def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
-        """See `RemoteStudy.explain`."""
+        """Returns why a decision was made (see `RemoteStudy.explain`)."""
         return await self._threads.run(self._study.explain, number, draws=draws)
 
     async def trials(self) -> list[dict[str, Any]]:
-        """See `RemoteStudy.trials`."""
+        """Returns all trials (see `RemoteStudy.trials`)."""
         return await self._threads.run(self._study.trials)
 
     async def status(self) -> m.StudyInFull:
-        """See `RemoteStudy.status`."""
+        """Returns the state of the study (see `RemoteStudy.status`)."""
         return await self._threads.run(self._study.status)
 
     async def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> AsyncIterator[m.Event]:
-        """See `RemoteStudy.events`."""
+        """Yields events (see `RemoteStudy.events`)."""
         while True:
             found: list[m.Event] = await self._threads.run(list, self._study.events(after))
             for event in found:
@@ -169,5 +170,5 @@ class AsyncRemoteStudy:
             await asyncio.sleep(every)
 
     async def export(self, kind: ExportKind = "jsonl") -> bytes:
-        """See `RemoteStudy.export`."""
+        """Returns all trials as a file (see `RemoteStudy.export`)."""
         return await self._threads.run(self._study.export, kind)

@@ -1,4 +1,4 @@
-"""What is sent to a service, and what is made of its answers; pure functions, shared by both clients."""
+"""Requests of the clients, and the parsing of their replies: pure functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ..._utils.checks import LARGEST_REWARD, Array, finite_array, outcome, shown
 from ..._utils.errors import InvalidInput
-from ...study.rewards import Rewards, is_several
+from ...study.play_rewards import Rewards, is_several
 from .. import messages as m
 
 T = TypeVar("T")
@@ -32,29 +32,32 @@ class PreparedRequest(Generic[T]):
     """A request that is ready to be sent.
 
     Attributes:
-        method, path, body, headers: of HTTP.
-        read: what the caller gets of the body of the answer.
+        method: of HTTP.
+        path: of the URL, with the query string.
+        read: parses the body of the reply into what the caller gets.
+        body: JSON, or None.
+        headers: of the request, besides those of every request.
     """
 
     method: str
     path: str
     read: Callable[[bytes], T]
     body: bytes | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
 
 
 def of(kind: type[S]) -> Callable[[bytes], S]:
-    """Reads a structure."""
+    """Returns a parser of a structure."""
     return msgspec.json.Decoder(kind).decode
 
 
 def entries(answer: bytes) -> dict[str, Any]:
-    """Reads an object of JSON."""
+    """Returns the entries of a JSON object."""
     return msgspec.json.decode(answer, type=dict[str, Any])
 
 
 def nothing(answer: bytes) -> None:
-    """Reads nothing."""
+    """Returns None for any body."""
     del answer
 
 
@@ -65,7 +68,7 @@ def asking(
     study: str, context: Context, count: int | None, deadline: float | None, worker: str | None,
     among: Sequence[Any] | None, exclude: Sequence[Any] | None, key: str | None,
 ) -> PreparedRequest[list[m.Decision]]:  # fmt: skip
-    """Ask for decisions."""
+    """Returns a request for decisions."""
     body = m.DecisionRequest(
         context=plain(context), count=count, deadline=deadline, client=worker,
         among=None if among is None else plain(among), exclude=None if exclude is None else plain(exclude),
@@ -81,7 +84,7 @@ def telling(
     study: str, decision: m.Decision | str, reward: Told | None, constraints: npt.ArrayLike | None,
     observed_at: float | None, *, revise: bool,
 ) -> PreparedRequest[m.Answer]:  # fmt: skip
-    """Tell what came of one."""
+    """Returns a request that records a reward."""
     g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
     told = None if reward is None else _reward(reward)
     body = m.RewardRequest(reward=told, constraints=g, observed_at=observed_at, revise=revise)
@@ -91,7 +94,7 @@ def telling(
 def telling_many(
     study: str, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool
 ) -> PreparedRequest[list[m.RewardResult]]:
-    """Tell what came of several."""
+    """Returns a request that records several rewards."""
     items = [m.RewardItem(id=_id(decision), reward=_reward(reward), revise=revise) for decision, reward in answers]
     body = msgspec.json.encode(m.RewardsRequest(items))
 
@@ -102,13 +105,13 @@ def telling_many(
 
 
 def failing(study: str, decision: m.Decision | str, reason: str, *, revise: bool) -> PreparedRequest[m.Answer]:
-    """Tell that nothing will come of one."""
+    """Returns a request that records a failure."""
     body = msgspec.json.encode(m.FailureRequest(reason, revise))
     return PreparedRequest("POST", _one(study, decision, "/failure"), of(m.Answer), body)
 
 
 def abandoning(study: str, decision: m.Decision | str, reason: str) -> PreparedRequest[m.Answer]:
-    """Tell that nobody works on one any more."""
+    """Returns a request that records an abandonment."""
     body = msgspec.json.encode(m.AbandonmentRequest(reason))
     return PreparedRequest("POST", _one(study, decision, "/abandonment"), of(m.Answer), body)
 
@@ -117,7 +120,7 @@ def adding(
     study: str, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, context: Context,
     constraints: npt.ArrayLike | None, compare: bool, key: str | None,
 ) -> PreparedRequest[m.Observation]:  # fmt: skip
-    """Tell of something nobody asked for."""
+    """Returns a request that records an observation."""
     given = plain(point)
     place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
     g = None if constraints is None else np.atleast_1d(np.asarray(constraints, dtype=float)).tolist()
@@ -130,7 +133,7 @@ def adding(
 def predicting(
     study: str, points: Points | None, context: Context, channel: int
 ) -> PreparedRequest[tuple[Array, Array]]:
-    """Ask what is expected."""
+    """Returns a request for posterior mean and standard deviation."""
 
     def read(answer: bytes) -> tuple[Array, Array]:
         said = msgspec.json.decode(answer, type=m.Prediction)
@@ -140,7 +143,7 @@ def predicting(
 
 
 def bounding(study: str, points: Points | None, context: Context, channel: int) -> PreparedRequest[tuple[Array, Array]]:
-    """Ask for bounds."""
+    """Returns a request for the policy's bounds."""
 
     def read(answer: bytes) -> tuple[Array, Array]:
         said = msgspec.json.decode(answer, type=m.ConfidenceBounds)
@@ -150,32 +153,32 @@ def bounding(study: str, points: Points | None, context: Context, channel: int) 
 
 
 def satisfying(study: str, points: Points | None, context: Context) -> PreparedRequest[m.Feasibility]:
-    """Ask what satisfies all constraints."""
+    """Returns a request for the feasibility of points."""
     return PreparedRequest("GET", f"{study}/feasible{_query(points=points, context=context)}", of(m.Feasibility))
 
 
 def explaining(study: str, number: int, draws: int) -> PreparedRequest[dict[str, Any]]:
-    """Ask why it was decided so."""
+    """Returns a request for the explanation of a decision."""
     return PreparedRequest("GET", f"{study}/explain/{number}{_query(draws=draws)}", entries)
 
 
 def best_so_far(study: str, context: Context) -> PreparedRequest[m.DecisionInFull]:
-    """Ask for the best."""
+    """Returns a request for the best decision."""
     return PreparedRequest("GET", f"{study}/best{_query(context=context)}", of(m.DecisionInFull))
 
 
 def seeing(study: str, decision: m.Decision | str) -> PreparedRequest[m.DecisionInFull]:
-    """Ask what became of one."""
+    """Returns a request for a decision with its reward."""
     return PreparedRequest("GET", _one(study, decision, ""), of(m.DecisionInFull))
 
 
 def happening(study: str, after: int) -> PreparedRequest[m.Events]:
-    """Ask what happened after an event."""
+    """Returns a request for events after a cursor."""
     return PreparedRequest("GET", f"{study}/events?after={int(after)}", of(m.Events))
 
 
 def recorded(study: str) -> PreparedRequest[list[dict[str, Any]]]:
-    """Ask for all trials."""
+    """Returns a request for all trials, as dicts."""
 
     def read(answer: bytes) -> list[dict[str, Any]]:
         return [msgspec.json.decode(line) for line in answer.splitlines()]
@@ -184,7 +187,7 @@ def recorded(study: str) -> PreparedRequest[list[dict[str, Any]]]:
 
 
 def exporting(study: str, kind: str) -> PreparedRequest[bytes]:
-    """Ask for all trials."""
+    """Returns a request for all trials, as a file."""
     return PreparedRequest("GET", f"{study}/export?format={urllib.parse.quote(kind)}", bytes, headers={"Accept": "*/*"})
 
 
@@ -206,7 +209,7 @@ def _key(key: str | None) -> dict[str, str]:
 
 
 def _reward(value: Told) -> float | list[float | bool] | m.Sums:
-    """One, or those of several plays."""
+    """Returns a reward, or the rewards of several plays."""
     if isinstance(value, Rewards):
         return m.Sums(**asdict(value))
     if is_several(value):
@@ -215,7 +218,7 @@ def _reward(value: Told) -> float | list[float | bool] | m.Sums:
 
 
 def plain(value: Any) -> Any:
-    """Numbers and lists in place of numpy's."""
+    """Returns plain numbers and lists in place of those of numpy."""
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     if isinstance(value, Mapping):
@@ -230,9 +233,9 @@ def _query(**given: Any) -> str:
     return f"?{urllib.parse.urlencode(said)}" if said else ""
 
 
-# -- what comes back -------------------------------------------------------------------------------------------------
+# -- replies ---------------------------------------------------------------------------------------------------------
 
 
 def numbers(values: Sequence[float | None]) -> Array:
-    """An array, with NaN where JSON has nothing."""
+    """Returns an array, with NaN for None."""
     return np.array([math.nan if value is None else value for value in values], dtype=float)

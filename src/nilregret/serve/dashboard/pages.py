@@ -55,11 +55,11 @@ def with_error_pages(endpoint: Endpoint) -> Endpoint:
 
 async def _read(request: Request, read: Callable[[Study], R]) -> R:
     """Returns the result of a function of the study that the address names, called in a reading thread."""
-    return await (await _worker(request)).look(read)
+    return await (await _worker(request)).read(read)
 
 
 async def _worker(request: Request) -> StudyWorker:
-    worker: StudyWorker = await request.app.state.desks.of(caller_of(request).tenant, _name(request))
+    worker: StudyWorker = await request.app.state.workers.get(caller_of(request).tenant, _name(request))
     return worker
 
 
@@ -90,8 +90,8 @@ async def studies_list(request: Request) -> Response:
 
 
 async def _names(request: Request) -> list[str]:
-    desks, tenant = request.app.state.desks, caller_of(request).tenant
-    return list(await desks.quickly(own_names, desks.storage, tenant, tenant=tenant))
+    workers, tenant = request.app.state.workers, caller_of(request).tenant
+    return list(await workers.lookup(own_names, workers.storage, tenant, tenant=tenant))
 
 
 def _hash(names: list[str]) -> str:
@@ -107,8 +107,8 @@ async def row(request: Request) -> Response:
         return None if is_unchanged(opened, known, now=now) else status(opened, now=now)
 
     try:
-        desks, tenant = request.app.state.desks, caller_of(request).tenant
-        stored = await desks.summary(tenant, name)
+        workers, tenant = request.app.state.workers, caller_of(request).tenant
+        stored = await workers.summary(tenant, name)
         found = await _read(request, read) if stored is None else status_of_summary(*stored, now=time.time())
     except (Problem, NoRegretError) as error:
         problem = problem_of(error)
@@ -196,7 +196,7 @@ async def why(request: Request) -> Response:
     if not hasattr(state, "explaining"):
         state.explaining = asyncio.Semaphore(EXPLAINING)
     async with state.explaining:
-        found = await (await _worker(request)).explained(number)
+        found = await (await _worker(request)).explain(number)
     return page(request, "why.html", **explanation_view(found))
 
 

@@ -14,11 +14,10 @@ from ....domains.domain import Arms
 from ....domains.parameters import Choice
 from ....policy.policy import Policy
 from ....storage.record import Trial
-from ....study.audit import settings_at
-from ....study.axes import Axis, active_axes, agrees, line_through, space_of, value_at
+from ....study.axes import Axis, active_axes, agrees, line_through, settings_at, space_of, value_at
 from ....study.direction import has_channels
 from ....study.formatting import settings
-from ....study.seen import PosteriorBand, seen
+from ....study.posterior_band import PosteriorBand
 from ....study.study import Study
 from .alternatives import counted_from
 from .chosen_point import ChosenPoint, chosen_point
@@ -72,7 +71,7 @@ def posterior_view(study: Study, query: Mapping[str, str] | None = None) -> dict
         return _nothing(why)
     at = chosen_point(study, query)
     channel = _number(query, "channel", policy.constraint_count if has_channels(policy) else 0)
-    predict = partial(seen, study, context=at.context, channel=channel)
+    predict = partial(study.band, context=at.context, channel=channel)
     lines = active_axes(policy.domain, at.point)
     count = _points(study, len(lines))
     made = [_slice(study, at, one, predict, channel, count) for one in lines[:MOST_SLICES]]

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...._utils.checks import Array
 from ....storage.record import Trial
-from ....study.direction import best_told, on_average
+from ....study.direction import best_label, on_average
 from ....study.study import Study
 from .pictures import (
     COLUMNS,
@@ -110,7 +110,7 @@ def _answers(answered: Sequence[Trial], *, by_round: bool) -> _Answers:
 
 def _best_name(study: Study, told: _Answers) -> str:
     """Returns the name of the best reward so far, which may differ from the reward of the recommended trial."""
-    return best_told(study.goal) + " mean of a run" * told.in_runs + " without a violation" * bool(told.outside.any())
+    return best_label(study.goal) + " mean of a run" * told.in_runs + " without a violation" * bool(told.outside.any())
 
 
 def _unit(told: _Answers) -> str:

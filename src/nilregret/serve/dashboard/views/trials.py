@@ -9,9 +9,9 @@ from ...._utils.errors import InvalidInput
 from ....storage.record import Trial
 from ....study.direction import on_average
 from ....study.explanation import Candidate, Explanation
-from ....study.export import record_of
 from ....study.formatting import where
 from ....study.study import Study
+from ....study.trial_json import trial_json
 from .pictures import many, reward_text, short
 from .status import short_context
 
@@ -46,7 +46,7 @@ def trials_page(study: Study, query: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _row(study: Study, trial: Trial) -> dict[str, Any]:
-    record = record_of(trial)
+    record = trial_json(trial)
     limits = record["constraints"]
     marks = (
         [f"to be played {many(trial.repeats, 'time')}"] * (trial.repeats > 1)
@@ -60,7 +60,7 @@ def _row(study: Study, trial: Trial) -> dict[str, Any]:
         "constraints": "" if limits is None else ", ".join(short(value) for value in limits),
         "violates": trial.feasible is False and not on_average(study.policy), "asked_at": trial.asked_at,
         "told_at": trial.told_at, "marks": marks,
-        "asked": trial.righted().told_order != trial.asked_order,
+        "asked": trial.as_corrected().told_order != trial.asked_order,
     }  # fmt: skip
 
 
