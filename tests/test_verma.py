@@ -183,3 +183,8 @@ def test_widths_are_equal(thompson):
         study.ask(count=4)
     assert {study.width for study in studies} == {1.0 if thompson else 2.0}
     assert math.isclose(widths.KERNEL.scale, 0.25**2)
+
+
+def test_figures_are_listed_in_the_order_of_their_pages():
+    names = [figure.name.removeprefix("verma-") for figure in rules.PAPER.figures]
+    assert [name[0] for name in names] == list("111155" + "2" * 8 + "3" * 4 + "4" * 4 + "esc")

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from .._utils.errors import InvalidInput
+from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..storage import SqlStorage
@@ -16,9 +18,6 @@ if TYPE_CHECKING:
 
 NEGATIVE_NUMBERS = {"ignore_unknown_options": True}  # lets a reward begin with a minus
 
-storage_argument = click.argument("storage")
-study_argument = click.argument("study", required=False)
-named_argument = click.argument("study")
 context_option = click.option(
     "--context", metavar="JSON", help="What is known before, such as '[0.5]' or '{\"day\": 3}'."
 )
@@ -32,6 +31,30 @@ scatter_option = click.option(
     "--scatter", type=click.FloatRange(min=0.0), metavar="S", help="Sum of squared deviations of their rewards from it."
 )
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON, for programs.")
+
+
+def study_command(
+    short_help: str, *, name: str | None = None, study: Literal["required", "optional", "none"] = "required",
+    negative_numbers: bool = False,
+) -> Callable[[Callable[..., None]], click.Command]:  # fmt: skip
+    """Returns a decorator for a command with the arguments STORAGE and STUDY, whose errors are sentences.
+
+    Args:
+        short_help: line in the list of commands.
+        name: name of the command. The default is the name of the function.
+        study: "optional" if STUDY may be left out, "none" for commands without STUDY.
+        negative_numbers: True if arguments may begin with a minus.
+    """
+
+    def decorate(function: Callable[..., None]) -> click.Command:
+        command = with_error_sentences(function)
+        if study != "none":
+            command = click.argument("study", required=study == "required")(command)
+        settings = NEGATIVE_NUMBERS if negative_numbers else None
+        make = click.command(name, short_help=short_help, context_settings=settings)
+        return make(click.argument("storage")(command))
+
+    return decorate
 
 
 def echo(text: str) -> None:

@@ -14,24 +14,19 @@ from .common import (
     echo,
     from_json,
     json_option,
-    named_argument,
     opened_study,
     print_json,
-    storage_argument,
     storage_at,
-    study_argument,
+    study_command,
 )
-from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..study.study import Study
 
 
-@click.command(short_help="List the studies of a storage.")
-@storage_argument
+@study_command("List the studies of a storage.", study="none")
 @click.option("--check", is_flag=True, help="Open each study, which checks its whole record.")
 @json_option
-@with_error_sentences
 def studies(storage: str, *, check: bool, as_json: bool) -> None:
     """List the studies in STORAGE: a URL such as sqlite:///studies.db, or the path of an SQLite file."""
     from ..study.formatting import figure, moment, table
@@ -68,14 +63,11 @@ def _algorithm_of(policy: str) -> str:
     return str(loads(policy).algorithm if named is None else named)
 
 
-@click.command(short_help="Say where a study stands, and draw it.")
-@storage_argument
-@study_argument
+@study_command("Say where a study stands, and draw it.", study="optional")
 @click.option(
     "--picture", type=click.Path(path_type=Path, dir_okay=False), help="Save a picture too: a PNG, PDF or SVG file."
 )
 @json_option
-@with_error_sentences
 def show(storage: str, study: str | None, picture: Path | None, *, as_json: bool) -> None:
     """Say where STUDY stands: progress, the best point and the bounds there, restarts, multipliers, what is waited for.
 
@@ -109,15 +101,12 @@ def _draw(study: Study, picture: Path) -> None:
         raise InvalidInput(f"The picture could not be written to {picture}: {error}.") from error
 
 
-@click.command(short_help="List the trials of a study.")
-@storage_argument
-@study_argument
+@study_command("List the trials of a study.", study="optional")
 @click.option(
     "--state", type=click.Choice(["pending", "observed", "failed", "abandoned"]), help="Only those in this state."
 )
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N of them.")
 @json_option
-@with_error_sentences
 def trials(storage: str, study: str | None, state: str | None, last: int | None, *, as_json: bool) -> None:
     """List the trials of STUDY, by number."""
     from ..study.formatting import moment, table, where
@@ -146,15 +135,12 @@ def trials(storage: str, study: str | None, state: str | None, last: int | None,
         echo("There are no such trials." if len(found.trials) else "There are no trials yet.")
 
 
-@click.command(short_help="Say why trials were chosen.")
-@storage_argument
-@named_argument
+@study_command("Say why trials were chosen.")
 @click.argument("numbers", nargs=-1, type=int, required=True, metavar="NUMBER...")
 @click.option("--among", metavar="JSON", help="What was passed to `ask` then.")
 @click.option("--exclude", metavar="JSON", help="Likewise.")
 @click.option("--draws", type=click.IntRange(min=0), help="From which a propensity is estimated; 0 for none.")
 @json_option
-@with_error_sentences
 def explain(
     storage: str, study: str, numbers: Sequence[int], among: str | None, exclude: str | None, draws: int | None, *,
     as_json: bool,

@@ -10,18 +10,14 @@ import click
 
 from .._utils.checks import many
 from .._utils.errors import InvalidInput
-from .common import echo, json_option, named_argument, opened_study, print_json, storage_argument, storage_at, url_of
-from .errors import with_error_sentences
+from .common import echo, json_option, opened_study, print_json, storage_at, study_command, url_of
 
 if TYPE_CHECKING:
     from ..study.study import Study
 
 
-@click.command(short_help="Write the trials of a study to a file.")
-@storage_argument
-@named_argument
+@study_command("Write the trials of a study to a file.")
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
-@with_error_sentences
 def export(storage: str, study: str, file: Path | None) -> None:
     """Write all trials of STUDY to FILE: .csv, .jsonl (a JSON object for each trial), .parquet or .arrow.
 
@@ -41,13 +37,10 @@ def export(storage: str, study: str, file: Path | None) -> None:
     echo(f"Wrote {many(len(found.trials), 'trial')} to {file}.")
 
 
-@click.command("import", short_help="Add the trials of a file, or of a study of Optuna.")
-@storage_argument
-@named_argument
+@study_command("Add the trials of a file, or of a study of Optuna.", name="import")
 @click.argument("file", metavar="FILE")
 @click.option("--optuna", metavar="NAME", help="FILE is the URL of a storage of Optuna: make STUDY of its study NAME.")
 @json_option
-@with_error_sentences
 def import_(storage: str, study: str, file: str, optuna: str | None, *, as_json: bool) -> None:
     """Add the trials with a reward of FILE to STUDY, all or none: what `export` wrote, or a table like it.
 
@@ -97,22 +90,16 @@ def _from_optuna(storage: str, study: str, url: str, name: str) -> Study:
     return import_study(theirs, storage=storage, name=study)
 
 
-@click.command(short_help="Give a study another name.")
-@storage_argument
-@named_argument
+@study_command("Give a study another name.")
 @click.argument("new")
-@with_error_sentences
 def rename(storage: str, study: str, new: str) -> None:
     """Give STUDY the name NEW. Programs that have it open go on under that name."""
     storage_at(storage).rename(study, new)
     echo(f"Study {study!r} is now {new!r}.")
 
 
-@click.command(short_help="Remove a study and all its trials.")
-@storage_argument
-@named_argument
+@study_command("Remove a study and all its trials.")
 @click.option("--yes", is_flag=True, help="Do not ask whether you are sure.")
-@with_error_sentences
 def delete(storage: str, study: str, *, yes: bool) -> None:
     """Remove STUDY and all its trials from STORAGE, for good. Whoever has it open is told at the next call."""
     place = storage_at(storage)
@@ -122,14 +109,11 @@ def delete(storage: str, study: str, *, yes: bool) -> None:
     echo(f"Study {study!r} has been removed.")
 
 
-@click.command(short_help="Make a study from a file.")
-@storage_argument
-@named_argument
+@study_command("Make a study from a file.")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--goal", help='"maximize" or "minimize", instead of the file\'s.')
 @click.option("--seed", type=click.IntRange(min=0), help="Of all random choices, instead of the file's.")
 @json_option
-@with_error_sentences
 def create(storage: str, study: str, file: Path, goal: str | None, seed: int | None, *, as_json: bool) -> None:
     """Make STUDY in STORAGE as FILE describes it. If STUDY exists already, check that it is the same.
 

@@ -8,22 +8,18 @@ from typing import TYPE_CHECKING
 import click
 
 from .common import (
-    NEGATIVE_NUMBERS,
     constraint_option,
     context_option,
     echo,
     from_json,
     json_option,
-    named_argument,
     opened_study,
     plays_option,
     print_json,
     print_trial,
     scatter_option,
-    storage_argument,
-    study_argument,
+    study_command,
 )
-from .errors import with_error_sentences
 
 if TYPE_CHECKING:
     from ..study.play_rewards import Rewards
@@ -42,16 +38,13 @@ def _told(reward: float, plays: int | None, scatter: float | None) -> float | Re
     return Rewards(count=plays, sum=0.0, squares=scatter, about=reward)
 
 
-@click.command(short_help="Ask for the next trial.")
-@storage_argument
-@study_argument
+@study_command("Ask for the next trial.", study="optional")
 @click.option("--count", type=click.IntRange(min=1), help="Ask for several at once; with --json a list.")
 @context_option
 @click.option("--among", metavar="JSON", help="What may be played this time: numbers of arms, points or parameters.")
 @click.option("--exclude", metavar="JSON", help="Arms that may not be.")
 @click.option("--lease", type=float, metavar="SECONDS", help="After which the trial is abandoned, if no answer came.")
 @json_option
-@with_error_sentences
 def ask(
     storage: str, study: str | None, count: int | None, context: str | None, among: str | None, exclude: str | None,
     lease: float | None, *, as_json: bool,
@@ -78,9 +71,7 @@ def ask(
         echo("\n".join(f"trial {trial.number}: {where(trial)}" for trial in asked))
 
 
-@click.command(short_help="Tell what came of a trial.", context_settings=NEGATIVE_NUMBERS)
-@storage_argument
-@named_argument
+@study_command("Tell what came of a trial.", negative_numbers=True)
 @click.argument("number", type=int)
 @click.argument("reward", type=float, required=False)
 @constraint_option
@@ -88,7 +79,6 @@ def ask(
 @scatter_option
 @click.option("--revise", is_flag=True, help="Correct an answer; the one before is kept.")
 @json_option
-@with_error_sentences
 def tell(
     storage: str, study: str, number: int, reward: float | None, constraints: Sequence[float], plays: int | None,
     scatter: float | None, *, revise: bool, as_json: bool,
@@ -108,9 +98,7 @@ def tell(
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@click.command(short_help="Tell the reward of a point that was not asked for.", context_settings=NEGATIVE_NUMBERS)
-@storage_argument
-@named_argument
+@study_command("Tell the reward of a point that was not asked for.", negative_numbers=True)
 @click.argument("where", metavar="JSON")
 @click.argument("reward", type=float)
 @context_option
@@ -118,7 +106,6 @@ def tell(
 @plays_option
 @scatter_option
 @json_option
-@with_error_sentences
 def add(
     storage: str, study: str, where: str, reward: float, context: str | None, constraints: Sequence[float],
     plays: int | None, scatter: float | None, *, as_json: bool,
@@ -134,27 +121,21 @@ def add(
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@click.command(short_help="Tell that a trial will never have a reward.")
-@storage_argument
-@named_argument
+@study_command("Tell that a trial will never have a reward.")
 @click.argument("number", type=int)
 @click.argument("reason")
 @click.option("--revise", is_flag=True, help="Take back an answer; it is kept.")
 @json_option
-@with_error_sentences
 def fail(storage: str, study: str, number: int, reason: str, *, revise: bool, as_json: bool) -> None:
     """Tell that trial NUMBER of STUDY failed, and why, in words."""
     trial = opened_study(storage, study).fail(number, reason, revise=revise)
     print_trial(trial, as_json=as_json, text=f"Recorded: {trial!r}")
 
 
-@click.command(short_help="Tell that nobody works on a trial any more.")
-@storage_argument
-@named_argument
+@study_command("Tell that nobody works on a trial any more.")
 @click.argument("number", type=int)
 @click.argument("reason")
 @json_option
-@with_error_sentences
 def abandon(storage: str, study: str, number: int, reason: str, *, as_json: bool) -> None:
     """Tell that nobody works on trial NUMBER of STUDY any more, and why, in words.
 

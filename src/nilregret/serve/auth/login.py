@@ -17,6 +17,7 @@ PLAIN_COOKIE: Final = "nilregret_session"
 SECURE_COOKIE: Final = "__Host-nilregret_session"  # browsers accept this prefix over TLS only, and from this host only
 FORM_BYTES = 4096
 FORM_TYPE = "application/x-www-form-urlencoded"
+OLD_PLAIN, OLD_SECURE = "noregret_session", "__Host-noregret_session"  # cookies of open sessions of version 0.2
 PAGE = """<!doctype html>
 <html lang="en">
 <head>
@@ -51,7 +52,8 @@ def cookie_of(headers: Mapping[str, str], *, tls: bool = False) -> str | None:
     for part in headers.get("cookie", "").split(";"):
         name, _, value = part.strip().partition("=")
         found.setdefault(name, value)
-    return found.get(SECURE_COOKIE) or (None if tls else found.get(PLAIN_COOKIE)) or None
+    names = (SECURE_COOKIE, OLD_SECURE) if tls else (SECURE_COOKIE, PLAIN_COOKIE, OLD_SECURE, OLD_PLAIN)
+    return next((found[name] for name in names if found.get(name)), None)
 
 
 def wants_page(headers: Mapping[str, str], method: str) -> bool:
