@@ -9,20 +9,20 @@ from scipy.stats import betabinom
 
 import nilregret as nr
 from nilregret._utils.serialize import dumps, loads
-from nilregret.theory.change import (
+from nilregret.theory.change import detector
+from nilregret.theory.change.box_averages import product_average
+from nilregret.theory.change.calibration import uniform_points
+from nilregret.theory.change.geometry import SampledGeometry, make_geometry
+from nilregret.theory.change.schedules import (
     detection_exponent,
     detection_ridge,
     detection_threshold,
-    detector,
     smoothness,
     threshold_level,
     ucb_beta,
     ucb_regularization,
     uniform_count,
-    uniform_points,
 )
-from nilregret.theory.change.box_averages import product_average
-from nilregret.theory.change.geometry import SampledGeometry, make_geometry
 
 GRID = nr.Arms.grid(0, 5, 200)
 SQUARE = nr.Box([0, -1], [1, 2])
