@@ -237,7 +237,7 @@ def test_halves_too_large_to_keep_are_fitted_again(monkeypatch):
         return made.distances, sum(window.size for windows in made._kept.values() for window in windows)
 
     all_kept, memory = distances()
-    monkeypatch.setattr(detector, "LARGEST_KEPT", 3)
+    monkeypatch.setattr(detector, "LARGEST_CACHED", 3)
     few_kept, less = distances()
     np.testing.assert_allclose(few_kept, all_kept, rtol=1e-12)
     assert less <= 3 * 6 < memory

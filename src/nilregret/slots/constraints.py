@@ -391,13 +391,13 @@ class _Prices(Copyable, DualState):
     def __init__(self, rule: OnAverage) -> None:
         self._rule = rule
         self.prices = frozen(np.zeros(rule.count))
-        self._told = np.zeros(rule.count)  # sum of the values since the last step
+        self._sum = np.zeros(rule.count)  # sum of the values since the last step
         self._epoch = 0  # current epoch
 
     def hear(self, trial: Trial, expected: Callable[[], list[Expected]]) -> None:  # noqa: ARG002
         """Adds the constraint values of a trial to the sum of the epoch."""
         if trial.constraints is not None:
-            self._told = self._told + trial.constraints
+            self._sum = self._sum + trial.constraints
 
     def due(self, rounds: int) -> bool:
         """Returns True if another epoch begins."""
@@ -409,8 +409,8 @@ class _Prices(Copyable, DualState):
         if not self.due(rounds):
             return
         self._epoch = rounds // rule.epoch
-        self.prices = frozen(np.clip(self.prices + rule.step / rule.epoch * self._told, 0.0, rule.most))
-        self._told = np.zeros(rule.count)
+        self.prices = frozen(np.clip(self.prices + rule.step / rule.epoch * self._sum, 0.0, rule.most))
+        self._sum = np.zeros(rule.count)
 
 
 def one_for(value: Any, j: int) -> Any:

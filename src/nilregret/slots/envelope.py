@@ -133,9 +133,9 @@ class Progress:
     pull: Callable[[Any], Array] | None = None
     guess: Guess | None = None
 
-    def norm(self, told: float) -> float:
+    def norm(self, stated: float) -> float:
         """Returns B in force: the current guess, or the stated number if there is no guess."""
-        return told if self.norm_bound is None else self.norm_bound
+        return stated if self.norm_bound is None else self.norm_bound
 
 
 class Window(NamedTuple):
