@@ -216,8 +216,6 @@ class Constraints(Part):
         """Returns the state before the first round. Most rules have an empty state."""
         return DualState()
 
-    # Scores of a round.
-
     @abstractmethod
     def judged(self, scores: Array, view: TableView | PointView) -> Array:
         """Returns the scores of the n candidates of a view under the constraints, a fresh array `(n,)`.

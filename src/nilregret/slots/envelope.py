@@ -392,10 +392,8 @@ class CompactBayes(Width):
     def width(self, t: int, progress: Progress) -> float:  # noqa: ARG002
         """Returns beta_t^{1/2} of Theorem 2."""
         d, delta = self.dimension, self.delta
-        # Both log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r. Otherwise
-        # the.
-
-        # discretisation of the proof has one point, and the term is 0.
+        # Both log(4 d a / delta) and the logarithm around it are positive for every a >= 1 and sensible b r.
+        # Otherwise the discretisation of the proof has one point, and the term is 0.
         reach = t**2 * d * self.b * self.side * math.sqrt(max(math.log(4.0 * d / delta) + self.log_a, 0.0))
         if self.series is None:
             beta = 2.0 * math.log(2.0 * t**2 * math.pi**2 / (3.0 * delta)) + 2.0 * d * math.log(max(reach, 1.0))

@@ -37,7 +37,7 @@ class Restart(NamedTuple):
 
 
 def checked_restart(memory: Memory, restart: object, *, since: int, round_: int) -> None:
-    """Checks the restart that a memory or its watch calls for.
+    """Checks the restart that a memory or its detector calls for.
 
     Args:
         memory: the part.

@@ -101,7 +101,7 @@ class NoPenalties(PenaltyState):
     def hear(self, trial: Trial) -> None:
         """Ignores the outcome."""
 
-    def advance(self, rounds: int) -> Change:  # noqa: ARG002 -
+    def advance(self, rounds: int) -> Change:  # noqa: ARG002
         """Returns `Change.NOTHING`."""
         return Change.NOTHING
 
@@ -179,7 +179,7 @@ class RewardAlone(Objective):
         """True, since the theorems are for rewards."""
         return True
 
-    def target(self, trial: Trial, multipliers: Array) -> float | None:  # noqa: ARG002 -
+    def target(self, trial: Trial, multipliers: Array) -> float | None:  # noqa: ARG002
         """Returns the reward."""
         return trial.reward
 
@@ -337,7 +337,7 @@ class MultiplicativePenalty(Constrained):
         """Returns kappa_j psi(average g_j) of line 4, at most `LARGEST`."""
         return np.asarray(np.minimum(multipliers * self.psi(means), LARGEST))
 
-    def noise_factor(self, multipliers: Array) -> float:  # noqa: ARG002 -
+    def noise_factor(self, multipliers: Array) -> float:  # noqa: ARG002
         """Returns 1, since the constraint values have no noise."""
         return 1.0
 

@@ -45,7 +45,7 @@ class SafetyState(Copyable, DualState):
         self._start, self._delta, self._bounded, self._learned = start, delta, bounded, learned
         self._certified: dict[tuple[bytes, bytes], tuple[int, Array, float]] = {}  # first trial, point, its risk
         self._values: dict[tuple[bytes, bytes], dict[int, Array]] = {}  # constraint values by trial
-        self._sums: dict[tuple[bytes, bytes], Array] = {}  # of these values
+        self._sums: dict[tuple[bytes, bytes], Array] = {}  # sums of these values
         self._unsafe: dict[tuple[bytes, bytes], Array] = {}  # points where one of these sums is above 0
         self._first = 0  # first trial that counts
         self._contradiction: tuple[int, str] | None = None  # trial whose value contradicts the prior, and a sentence

@@ -217,7 +217,7 @@ class Silence(Copyable, Waits):
         low = self.worth(lowest) - charges
         rise = (self._sum / count if self._part.answer is None else self._part.answer) - self.worth(lowest)
         if rise == 0.0:
-            return low.tolist()  # type: ignore[no-any-return]  # likewise
+            return low.tolist()  # type: ignore[no-any-return]
         q = np.clip((means - low) / rise, LEAST, MOST)
         later = self._arrivals.law.later(ages)
         silent = low + rise * q * later / (1.0 - q * (1.0 - later))
