@@ -147,13 +147,13 @@ class Constraints(Part):
             )
         return list(value)
 
-    def _each(self, name: str, value: Any) -> Any:
-        listed = self._listed(name, value)
+    def _each(self, name: str, value: Any, checked: Callable[[Any], Any] = lambda each: each) -> Any:
+        """Returns a tuple with one checked value for each constraint, or the one value for all."""
+        listed = [checked(each) for each in self._listed(name, value)]
         return tuple(listed) if isinstance(value, tuple | list) else listed[0]
 
     def _numbers(self, name: str, value: Any, **limits: Any) -> Any:
-        listed = [number(name, each, **limits) for each in self._listed(name, value)]
-        return tuple(listed) if isinstance(value, tuple | list) else listed[0]
+        return self._each(name, value, lambda each: number(name, each, **limits))
 
     def check(self, policy: Policy) -> None:
         """Raises `InvalidInput` if the objective already charges for violations, or if bounds are for rewards only."""
