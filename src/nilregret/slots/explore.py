@@ -118,7 +118,7 @@ class NoExploration(Explore):
 
     ever: ClassVar[bool] = False
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 -
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns False."""
         return False
 
@@ -167,7 +167,7 @@ class UncertaintySampling(Explore):
         why = "It counts rounds of uncertainty sampling."
         settle(self, rounds=integer("rounds", self.rounds, low=1, why=why))
 
-    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002 -
+    def due(self, uniform: int, history: int, randomness: Randomness) -> bool:  # noqa: ARG002
         """Returns True in the first rounds."""
         return history < self.rounds
 

@@ -14,13 +14,15 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain, enclosing_box
 from ..gp import Belief
 from ..kernels import Kernel
 from ..storage.record import Trial
-from ..theory.change import ChangeDetector, PowerLaw, checked_schedule
+from ..theory.change.detector import ChangeDetector
+from ..theory.change.schedules import PowerLaw, checked_schedule
 from .base import Part, Policy
 
 Drift = float | tuple[float, ...] | None
@@ -35,7 +37,7 @@ class Restart(NamedTuple):
 
 
 def checked_restart(memory: Memory, restart: object, *, since: int, round_: int) -> None:
-    """Checks the restart that a memory or its watch calls for.
+    """Checks the restart that a memory or its detector calls for.
 
     Args:
         memory: the part.
@@ -388,11 +390,13 @@ def _pairs(domain: Domain, context: Domain | None) -> Domain:
 
 
 @final
-class UniformRoundDetector(Detector):
+class UniformRoundDetector(Copyable, Detector):
     """A detector that tests the observed uniform rounds, in the order in which their rewards came."""
 
-    def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
-        self._detector, self._latest = detector, latest
+    OWNED = ("_detector",)
+
+    def __init__(self, detector: ChangeDetector) -> None:
+        self._detector, self._latest = detector, -1
 
     def see(self, seen: Observation) -> Restart | None:
         """Carries out lines 10-18 of Algorithm 2."""
@@ -410,10 +414,6 @@ class UniformRoundDetector(Detector):
     def reset(self) -> None:
         """Drops all pairs."""
         self._detector.reset()
-
-    def copy(self) -> UniformRoundDetector:
-        """Returns an independent copy."""
-        return UniformRoundDetector(self._detector.copy(), self._latest)
 
 
 @final

@@ -177,7 +177,7 @@ class Ignored(Pending):
         """True if failures count."""
         return self.failed != "aside"
 
-    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002 -
+    def proves(self, proved: str, policy: Policy) -> str:  # noqa: ARG002
         """Returns the whole claim, unless the width is for censored rewards."""
         return "none" if proved == "rho_m f" else proved
 
