@@ -328,7 +328,7 @@ def test_a_guess_is_held_against_the_answers_whatever_is_pending(domain):
 
 def test_a_picture_shows_bounds_only_where_they_are_proved():
     from nilregret.study.plots.base import new_figure
-    from nilregret.study.plots.tuning import _draw_slice, _slices
+    from nilregret.study.plots.studies import _draw_slice, _slices
 
     space = nr.Space(x=nr.Float(0.0, 1.0))
     for memory, label in ((None, "confidence bounds"), (nr.slots.SlidingWindow(5), "mean ± 2 std")):
