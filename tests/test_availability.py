@@ -6,6 +6,8 @@ import pytest
 import nilregret as nr
 from nilregret.domains.lookup import PointLookup
 
+from .marks import thinned
+
 ARMS = nr.Arms.grid(0, 1, 12)
 SE = nr.SquaredExponential(0.2)
 
@@ -164,7 +166,7 @@ POLICIES = {
 }
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("name", thinned(POLICIES, "gp_ts", "changes", "box"))
 def test_a_reopened_study_goes_on_as_it_would_have(name, tmp_path):
     """What was available is not stored, and need not be: what was decided is."""
     policy, rng = POLICIES[name], np.random.default_rng(5)

@@ -21,7 +21,7 @@ from nilregret.theory.change import (
     uniform_count,
     uniform_points,
 )
-from nilregret.theory.change.closed import product_average
+from nilregret.theory.change.box_averages import product_average
 from nilregret.theory.change.geometry import SampledGeometry, make_geometry
 
 GRID = nr.Arms.grid(0, 5, 200)

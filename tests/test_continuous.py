@@ -18,6 +18,8 @@ from nilregret.slots.envelope import CompactBayes
 from nilregret.slots.refit import Refit
 from nilregret.slots.widths.slopes import derivative_tail
 
+from .marks import nightly, thinned
+
 BOX = nr.Box([0.0, -1.0], [1.0, 1.0])
 SPACE = nr.Space(x=nr.Float(1e-3, 10.0, log=True), n=nr.Int(1, 100), kind=nr.Choice("a", "b", "c"))
 LINE = nr.Arms.grid(0, 1, 30)
@@ -63,10 +65,11 @@ def play(study, rounds):
     return [(trial.point.tobytes(), trial.arm) for trial in study.trials]
 
 
-def test_resuming_continues_to_the_last_bit(policy, tmp_path):
+@pytest.mark.parametrize("stops", [(9,), *nightly(((0, 1, 7, 13),))], ids=len)
+def test_resuming_continues_to_the_last_bit(policy, stops, tmp_path):
     url = f"sqlite:///{tmp_path}/a.db"
     straight = play(nr.Study(policy, seed=4), 24)
-    for stop in (0, 1, 7, 13):
+    for stop in stops:
         name = f"stop at {stop}"
         first = nr.Study(policy, seed=4, storage=url, name=name)
         play(first, stop)
@@ -105,10 +108,11 @@ GROUPED = {
 }
 
 
-@pytest.mark.parametrize("case", GROUPED.values(), ids=GROUPED.keys())
-def test_groups_of_answers_resume_to_the_last_bit(case, tmp_path):
+@pytest.mark.parametrize("name", thinned(GROUPED, "arms, contexts in a box", "space, a fit after three groups"))
+def test_groups_of_answers_resume_to_the_last_bit(name, tmp_path):
     """Answers that wait together are taken in together: a replay, which may fit later, groups them alike."""
-    policy = nr.gp_ucb(noise=0.1, scale=0.2, search=PointSearch(candidates=128, around=8, evaluations=6), **case)
+    search = PointSearch(candidates=128, around=8, evaluations=6)
+    policy = nr.gp_ucb(noise=0.1, scale=0.2, search=search, **GROUPED[name])
     url = f"sqlite:///{tmp_path}/a.db"
     straight = in_groups(nr.Study(policy, seed=4), 5)
     for stop in (1, 4):
@@ -117,7 +121,7 @@ def test_groups_of_answers_resume_to_the_last_bit(case, tmp_path):
         assert in_groups(nr.Study.open(storage=url, name=name), 5) == straight
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *nightly(1, 2)])
 @pytest.mark.parametrize(
     "space",
     [
@@ -263,7 +267,7 @@ def test_rough_kernels_have_no_theorem_2(nu):
     assert 0.8 * smooth.width(1, None) < policy.confidence.width(1, None) < 2.0 * smooth.width(1, None)
     study = nr.Study(policy, seed=0)
     study.tell(study.ask(), 1.0)
-    assert study._look().valid_for == "none"
+    assert study.replica.current().valid_for == "none"
 
 
 def test_the_kernel_recommended_for_contexts_has_theorem_2():
@@ -483,7 +487,7 @@ def test_refits_learn_the_kernel_and_nothing_is_certified():
     for _ in range(40):
         trial = study.ask()
         study.tell(trial, 100.0 + 5.0 * float(np.sin(20 * trial.point[0])))
-    state = study._state.settled()
+    state = study.replica.state.settled()
     assert state.kernel.lengthscale[0] < 0.6
     assert state.envelope(np.array([[0.5]])).valid_for == "none"
     mean, _ = study.predict([[0.2], [0.9]])
@@ -494,11 +498,11 @@ def test_gradients_of_the_score_are_those_of_its_values_after_a_refit():
     study = nr.Study(nr.gp_ucb(BOX, nr.Matern(2.5, [0.5, 0.9]), noise=0.1, refit=Refit(every=10)), seed=0)
     for point in np.random.default_rng(0).uniform(BOX.lower, BOX.upper, (20, 2)):
         study.add(point, 300.0 + 50.0 * float(np.sin(5 * point[0])) + 10.0 * point[1])
-    state = study._state.settled()
-    ledger = state._ledger
-    score, best = state.policy.score, ledger.best_reward
-    question = Question(21, state.bounds(), ledger.units, None, None, best, Randomness(0, 20), score)
-    surface = score.on_points(PointRound(state._engine, ledger.belief, question, np.zeros((1, 2))))
+    state = study.replica.state.settled()
+    reward = state.reward
+    score, best = state.policy.score, reward.data.best_reward
+    question = Question(21, state.bounds(), reward.posterior.units, None, None, best, Randomness(0, 20), score)
+    surface = score.on_points(PointRound(state.outputs.engine, reward.posterior.belief, question, np.zeros((1, 2))))
     points = np.array([[0.3, 0.4], [0.8, -0.7]])
     values, gradients = surface.slopes(points)
     np.testing.assert_allclose(values, surface.values(points))
@@ -687,7 +691,7 @@ def test_points_outside_and_wrong_contexts_are_explained():
 
 
 @pytest.mark.parametrize("domain", [nr.Box([0, 0], [2, 1]), nr.Box([0, 0], [2, 1]).grid(15)], ids=["box", "arms"])
-@pytest.mark.parametrize("make", [nr.gp_ucb, nr.expected_improvement])
+@pytest.mark.parametrize("make", [nr.expected_improvement, *nightly(nr.gp_ucb)])
 def test_a_region_where_everything_fails_is_left(make, domain):
     """Failures that count as the worst seen: less than half of the trials fail, where otherwise nearly all would."""
     policy = make(domain, nr.Matern(2.5, [0.3, 0.3]), noise=0.1, pending=nr.slots.Ignored(failed="worst"))
@@ -708,7 +712,7 @@ def test_a_region_where_everything_fails_is_left(make, domain):
         again.tell(asked, trial.reward) if trial.reward is not None else again.fail(asked, "out of memory")
     where = domain.points[:5] if isinstance(domain, nr.Arms) else [[0.2, 0.3]]
     np.testing.assert_array_equal(study.predict(where), again.predict(where))
-    assert study._look().valid_for == "none"
+    assert study.replica.current().valid_for == "none"
 
 
 def test_a_space_of_whole_numbers_and_choices_is_finite():
@@ -738,7 +742,7 @@ def test_decisions_do_not_depend_on_the_number_of_blas_threads():
             study = nr.Study(policy, seed=1)
             for row in rows:
                 study.add(row, float(np.sin(5 * row).sum()))
-            asked.append((study.ask().point.tobytes(), study._state.kernel))
+            asked.append((study.ask().point.tobytes(), study.replica.state.kernel))
     assert asked[0] == asked[1]
 
 
@@ -767,7 +771,7 @@ def test_the_best_trial_takes_no_kernel_matrix(monkeypatch):
         study.add(row, float(np.sin(5 * row).sum()))
     study.add(study.trials[3].point, 0.5)
     means = study.predict([trial.point for trial in study.trials])[0]
-    state = study._look()
+    state = study.replica.current()
     np.testing.assert_allclose(state.answered_means(list(study.trials)), means, rtol=1e-9)
     elsewhere = study.ask()
     both = state.answered_means([study.trials[5], elsewhere])

@@ -34,6 +34,8 @@ from nilregret.slots.explore import (
 )
 from nilregret.testing import check_policy
 
+from .marks import nightly
+
 BOX = nr.Box([0.0, -1.0], [1.0, 3.0])
 MIXED = nr.Space(
     x=nr.Float(1e-3, 1e3, log=True), n=nr.Int(0, 40, step=4), m=nr.Int(1, 100, log=True), k=nr.Choice("a", "b", "c")
@@ -314,14 +316,21 @@ def test_arms_and_points_that_have_failed_are_left_out_of_a_design():
 def changes(study, number, domain):
     """In which parameters a trial differs from the best point that counted before it, as the posterior had it then."""
     before, memory = nr.Study(study.policy, seed=study.seed), study.policy.memory
-    before._kept.apply(list(study.trials[:number]))
+    before.replica.apply(list(study.trials[:number]))
     points = np.array([trial.point for trial in study.trials[memory.first_counted(0, number) : number]])
     given = [domain.decode(point) for point in points] if isinstance(domain, nr.Space) else points
     return differs(domain, study.trials[number].point, points[before.predict(given)[0].argmax()])
 
 
-@pytest.mark.parametrize("domain", [BOX, MIXED])
-@pytest.mark.parametrize("memory", [None, nr.slots.SlidingWindow(9), nr.slots.RestartEvery(50)])
+@pytest.mark.parametrize(
+    ("domain", "memory"),
+    [
+        (MIXED, None),
+        (BOX, nr.slots.SlidingWindow(9)),
+        *nightly((BOX, None), (MIXED, nr.slots.SlidingWindow(9))),
+        *nightly(*((each, nr.slots.RestartEvery(50)) for each in (BOX, MIXED))),
+    ],
+)
 def test_one_parameter_of_the_best_point_changes_now_and_then(domain, memory):
     more = {} if memory is None else {"memory": memory}
     study = play(nr.Study(policy_of(domain, CoordinateSearch(every=3, after=6, steps=20), **more), seed=2), 37)
@@ -596,7 +605,7 @@ def test_a_situation_says_what_a_part_may_look_at():
     assert (situation.history, situation.seed, situation.randomness.number, situation.context) == (5, 0, 5, None)
     assert sorted(map(tuple, tried)) == sorted(rows(study)[:5])
     before = nr.Study(study.policy, seed=0)
-    before._kept.apply(list(study.trials[:5]))
+    before.replica.apply(list(study.trials[:5]))
     assert np.array_equal(best, before.best().point)
     assert seen[0][1] is None
     assert seen[0][2].shape == (0, 2)

@@ -162,7 +162,7 @@ def test_half_the_norm_empties_the_set_and_is_raised(seed):
             lower, upper = study.bounds()
             assert (lower <= values).all()
             assert (values <= upper).all()
-            assert study._state.settled().valid_for == "none"  # what was told is refuted
+            assert study.replica.state.settled().valid_for == "none"  # what was told is refuted
     raised = study.norm_bounds
     assert raised[0] == (0, 2.0)
     assert raised[1][0] <= 50
@@ -179,13 +179,13 @@ def test_a_constraint_whose_norm_is_refuted_is_not_called_proved():
     study, rng = nr.Study(policy, seed=0), np.random.default_rng(0)
 
     def claim():
-        return study._look().limit(1).valid_for
+        return study.replica.current().limit(1).valid_for
 
     assert claim() == "f"
     for arm in rng.integers(0, 40, 60):
         study.add(ARMS.points[arm], 0.0, constraints=[g[arm] + 0.1 * rng.normal()])
     assert claim() == "none"
-    assert study._look()._channels.confidence == 0.0  # of all of them together
+    assert study.replica.current().outputs.confidence == 0.0  # of all of them together
 
 
 @pytest.mark.parametrize("where", ["box", "context", "late"])

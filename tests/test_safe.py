@@ -7,7 +7,7 @@ import pytest
 
 import nilregret as nr
 from nilregret._utils import serialize
-from nilregret.slots.sizes import cautious_size
+from nilregret.slots.constraint_scale import cautious_scale
 
 ARMS, KERNEL = nr.Arms.grid(0, 10, 101), nr.Matern(2.5, 2.0)
 LINE, SHORT = nr.Arms.grid(0, 1, 21), nr.SquaredExponential(0.2)
@@ -73,15 +73,15 @@ def test_with_a_scale_that_is_learned_nothing_but_start_is_played_before_a_value
 
 
 def test_what_is_learned_is_a_large_scale_and_a_short_lengthscale():
-    one = cautious_size(SHORT, np.array([[0.5]]), np.array([-10.0]), np.array([3]), noise=0.1)
+    one = cautious_scale(SHORT, np.array([[0.5]]), np.array([-10.0]), np.array([3]), noise=0.1)
     assert one[0] < 1.0
     assert 20.0 <= one[1] <= 45.0  # nothing but the distance from the border is known
     rng, X = np.random.default_rng(0), np.linspace(0, 1, 25)[:, None]
     drawn = np.linalg.cholesky(SHORT(X, X) + 1e-9 * np.eye(25)) @ rng.standard_normal(25)
-    factor, scale = cautious_size(SHORT, X, 7.0 * drawn, np.ones(25), noise=0.1)
+    factor, scale = cautious_scale(SHORT, X, 7.0 * drawn, np.ones(25), noise=0.1)
     assert 0.25 <= factor <= 1.0
     assert 5.0 <= scale <= 21.0
-    assert cautious_size(SHORT, X, np.zeros(25), np.ones(25), noise=0.0)[1] == 0.0
+    assert cautious_scale(SHORT, X, np.zeros(25), np.ones(25), noise=0.0)[1] == 0.0
 
 
 def test_what_is_learned_is_a_function_of_the_record(tmp_path):

@@ -45,12 +45,12 @@ def conversions(study, rounds, *, seed=0, delay=DELAY, zeros=False, kept=1.0):
 
 def targets(study):
     """What each unanswered trial counts as, reward units; None for the variance alone."""
-    ledger = study._look()._ledger
+    data = study.replica.current().reward.data
     return {
         number: None
-        if (target := ledger.entries[number].target) is None
-        else float(ledger.units.back(np.array(target)))
-        for number in ledger.open
+        if (target := data.posterior.entries[number].target) is None
+        else float(data.posterior.units.back(np.array(target)))
+        for number in data.pending.open
     }
 
 
@@ -115,15 +115,15 @@ def test_silence_counts_as_what_is_expected_of_it():
     """E[y | no answer by age a] = q (1 - F(a)) / (1 - q F(a)) with the law given, and the mean of the round before."""
     study = nr.Study(policy_of(nr.slots.Imputed(answer=1.0, delay=GeometricDelay(MEAN))), seed=0)
     conversions(study, 60)
-    ledger = study._look()._ledger
-    numbers, found = list(ledger.open), targets(study)
-    means = ledger.means([ledger.open[number] for number in numbers])
+    data = study.replica.current().reward.data
+    numbers, found = list(data.pending.open), targets(study)
+    means = data.posterior.means([data.pending.open[number] for number in numbers])
     ages = np.array([59 - number for number in numbers])
-    assert ledger.waits.ages(numbers).tolist() == ages.tolist()
+    assert data.pending.waits.ages(numbers).tolist() == ages.tolist()
     later = (MEAN / (1.0 + MEAN)) ** (ages + 1)  # 1 - F
     q = np.clip(means, 0.02, 0.98)
     wanted = np.where(later < 1e-3, 0.0, q * later / (1.0 - q * (1.0 - later)))
-    now = ledger.waits.values(ages, means, np.zeros(len(ages)), 0.0)
+    now = data.pending.waits.values(ages, means, np.zeros(len(ages)), 0.0)
     np.testing.assert_allclose(now, wanted, atol=1e-12)
     np.testing.assert_allclose(list(found.values()), wanted, atol=0.02)  # these by the means of just before
     assert 0.0 in found.values()
@@ -203,16 +203,16 @@ def test_replays_and_looks_change_nothing(world, pending):
 
 def test_a_belief_made_anew_goes_on_from_what_trials_counted_as():
     study = conversions(nr.Study(policy_of(nr.slots.Imputed()), seed=0), 60)
-    ledger = study._look()._ledger
-    before, mean = targets(study), ledger.belief.predict()[0]
-    ledger.begin_own(0)
+    data = study.replica.current().reward.data
+    before, mean = targets(study), data.posterior.belief.predict()[0]
+    data.rebuild_own(0)
     assert targets(study).keys() == before.keys()
-    np.testing.assert_allclose(ledger.belief.predict()[0], mean, atol=1e-8)
+    np.testing.assert_allclose(data.posterior.belief.predict()[0], mean, atol=1e-8)
 
 
 def test_only_trials_that_may_still_be_answered_move():
     study = conversions(nr.Study(policy_of(nr.slots.Imputed(delay=GeometricDelay(MEAN))), seed=0), 200)
-    waits = study._look()._ledger.waits
+    waits = study.replica.current().reward.data.pending.waits
     open_ = len(waits._arrivals.open)
     assert len(waits.moving()) < 40 < 90 < open_
 
@@ -248,7 +248,7 @@ def test_losses_have_the_other_sign():
     for _ in range(80):
         study.tell(study.ask(), 1.0)
     study.ask()
-    assert study._look()._state._ledger.entries[silent.number].target == -5.0 + 4.0
+    assert study.replica.current().reward.posterior.entries[silent.number].target == -5.0 + 4.0
 
 
 def test_descriptions_survive_json_and_refuse_nonsense():
@@ -269,15 +269,15 @@ def test_a_failure_that_counts_as_the_worst_follows_the_worst():
     study.ask()
     study.tell(second, -0.7)
     study.ask()
-    ledger = study._look()._ledger
-    assert ledger.units.back(np.array(ledger.entries[failed.number].target)) == pytest.approx(-0.7)
+    data = study.replica.current().reward.data
+    assert data.posterior.units.back(np.array(data.posterior.entries[failed.number].target)) == pytest.approx(-0.7)
 
 
 # -- late, or never ----------------------------------------------------------------------------------------------------
 
 
 def silence_of(study):
-    return study._look()._ledger.waits.evident
+    return study.replica.current().reward.data.pending.waits.evident
 
 
 def test_silence_is_believed_once_it_is_evident():
@@ -360,10 +360,10 @@ def test_what_is_charged_for_answers_is_charged_for_silence_beside_them(name, pe
         for known in due.pop(t, []):
             study.tell(known, 0.5, constraints=[1.5 * known.point[0] + 0.5])
     study.ask()
-    ledger = study._look()._ledger
-    assert ledger.multipliers[0] > 1.0
+    data = study.replica.current().reward.data
+    assert data.multipliers[0] > 1.0
     silent = targets(study)
-    answered = {n: entry.target for n, entry in ledger.entries.items() if n not in ledger.open}
+    answered = {n: entry.target for n, entry in data.posterior.entries.items() if n not in data.pending.open}
     for number, value in silent.items():
         beside = [value for n, value in answered.items() if study.trials[n].arm == study.trials[number].arm]
         if beside:
@@ -389,7 +389,7 @@ def test_a_failure_that_counts_as_the_worst_is_charged_too():
     failed = study.ask()
     study.fail(failed, "broken")
     study.ask()
-    entries = study._look()._ledger.entries
+    entries = study.replica.current().reward.posterior.entries
     assert entries[failed.number].target == pytest.approx(min(entry.target for entry in entries.values()))
     assert entries[failed.number].target < -5.0
 
@@ -403,12 +403,12 @@ def test_each_channel_may_have_a_rule_of_its_own():
         if trial.number % 3 == 0:
             study.tell(trial, 1.0, constraints=[0.4, -0.1])
     study.ask()
-    first, second = (channel.ledger for channel in study._look()._channels.each)
+    first, second = (output.data for output in study.replica.current().outputs.constraints)
     assert isinstance(first.policy.pending, nr.slots.Imputed)
     assert isinstance(second.policy.pending, nr.slots.Hallucinated)
-    silent = [first.entries[number].target for number in list(first.open)[:20]]
+    silent = [first.posterior.entries[number].target for number in list(first.pending.open)[:20]]
     assert silent == [-0.3] * 20
-    assert {second.entries[number].target for number in second.open} == {None}
+    assert {second.posterior.entries[number].target for number in second.pending.open} == {None}
     with pytest.raises(nr.errors.InvalidInput, match="certifies by answers"):
         nr.Safe(count=1, start=[[0.5]], pending=nr.slots.Imputed())
     with pytest.raises(nr.errors.InvalidInput, match="`pending`"):

@@ -363,7 +363,7 @@ def test_noise_that_is_larger_than_told_is_noticed_in_runs():
     for _ in range(64):
         trial = loud.ask()
         loud.tell(trial, 0.5 + 10 * NOISE * rng.standard_normal(trial.repeats))
-    assert "rewards vary about the means of their points" in loud.unsaid["noise"]
+    assert "rewards vary about the means of their points" in loud.held_warnings["noise"]
 
 
 # -- where records go ----------------------------------------------------------------------------------------------

@@ -204,25 +204,25 @@ def play(study, rounds, *, start=0, sign=1.0, answered=lambda number: True, cont
 
 def dense(study, points, *, sign=1.0):
     """Mean and (lower, upper) by the numbers of the documentation: every step of it done by hand, but for the fit."""
-    state = study._look()
-    ledger = (state if sign > 0.0 else state._state)._ledger
+    state = study.replica.current()
+    posterior = state.reward.posterior
     trials = [trial for trial in study.trials if trial.state == "observed"]
     X, y = np.array([trial.point for trial in trials]), np.array([sign * trial.reward for trial in trials])
     seen = 4 * (len(y) // 4)
     warp = half_rank(y[:seen])
     np.testing.assert_allclose(warp.to(y[:seen]), brute_force(y[:seen]), rtol=1e-12)
     scale = Standardization.of(brute_force(y[:seen]))
-    assert ledger.units.unit == pytest.approx(scale.std, rel=1e-12)
-    targets = (warp.to(y) - ledger.units.center) / scale.std
+    assert posterior.units.unit == pytest.approx(scale.std, rel=1e-12)
+    targets = (warp.to(y) - posterior.units.center) / scale.std
     assert np.ptp(targets) < 8.0  # nothing is an outlier
-    np.testing.assert_allclose([entry.target for entry in ledger.entries.values()], targets, rtol=1e-9, atol=1e-12)
-    kernel = ledger.in_use
+    np.testing.assert_allclose([entry.target for entry in posterior.entries.values()], targets, rtol=1e-9, atol=1e-12)
+    kernel = posterior.in_use
     solved = np.linalg.solve(
-        kernel(X, X) + ledger.ridge * np.eye(len(X)), np.column_stack([targets, kernel(X, points)])
+        kernel(X, X) + posterior.ridge * np.eye(len(X)), np.column_stack([targets, kernel(X, points)])
     )
     cross = kernel(X, points)
     std = scale.std * np.sqrt(kernel.diagonal(points) - np.einsum("ij,ij->j", cross, solved[:, 1:]))
-    mean = ledger.units.center + scale.std * (cross.T @ solved[:, 0])
+    mean = posterior.units.center + scale.std * (cross.T @ solved[:, 0])
     return *mapped(warp.back, warp.heights, mean, std), warp.back(mean - 2.0 * std), warp.back(mean + 2.0 * std), X
 
 
@@ -251,16 +251,16 @@ def test_what_is_shown_is_the_belief_that_decides(goal):
     sign = 1.0 if goal == "maximize" else -1.0
     study = play(nr.Study(warped(domain=SQUARE), seed=0, goal=goal), 20, sign=sign)
     for _ in range(4):
-        state = study._look()
-        ledger = (state if sign > 0.0 else state._state)._ledger
-        warp = ledger.units.warp
-        normal = ledger.units.rewards(*ledger.belief.predict())
+        state = study.replica.current()
+        posterior = state.reward.posterior
+        warp = posterior.units.warp
+        normal = posterior.units.rewards(*posterior.belief.predict())
         shown = mapped(warp.back, warp.heights, *normal)
         found = study.predict()
         np.testing.assert_allclose(sign * found[0], shown[0], rtol=1e-7, atol=1e-7)
         np.testing.assert_allclose(found[1], shown[1], rtol=1e-6, atol=1e-7)
         assert (found[1].max(), np.std([trial.reward for trial in study.trials])) > (100.0, 100.0)
-        assert ledger.units.unit < 2.0  # the unit that decides has nothing left of the cliff
+        assert posterior.units.unit < 2.0  # the unit that decides has nothing left of the cliff
         best = float(normal[0].max())
         assert best >= warp.heights[-1]  # the median: from it up rewards are as they were told
         gain = mapped(
@@ -281,9 +281,9 @@ def test_the_best_is_where_the_mean_that_is_shown_is(goal):
     for _ in range(8):
         point = SQUARE.points[generator.integers(12)]
         study.add(point, sign * float(generator.standard_normal() - 50.0 * (generator.random() < 0.2)))
-    state = study._look() if sign > 0.0 else study._look()._state
+    state = study.replica.current()
     means = sign * study.predict([trial.point for trial in study.trials])[0]
-    assert study.best().number == means.argmax() != state._ledger.means(list(study.trials)).argmax()
+    assert study.best().number == means.argmax() != state.reward.posterior.means(list(study.trials)).argmax()
 
 
 def test_bounds_of_warped_rewards_are_no_multiple_of_the_deviation():
@@ -361,13 +361,13 @@ def test_every_part_works_through_the_map(case, tmp_path):
         found = study.predict(probes, context=given)
     for got, want in zip(found, Reference(study).predict(study, rows), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
-    assert study._look()._ledger.units.warp is not None
+    assert study.replica.current().reward.posterior.units.warp is not None
     again = nr.Study.open(storage=url)
     for got, want in zip(again.predict(probes, context=given), found, strict=True):
         assert np.array_equal(got, want)
     now = study.trials[-1].asked_at
     seen = None if given is None else np.array(given)
-    mine, other = (each._look().decide(seen, now=now).point.tobytes() for each in (study, again))
+    mine, other = (each.replica.current().decide(seen, now=now).point.tobytes() for each in (study, again))
     assert mine == other
 
 
@@ -376,7 +376,7 @@ def test_constraints_are_charged_before_the_map():
     study = play(nr.Study(policy, seed=2), 17, constraints=lambda trial: [float(trial.point[0] - 0.4)])
     for got, want in zip(study.predict(PROBES), Reference(study).predict(study, PROBES), strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-6)
-    assert study._look()._ledger.units.warp is not None
+    assert study.replica.current().reward.posterior.units.warp is not None
     assert study.best().reward > -100.0
 
 
@@ -413,15 +413,15 @@ def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(
     if memory == "window":
         policy = policy.using(memory=nr.slots.SlidingWindow(12))
     study = play(nr.Study(policy, seed=5), 26)
-    live = study._look()._fits.made
+    live = study.replica.current().reward.fits.made
     fits = policy.refit.fits(26)
     assert (fits, len(live)) == (6, 6)
     again = nr.Study(policy, seed=5)
-    again._kept.apply(list(study.trials))
-    assert again._look()._fits.made == {}
+    again.replica.apply(list(study.trials))
+    assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older._kept.apply([trial._replace(fits=None) for trial in study.trials])
-    assert len(older._look()._fits.made) == (1 if memory == "all" else 6)
+    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
+    assert len(older.replica.current().reward.fits.made) == (1 if memory == "all" else 6)
     for k in range(4):
         mine, other = study.ask(), again.ask()
         assert mine.point.tobytes() == other.point.tobytes()
@@ -444,12 +444,12 @@ def test_a_replay_makes_the_last_fit_alone_where_failures_and_open_trials_count_
             trial = open_trials.pop(number % len(open_trials))
             study.tell(trial, cliff(trial.point))
     again = nr.Study(policy, seed=5)
-    again._kept.apply(list(study.trials))
-    assert len(study._look()._fits.made) >= 4
-    assert again._look()._fits.made == {}
+    again.replica.apply(list(study.trials))
+    assert len(study.replica.current().reward.fits.made) >= 4
+    assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older._kept.apply([trial._replace(fits=None) for trial in study.trials])
-    assert len(older._look()._fits.made) == 1
+    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
+    assert len(older.replica.current().reward.fits.made) == 1
     for mine, other in zip(study.predict(PROBES), again.predict(PROBES), strict=True):
         assert mine.tobytes() == other.tobytes()
     assert study.ask().point.tobytes() == again.ask().point.tobytes()
@@ -480,7 +480,7 @@ def test_given_noise_far_below_the_rewards_is_what_can_be_computed_with():
             trial = study.ask()
             study.tell(trial, 1e12 * cliff(trial.point))
     assert np.isfinite(study.predict(PROBES)[0]).all()
-    assert study._look()._ledger.ridge >= 1e-11
+    assert study.replica.current().reward.posterior.ridge >= 1e-11
 
 
 def test_warped_rewards_are_standardised():

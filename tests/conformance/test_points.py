@@ -6,6 +6,7 @@ import pytest
 import nilregret as nr
 from nilregret.gp import CandidateMoments, PointPosterior, sample_path, triangle
 
+from ..marks import nightly
 from ..reference import Dense
 
 POINTS = np.random.default_rng(1).uniform(0, 1, (40, 2))
@@ -194,8 +195,9 @@ def test_noise_variance_of_a_millionth_of_the_signal(kernel):
     check(posterior, observations, tol=1e-7 * size)
 
 
+@pytest.mark.parametrize("n", [400, *nightly(1500)])
 @pytest.mark.parametrize("name", [name for name in KERNELS if name not in ("rank 2", "sum of parts")] + ["a sum"])
-def test_paths_have_the_posterior_mean_and_covariance(name):
+def test_paths_have_the_posterior_mean_and_covariance(name, n):
     """Tails at 6 standard errors plus the stated error of the waves: fails below 1e-6 if right; fixed seeds."""
     kernel = (
         nr.Matern(2.5, 0.3).on(0) * nr.SquaredExponential(0.5).on(1) + nr.Linear() if name == "a sum" else KERNELS[name]
@@ -204,7 +206,7 @@ def test_paths_have_the_posterior_mean_and_covariance(name):
     rng = np.random.default_rng(2)
     for row in (0, 1, 2, 3, 4, 4, 4):
         posterior.append(POINTS[row], float(rng.standard_normal()))
-    some, n = np.concatenate([POINTS[3:5], POINTS[20:23]]), 1500
+    some = np.concatenate([POINTS[3:5], POINTS[20:23]])
     values = np.array([sample_path(posterior, np.random.default_rng([1, i]), waves=256)(some) for i in range(n)])
     mean, exact = posterior.predict(some)[0], posterior.covariance(some)
     error = 0.01 * float(kernel.diagonal(some).max())  # of 256 waves

@@ -16,6 +16,10 @@ __all__ = [
 from typing import Self
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 class NoRegretError(Exception):
     """Base of all errors that the library raises on purpose.
 

@@ -14,10 +14,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Generic, NamedTuple, Self, TypeVar, cast, final
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar, cast, final
 
 import numpy as np
 
+from .._utils.blas import with_one_thread
 from .._utils.checks import Array
 from .._utils.copying import independent
 from .arms import ArmIndices, ArmPosterior
@@ -79,7 +80,6 @@ class Belief(ABC, Generic[P]):
         if value is not None:
             self.answered.append(cell, value)
 
-    @final
     def revise(self, cell: Any, old: float | None, new: float | None) -> None:
         """Replaces the target of a trial that was added with `old`."""
         if old == new:
@@ -100,7 +100,6 @@ class Belief(ABC, Generic[P]):
         else:
             known.revise(cell, cast(float, old), new)
 
-    @final
     def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
         """Replaces the targets of several trials. Trials with a value before and after move the mean once."""
         together = []
@@ -112,7 +111,6 @@ class Belief(ABC, Generic[P]):
         if together:
             cast(RevisablePosterior, self.answered).revise_all(*zip(*together, strict=True))
 
-    @final
     def drop(self, cell: Any, value: float | None) -> None:
         """Removes a trial that was added with this value."""
         if type(cell) is RepeatedPlays:
@@ -158,6 +156,16 @@ class Belief(ABC, Generic[P]):
         known = self.asked
         return _of_questions(known, answered) if isinstance(known, Averaged) else known.copy()
 
+    joins: ClassVar[bool] = False  # whether several calls of `put_all` may be made one, to the bit
+
+    @abstractmethod
+    def put_all(self, cells: Sequence[Any], values: Sequence[float | None]) -> None:
+        """Takes in several trials, in order."""
+
+    @abstractmethod
+    def fill_all(self, cells: Sequence[Any], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
+
     def advance(self, round_: int) -> None:
         """Sets the round of the trials that are asked for from now on."""
 
@@ -181,13 +189,20 @@ class Belief(ABC, Generic[P]):
 class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePosterior | AveragedArms]):
     """A belief over finitely many cells, given by index."""
 
+    joins: ClassVar[bool] = True
+
     def put_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
-        """Adds several trials, with the same result to the bit as one by one, and faster if they are many."""
+        """Take in several trials: as one by one, to the bit, and quicker where they are many."""
         if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
             self.answered.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
             return
         for cell, value in zip(cells, values, strict=True):
             self.put(cell, value)
+
+    def fill_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
+        for cell, value in zip(cells, values, strict=True):
+            self.revise(cell, None, value)
 
     def predict(self, cells: ArmIndices | None = None) -> tuple[Array, Array]:
         """Returns mean and standard deviation of f at these cells, or at all."""
@@ -226,17 +241,46 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
 class PointBelief(Belief[AtPoints | AveragedPoints]):
     """A belief over rows of coordinates."""
 
-    def put_all(self, rows: Array, values: Sequence[float | None]) -> None:
-        """Adds several trials at once, `(n, d)`, which costs less than one by one."""
+    @with_one_thread
+    def put_all(self, cells: Sequence[Array | RepeatedPlays], values: Sequence[float | None]) -> None:
+        """Takes in several trials at once, which costs less than one by one. Runs of plays enter one by one."""
+        if any(type(cell) is RepeatedPlays for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                self.put(cell, value)
+            return
+        rows = np.array(cells)
         if self.apart:
             self.asked.extend(rows, np.zeros(len(rows)))
-        self.fill_all(rows, values)
+        self._fill(rows, values)
 
-    def fill_all(self, rows: Array, values: Sequence[float | None]) -> None:
-        """Adds the values, if any, of trials that already count for the variance."""
+    @with_one_thread
+    def fill_all(self, cells: Sequence[Array | RepeatedPlays], values: Sequence[float | None]) -> None:
+        """Gives values to trials that were taken in without one."""
+        if any(type(cell) is RepeatedPlays for cell in cells):
+            for cell, value in zip(cells, values, strict=True):
+                self.revise(cell, None, value)
+            return
+        self._fill(np.array(cells), values)
+
+    def _fill(self, rows: Array, values: Sequence[float | None]) -> None:
         valued = [i for i, value in enumerate(values) if value is not None]
         if valued:
             self.answered.extend(rows[valued], [cast(float, values[i]) for i in valued])
+
+    @with_one_thread
+    def revise(self, cell: Any, old: float | None, new: float | None) -> None:
+        """Changes the value of a trial."""
+        super().revise(cell, old, new)
+
+    @with_one_thread
+    def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
+        """Changes the values of several trials."""
+        super().revise_all(cells, old, new)
+
+    @with_one_thread
+    def drop(self, cell: Any, value: float | None) -> None:
+        """Removes a trial."""
+        super().drop(cell, value)
 
     def predict(self, cells: Any = None) -> tuple[Array, Array]:
         """Returns mean and standard deviation of f at rows `(n, d)`."""

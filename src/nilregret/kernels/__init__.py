@@ -6,7 +6,10 @@ Kernels are frozen and comparable. `+` and `*` combine kernels, `2.0 * kernel` h
 
 from __future__ import annotations
 
-from .base import ALL, Hyperparameter, Kernel, PointKernel, Pullback, Rows, check_kernel
+from .base import ALL as ALL
+from .base import Hyperparameter, Kernel, PointKernel
+from .base import Pullback as Pullback
+from .base import check_kernel as check_kernel
 from .categories import Mixture, Overlap
 from .combined import Active, Product, Sum
 from .derivatives import Derivatives
@@ -19,7 +22,6 @@ from .tied import Tied
 from .wrapped import Multiplied, Stretched
 
 __all__ = [
-    "ALL",
     "Active",
     "Derivatives",
     "Empirical",
@@ -33,16 +35,17 @@ __all__ = [
     "Periodic",
     "PointKernel",
     "Product",
-    "Pullback",
     "RationalQuadratic",
     "Rounded",
-    "Rows",
     "Spectral",
     "SquaredExponential",
     "Stationary",
     "Stretched",
     "Sum",
     "Tied",
-    "check_kernel",
     "kernel_for",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -245,7 +245,8 @@ class PointKernel(Kernel):
     | `feature_gradient` | central differences |
 
     Sample paths are drawn by joint sampling (`gp.prior_paths`), and integrals are quasi-Monte Carlo
-    (`theory.change.geometry`). `nilregret.theory.change.closed.product_average.register(MyKernel)` adds a closed form
+    (`theory.change.geometry`). `nilregret.theory.change.box_averages.product_average.register(MyKernel)` adds a
+    closed form
     of the integrals. `nilregret.theory.rates.growth_rate.register(MyKernel)` adds a growth rate of the information
     gain.
 

@@ -1,4 +1,4 @@
-"""The answers alone, for parts that make of them what unanswered trials count as."""
+"""The posterior of the answered trials alone, for parts that impute from it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray
+from .._utils.copying import independent
 from ..gp import Belief
 from ..slots.pending import Answers
 from ..storage.record import Trial
@@ -17,43 +18,42 @@ from .engines import Engine, Units, row_of
 
 @final
 class AnswersAlone(Answers):
-    """A second belief, which has learned nothing but answers.
+    """A second belief, which has learned answers and no imputed values.
 
     Args:
-        engine: of the policy.
-        belief: that has learned nothing.
-        units: of its targets.
-        sides: of the domain, `(c + d,)`, the units of distances.
+        engine: the engine of the policy.
+        belief: an empty belief.
+        units: the units of its targets.
+        sides: sides of the domain, `(c + d,)`, the units of distances.
     """
 
     def __init__(self, engine: Engine[Any], belief: Belief[Any], units: Units, sides: Array) -> None:
         self._engine, self._belief, self._units = engine, belief, units
         self._sides = np.where(sides > 0.0, sides, 1.0)
-        self._told: dict[int, tuple[Trial, float]] = {}
+        self._answers: dict[int, tuple[Trial, float]] = {}
         self._points: dict[bytes, Trial] = {}  # the earliest answered trial at each distinct row
-        self._trials: list[Trial] = []  # these by number, so that what came in when leaves no trace
+        self._trials: list[Trial] = []  # these trials by number, whatever the order of the answers
         self.rows: Array = np.zeros((0, len(sides)))
 
-    def take(self, answers: Mapping[int, tuple[Trial, float]]) -> None:
-        """These answers, trials with their targets, and no others."""
+    def update(self, answers: Mapping[int, tuple[Trial, float]]) -> None:
+        """Replaces the answers by these trials with their targets."""
         engine, belief = self._engine, self._belief
-        gone = [number for number in self._told if number not in answers]
+        gone = [number for number in self._answers if number not in answers]
         for number in gone:
-            trial, target = self._told.pop(number)
-            engine.drop(belief, engine.entry(trial), target)
-        fresh = [answer for number, answer in answers.items() if number not in self._told]
-        for number, (trial, old) in self._told.items():
-            engine.revise(belief, engine.entry(trial), old, answers[number][1])
-        self._told = dict(answers)
+            trial, target = self._answers.pop(number)
+            belief.drop(engine.entry(trial), target)
+        fresh = [answer for number, answer in answers.items() if number not in self._answers]
+        for number, (trial, old) in self._answers.items():
+            belief.revise(engine.entry(trial), old, answers[number][1])
+        self._answers = dict(answers)
         if fresh:
-            engine.put(belief, [engine.entry(trial) for trial, _ in fresh], [target for _, target in fresh])
+            belief.put_all([engine.entry(trial) for trial, _ in fresh], [target for _, target in fresh])
         if gone:
             self._points, self._trials, self.rows = {}, [], self.rows[:0]
-        for trial, _ in self._told.values() if gone else fresh:
-            self._place(trial)
+        for trial, _ in self._answers.values() if gone else fresh:
+            self._add_point(trial)
 
-    def _place(self, trial: Trial) -> None:
-        """There is an answer here now."""
+    def _add_point(self, trial: Trial) -> None:
         key = row_of(trial).tobytes()
         known = self._points.get(key)
         if known is not None and known.number < trial.number:
@@ -67,22 +67,18 @@ class AnswersAlone(Answers):
         self.rows = np.insert(self.rows, place, self.row(trial), axis=0)
 
     def row(self, trial: Trial) -> Array:
-        """(context, point) in units of the sides."""
+        """Returns (context, point) in units of the sides."""
         return np.asarray(row_of(trial) / self._sides)
 
     def means(self, which: IndexArray) -> Array:
-        """Posterior means, reward units."""
+        """Returns posterior means in reward units."""
         means = self._engine.means(self._belief, [self._trials[i] for i in which])
         return self._units.back(means)
 
     def advance(self, round_: int) -> None:
-        """Means are those of this round, where f drifts."""
+        """Moves the belief to a round, if f drifts."""
         self._belief.advance(round_)
 
     def copy(self, engine: Engine[Any]) -> AnswersAlone:
-        """An independent one in the same state."""
-        other = AnswersAlone.__new__(AnswersAlone)
-        other.__dict__.update(self.__dict__)
-        other._engine, other._belief = engine, self._belief.copy()
-        other._told, other._points, other._trials = self._told.copy(), self._points.copy(), self._trials.copy()
-        return other
+        """Returns an independent copy."""
+        return independent(self, ("_belief", "_answers", "_points", "_trials"), fresh={"_engine": engine})

@@ -1,4 +1,4 @@
-"""What constraint values are expected of trials without any: those at the answered point that is nearest."""
+"""Constraint values that are expected of unanswered trials: those of the nearest answered point."""
 
 from __future__ import annotations
 
@@ -8,62 +8,59 @@ from typing import final
 import numpy as np
 
 from .._utils.checks import Array
+from .._utils.copying import Copyable
 from ..storage.record import Trial
 from .engines.base import row_of
 
-SAME = 1e-12  # difference up to which two distances, in units of the domain's sides, are the same
+SAME = 1e-12  # largest difference of two distances that count as equal, in units of the domain's sides
 
 
 @final
-class Charged:
-    """The constraint values told at each (context, point).
+class ConstraintMeans(Copyable):
+    """The average constraint values at each answered (context, point).
 
     Args:
-        sides: of the domain, `(c + d,)`, the units of distances.
+        sides: sides of the domain, `(c + d,)`, the units of distances.
     """
+
+    OWNED = ("_sums",)
 
     def __init__(self, sides: Array) -> None:
         self._sides = np.where(sides > 0.0, sides, 1.0)
-        self._told: dict[bytes, tuple[Array, Array, int]] = {}  # row, sum of the values there, and how many they are
-        self._news = False
+        self._sums: dict[bytes, tuple[Array, Array, int]] = {}  # row, sum of the values, and number of trials
+        self._changed = False
 
-    def hear(self, trial: Trial) -> None:
-        """Constraint values, where a trial has some."""
+    def add(self, trial: Trial) -> None:
+        """Adds the constraint values of a trial, if it has a reward and such values."""
         if trial.reward is not None and trial.constraints is not None:
             row = row_of(trial) / self._sides
-            _, total, count = self._told.get(row.tobytes(), (row, np.zeros(len(trial.constraints)), 0))
-            self._told[row.tobytes()] = row, total + trial.constraints, count + 1
-            self._news = True
+            _, total, count = self._sums.get(row.tobytes(), (row, np.zeros(len(trial.constraints)), 0))
+            self._sums[row.tobytes()] = row, total + trial.constraints, count + 1
+            self._changed = True
 
-    def forget(self, left: Iterable[Trial]) -> None:
-        """Only these trials count any more."""
-        self._told, self._news = {}, True
-        for trial in left:
-            self.hear(trial)
+    def reset(self, trials: Iterable[Trial]) -> None:
+        """Replaces all values by those of these trials."""
+        self._sums, self._changed = {}, True
+        for trial in trials:
+            self.add(trial)
 
-    def is_news(self) -> bool:
-        """Whether anything has changed since this was last asked."""
-        news, self._news = self._news, False
-        return news
+    def take_changed(self) -> bool:
+        """Returns whether a value has changed since the last call."""
+        changed, self._changed = self._changed, False
+        return changed
 
     def nearest(self, trial: Trial) -> Array | None:
-        """The average of the values at the answered point nearest to a trial, `(m,)`; None before the first.
+        """Returns the average values at the answered point nearest to a trial, `(m,)`, or None before the first.
 
-        Of points that are equally near, over all of them.
+        If several points are equally near, their averages are averaged.
         """
-        if not self._told:
+        if not self._sums:
             return None
         row = row_of(trial) / self._sides
-        same = self._told.get(row.tobytes())
+        same = self._sums.get(row.tobytes())
         if same is not None:
             return np.asarray(same[1] / same[2])
-        known = list(self._told.values())
+        known = list(self._sums.values())
         distances = np.linalg.norm(np.array([at for at, _, _ in known]) - row, axis=1)
         near = np.flatnonzero(distances <= distances.min() + SAME)
         return np.asarray(np.mean([known[i][1] / known[i][2] for i in near], axis=0))
-
-    def copy(self) -> Charged:
-        """An independent one in the same state."""
-        other = Charged.__new__(Charged)
-        other._sides, other._told, other._news = self._sides, self._told.copy(), self._news
-        return other

@@ -1,10 +1,8 @@
-"""Which fits are due, of the first answers that count, on a schedule; and those that are on record."""
+"""The fits of one output: which fits are due, and which are on record."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import NamedTuple, final
 
 import numpy as np
@@ -15,185 +13,154 @@ from ..storage.record import Event, Trial
 from ..storage.trial import Fit
 from .engines import row_of
 from .policy import Policy
-from .training_data import Ledger
+from .training_data import TrainingData
 
-Spread = Callable[[], float | None]
-
-
-Fitted = tuple[Fit, ...]  # what came into force with a decision
+FitsOnRecord = tuple[Fit, ...]  # fits that came into force with a decision
 
 
 class When(NamedTuple):
-    """Which decision is about to be made.
+    """The decision for which a state is updated.
 
     Attributes:
-        past: whether it is on record.
-        fits: that came into force with it; None where nobody knows.
+        past: whether the decision is on record.
+        fits: fits that came into force with the decision. None if the record does not say.
     """
 
     past: bool = False
-    fits: Fitted | None = None
+    fits: FitsOnRecord | None = None
 
 
 NOW = When()
 
 
-class Learner(Copyable, ABC):
-    """What the slot `refit` does in a run."""
-
-    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial] | None) -> None:
-        """What a replay will bring: see `Fits`."""
-
-    def planned(self) -> None:
-        """What was planned for has come in."""
-
-    def ask(self, trial: Trial, spread: Spread, ledger: Ledger) -> None:
-        """A trial was asked for; `spread` gives half the width of the bounds there, None if it was forced."""
-
-    def norm(self) -> float | None:
-        """The bound on the norm under the kernel in use, where it is another than was told."""
-        return None
-
-    @property
-    def news(self) -> Fitted:
-        """What has come into force for the decision to come, and is not on record."""
-        return ()
-
-    @abstractmethod
-    def restart(self) -> None:
-        """Nothing that was seen counts any more."""
-
-    @abstractmethod
-    def forget_before(self, first: int, ledger: Ledger) -> None:
-        """Trials before this one are about to count no more."""
-
-    @abstractmethod
-    def settle(self, ledger: Ledger, when: When) -> bool:
-        """Do what is due; whether the kernel in use is another one now."""
-
-
 @final
-class Fits(Learner):
-    """The fits of a run, for a policy that learns its kernel.
+class Fits(Copyable):
+    """The fits of one output in a run, for a policy that learns its kernel.
 
-    A fit is made once, for a decision, and goes on record with it. A replay takes it from there.
+    A fit is made once, for a decision, and goes on record with it. A replay reads the fit from the record.
 
     Args:
-        policy: of the run.
-        refit: of the policy.
-        seed: of the run.
-        channel: 0 for the reward, j for constraint j.
+        policy: the policy of the output.
+        refit: the schedule of fits.
+        seed: the seed of the run.
+        index: 0 for the reward, j for constraint j.
 
     Attributes:
-        made: by the trials that a fit saw and the multipliers then; each is a pure function of these, and copies share
-            them.
-        count: fits that were due so far, since the last restart.
+        made: fits by the numbers of the trials that they saw and the multipliers then. Copies share them.
+        count: number of the last fit that was due since the last restart.
     """
 
-    def __init__(self, policy: Policy, refit: Refit, *, seed: int, channel: int) -> None:
-        self._policy, self._refit, self._seed, self._channel = policy, refit, seed, channel
+    def __init__(self, policy: Policy, refit: Refit, *, seed: int, index: int) -> None:
+        self._policy, self._refit, self._seed, self._index = policy, refit, seed, index
         self.made: dict[tuple[tuple[int, ...], bytes], Refitted] = {}
         self.count = 0
-        self._left = 0  # what fits would have seen and no longer counts, since the last restart
-        self._wanted = 0  # answers heard before which none is due: mostly there is nothing to count
-        self._last = 0  # fits before this one are neither made nor taken: another follows in the same replay
-        self._known = 0  # how many of these are on record, and so are not made
-        self._news: Fit | None = None  # in force, and not on record
-        self._old = False  # whether that has decided before
+        self._forgotten = 0  # answers that the memory forgot since the last restart
+        self._wanted = 0  # number of outcomes before which no fit is due, so that rounds need not count answers
+        self._last = 0  # earlier fits are neither made nor read, because the same replay brings a later one
+        self._recorded = 0  # fits up to this number are on record, so the replay does not make them
+        self._new: Fit | None = None  # in force, and not on record
+        self._new_is_past = False  # whether a past decision was made under `_new`
 
-    def plan(self, events: list[Event], ledger: Ledger, waiting: list[Trial] | None) -> None:
-        """Where a replay brings several fits, only the last one is made or taken: each starts anew.
+    def plan_replay(self, events: list[Event], data: TrainingData, waiting: list[Trial] | None) -> None:
+        """Finds the last fit of a replay. Earlier fits are skipped, since each fit starts anew.
 
         Args:
-            events: of the replay.
-            ledger: before them.
-            waiting: outcomes that are to be taken in; None where nobody counts which answers will come.
+            events: the events of the replay.
+            data: the training data before the replay.
+            waiting: outcomes that the data have not learned. None if answers to come are not counted.
         """
         policy = self._policy
         asked = [i for i, event in enumerate(events) if event.kind == "asked"]
         known = policy.plain or (policy.foreseeable and self._refit.outputs != "own")
-        if len(events) < 2 or not asked or not known:  # which answers will count, or what fits will see
+        if len(events) < 2 or not asked or not known:  # the answers that will count, or that fits will see, are unknown
             return
-        given = (fit for i in reversed(asked) for fit in events[i].trial.fits or () if fit.channel == self._channel)
-        self._last = self._known = next((fit.number for fit in given), 0)
-        if waiting is not None and events[asked[-1]].trial.fits is None:  # of an older version, which did not say
+        given = (fit for i in reversed(asked) for fit in events[i].trial.fits or () if fit.channel == self._index)
+        self._last = self._recorded = next((fit.number for fit in given), 0)
+        if waiting is not None and events[asked[-1]].trial.fits is None:  # older versions did not record fits
             told = [e for e in events[: asked[-1]] if e.kind == "told" and e.trial.reward is not None]
             waited = [trial for trial in waiting if trial.reward is not None]
-            answers = sum(map(ledger.is_answer, ledger.entries))
+            answers = sum(map(data.pending.is_answer, data.posterior.entries))
             self._last = max(self._last, self._refit.fits(answers + len(waited) + len(told)))
 
-    def planned(self) -> None:
-        """What was planned for has come in."""
-        self._last = self._known = 0
+    def end_replay(self) -> None:
+        """Ends what `plan_replay` began."""
+        self._last = self._recorded = 0
 
     @property
-    def news(self) -> Fitted:
-        """See `Learner`."""
-        return () if self._news is None else (self._news,)
+    def unrecorded(self) -> FitsOnRecord:
+        """Fits in force for the next decision that are not on record."""
+        return () if self._new is None else (self._new,)
 
     def restart(self) -> None:
-        """Nothing that was seen counts any more."""
-        self.count = self._left = self._wanted = 0
-        self._news = None
+        """Forgets all answers."""
+        self.count = self._forgotten = self._wanted = 0
+        self._new = None
 
-    def forget_before(self, first: int, ledger: Ledger) -> None:
-        """Trials before this one are about to count no more."""
-        self._left += sum(number < first and self._sees(number, ledger) for number in ledger.entries)
+    def forget_before(self, first: int, data: TrainingData) -> None:
+        """Counts the answers before number `first`, which the data are about to forget."""
+        self._forgotten += sum(number < first and self._sees(number, data) for number in data.posterior.entries)
 
-    def settle(self, ledger: Ledger, when: When) -> bool:
-        """Make the fit that is due, if one is, or take the one on record, and begin anew with it."""
-        before = ledger.begun
+    def update(self, data: TrainingData, when: When) -> bool:
+        """Makes the fit that is due, or reads the one on record. Returns whether the posterior was rebuilt."""
+        before = data.posterior.begun
         if when.fits is not None:
-            self._take(ledger, when.fits)
+            self._read(data, when.fits)
         else:
-            self._make(ledger)
-            self._old = self._old or when.past
-            if self._news is not None and self._old and not when.past:
-                # Made in the replay of an older record: from this decision on, it is on record.
-                self._old = False
-                ledger.begin(*Refitted.of(self._news.values))
-        return ledger.begun != before
+            self._make(data)
+            self._new_is_past = self._new_is_past or when.past
+            if self._new is not None and self._new_is_past and not when.past:
+                # The fit was made in the replay of an older record. It goes on record with this decision.
+                self._new_is_past = False
+                data.rebuild(*Refitted.of(self._new.values))
+        return data.posterior.begun != before
 
-    def _take(self, ledger: Ledger, fits: Fitted) -> None:
-        """What is on record."""
-        news, self._news = None if self._old else self._news, None
-        self._old = False
+    def _read(self, data: TrainingData, fits: FitsOnRecord) -> None:
+        new, self._new = None if self._new_is_past else self._new, None
+        self._new_is_past = False
         for fit in fits:
-            if fit.channel == self._channel and fit != news:  # made by this very state, for the decision
+            if fit.channel == self._index and fit != new:  # this very state may have made the fit
                 self.count, self._wanted = fit.number, 0
                 if fit.number >= self._last:
-                    ledger.begin(*Refitted.of(fit.values))
+                    data.rebuild(*Refitted.of(fit.values))
 
-    def _make(self, ledger: Ledger) -> None:
-        refit, policy = self._refit, self._policy
-        if ledger.heard < self._wanted:
+    def _make(self, data: TrainingData) -> None:
+        if data.outcomes.count < self._wanted:
             return
-        seen = [entry.trial for number, entry in ledger.entries.items() if self._sees(number, ledger)]
-        if refit.outputs == "own":
-            everything = {number: entry.trial for number, entry in ledger.entries.items()} | ledger.open
-            seen = [everything[number] for number in sorted(everything)]
-        due = refit.fits(self._left + len(seen))
+        refit, seen = self._refit, self._seen(data)
+        due = refit.fits(self._forgotten + len(seen))
         if due <= self.count:
-            missing = 0 if refit.outputs == "own" else refit.seen_by(self.count + 1) - self._left - len(seen)
-            self._wanted = ledger.heard + missing
+            missing = 0 if refit.outputs == "own" else refit.seen_by(self.count + 1) - self._forgotten - len(seen)
+            self._wanted = data.outcomes.count + missing
             return
         self.count = due
-        first = seen[: max(refit.seen_by(due) - self._left, 0)]
-        if due < self._last or due <= self._known or not first:
+        first = seen[: max(refit.seen_by(due) - self._forgotten, 0)]
+        if due < self._last or due <= self._recorded or not first:
             return
-        key = (tuple(trial.number for trial in first), ledger.multipliers.tobytes())
-        if refit.outputs == "own" or key not in self.made:
-            self.made[key] = refit(
+        self._new, self._new_is_past = Fit(self._index, due, self._fitted(first, data).plain()), False
+        data.rebuild(*Refitted.of(self._new.values))  # from plain values, as every reader of the record does
+
+    def _seen(self, data: TrainingData) -> list[Trial]:
+        """Returns the trials that a fit may see."""
+        entries = data.posterior.entries
+        if self._refit.outputs == "own":
+            everything = {number: entry.trial for number, entry in entries.items()} | data.pending.open
+            return [everything[number] for number in sorted(everything)]
+        return [entry.trial for number, entry in entries.items() if self._sees(number, data)]
+
+    def _fitted(self, trials: list[Trial], data: TrainingData) -> Refitted:
+        policy = self._policy
+        key = (tuple(trial.number for trial in trials), data.multipliers.tobytes())
+        if self._refit.outputs == "own" or key not in self.made:
+            self.made[key] = self._refit(
                 policy.kernel,
-                np.array([row_of(trial) for trial in first]),
-                np.array([ledger.value(trial) for trial in first]),
+                np.array([row_of(trial) for trial in trials]),
+                np.array([data.value(trial) for trial in trials]),
                 policy.sides,
                 noise=math.sqrt(policy.regularization),
                 seed=self._seed,
                 prior_mean=policy.prior_mean,
             )
-        self._news, self._old = Fit(self._channel, due, self.made[key].plain()), False
-        ledger.begin(*Refitted.of(self._news.values))  # as whoever reads the record will
+        return self.made[key]
 
-    def _sees(self, number: int, ledger: Ledger) -> bool:
-        return self._refit.outputs == "own" or ledger.is_answer(number)
+    def _sees(self, number: int, data: TrainingData) -> bool:
+        return self._refit.outputs == "own" or data.pending.is_answer(number)

@@ -1,9 +1,9 @@
-"""In which order a memory's watch is shown what came of trials, where silence is an answer too.
+"""The order in which a change detector reads outcomes, if silence is an answer too.
 
-Where only a yes is ever answered, a watch that is shown answers sees nothing but yeses, however rare they have become.
-So it is shown silence as well: as the least reward, once all answers have come that will. A yes that was shown when it
-came would be shown before every no that was asked for at the same time, and an order that looks at the values is what
-no e-process allows (`nilregret.theory.change.evidence`). Therefore each trial waits for those asked for before it.
+If only a yes is ever answered, a detector of answers alone sees only yeses, however rare they have become. So the
+detector reads silence as well: as the least reward, once all answers have come that will come. A yes that was read when
+it came would be read before every no of the same time. Such an order depends on the values, and no e-process allows
+that (`nilregret.theory.change.evidence`). Therefore each trial waits for the trials that were asked for before it.
 """
 
 from __future__ import annotations
@@ -14,75 +14,77 @@ from typing import final
 
 from .._utils.copying import Copyable
 from ..storage.record import Trial
-from .outputs import Channels
-from .training_data import Ledger
+from .outputs import Outputs
 
-LAST = 2**62  # an order after all others: what silence says has not been said before
+LAST = 2**62  # order of silence, after the order of every event
 
 
 @final
-class Turns(Copyable):
-    """The trials that a watch is still to be shown."""
+class SilenceOrder(Copyable):
+    """The queue of trials that a change detector has not read."""
 
-    OWNED = ("_line", "_known")
+    OWNED = ("_queue", "_trials")
 
     def __init__(self) -> None:
         self._asked = 0  # questions so far
-        self._line: deque[tuple[int, int]] = deque()  # number, and questions up to its own, in the order of asking
-        self._known: dict[int, Trial] = {}  # the trials of the line, as they are now
+        self._queue: deque[tuple[int, int]] = deque()  # number, and questions up to it, in the order of asking
+        self._trials: dict[int, Trial] = {}  # the trials of the queue, as they are now
 
-    def ask(self, trial: Trial) -> None:
-        """A question."""
+    def record(self, trial: Trial) -> None:
+        """Records a trial that was asked for."""
         self._asked += 1
-        self._line.append((trial.number, self._asked))
-        self._known[trial.number] = trial
+        self._queue.append((trial.number, self._asked))
+        self._trials[trial.number] = trial
 
     def abandon(self, trial: Trial) -> None:
-        """Nobody works on it any more: its silence says nothing, nor does an answer that comes all the same."""
-        self._known.pop(trial.number, None)
+        """Removes an abandoned trial. Neither its silence nor a later answer is read."""
+        self._trials.pop(trial.number, None)
 
-    def shown(self, outcomes: Sequence[Trial], ledger: Ledger, channels: Channels | None) -> list[Trial]:
-        """Whose turn it is by now.
+    def ready(self, outcomes: Sequence[Trial], outputs: Outputs) -> list[Trial]:
+        """Returns the trials that the detector may read now, in order.
 
         Args:
-            outcomes: that have come in since the last call, by number.
-            ledger: of the rewards, which has taken these in.
-            channels: the constraints that have posteriors of their own.
+            outcomes: outcomes since the last call, by number.
+            outputs: the outputs, which have learned these outcomes.
         """
-        waits = ledger.waits
+        data = outputs.reward.data
+        waits = data.pending.waits
         if waits is None or not waits.evident:
             for trial in outcomes:
-                self._known.pop(trial.number, None)
-            while self._line and self._line[0][0] not in self._known:
-                self._line.popleft()  # they have had their turn
+                self._trials.pop(trial.number, None)
+            while self._queue and self._queue[0][0] not in self._trials:
+                self._queue.popleft()  # the trial has been read
             return list(outcomes)
-        found = self._queued(outcomes)
-        settled, worth = waits.settled, waits.worth(ledger.lowest())
-        while self._line:
-            number, place = self._line[0]
-            known = self._known.get(number)
-            if known is not None and known.state == "pending":
+        found = self._update(outcomes)
+        settled, worth = waits.settled, waits.worth(data.lowest())
+        while self._queue:
+            number, place = self._queue[0]
+            queued = self._trials.get(number)
+            if queued is not None and queued.state == "pending":
                 if self._asked - place < settled:
                     break
-                limits = None if channels is None else channels.silent(known)
-                known = known._replace(state="observed", reward=worth, constraints=limits, told_order=LAST)
-            if known is not None:
-                found.append(known)
-            self._line.popleft()
-            self._known.pop(number, None)
+                limits = outputs.silent_values(queued)
+                queued = queued._replace(state="observed", reward=worth, constraints=limits, told_order=LAST)
+            if queued is not None:
+                found.append(queued)
+            self._queue.popleft()
+            self._trials.pop(number, None)
         return found
 
-    def _queued(self, outcomes: Iterable[Trial]) -> list[Trial]:
-        """Put outcomes in their places; after its silence was shown one says no more."""
+    def _update(self, outcomes: Iterable[Trial]) -> list[Trial]:
+        """Replaces trials of the queue by their outcomes. Returns those that were never asked for.
+
+        The outcome of a trial whose silence was read is ignored.
+        """
         found = []
         for trial in outcomes:
-            if trial.number in self._known:
-                self._known[trial.number] = trial
-            elif trial.told_order == trial.asked_order:  # never asked for
+            if trial.number in self._trials:
+                self._trials[trial.number] = trial
+            elif trial.told_order == trial.asked_order:
                 found.append(trial)
         return found
 
     def restart(self, first: int) -> None:
-        """Trials before this one are shown no more."""
-        while self._line and self._line[0][0] < first:
-            self._known.pop(self._line.popleft()[0], None)
+        """Removes trials before number `first`."""
+        while self._queue and self._queue[0][0] < first:
+            self._trials.pop(self._queue.popleft()[0], None)

@@ -1,558 +1,417 @@
-"""What counts, and as what: the trials that a policy learns from, for one channel.
+"""The trials that one output learns from, each with its target.
 
 | symbol | name | meaning | unit |
 |---|---|---|---|
-| y_s | `trial.reward` | what was told | reward |
-| ytilde_s | target | what a trial counts as: answered, censored, penalised | of the belief |
+| y_s | `trial.reward` | reward of the trial | reward |
+| ytilde_s | target | value that the posterior learns: answered, censored or penalised | of the posterior |
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, final
 
 import numpy as np
 
 from .._utils.checks import Array
-from ..gp import Belief
-from ..gp.binomial_counts import RatePrior
+from .._utils.copying import independent
 from ..gp.fitting import Standardization
 from ..gp.warping import AnyWarp
 from ..kernels import Kernel
-from ..slots.memory import Prediction
+from ..slots.delay_law import Waits
 from ..slots.pending import ImputedValue, PendingInfo
 from ..storage.trial import Trial
 from .answers_alone import AnswersAlone
-from .aside import Aside
-from .best import BestRewards, best_at
-from .constraint_means import Charged
-from .engines import Engine, Units
+from .constraint_means import ConstraintMeans
+from .engines import Engine
+from .outcomes import Outcomes, best_at
+from .pending_trials import PendingTrials
 from .policy import Policy
-from .silence_values import checked_value, due, standing
-
-AskedSince = Callable[[Trial], int]
-LEAST_NOISE = 1e-4  # of lambda: noise that was told to be less counts as this, where answers are weighed
+from .rounds import Rounds
+from .trained_posterior import Entry, TrainedPosterior
 
 
-class Entry(NamedTuple):
-    """A trial that counts."""
+@final
+class TrainingData:
+    """The trials that one output learns from, and the posterior that has learned them.
 
-    trial: Trial
-    target: float | None  # in the belief's units; None where the trial counts for the variance alone
+    Args:
+        policy: the policy of the output.
+        engine: the engine of the policy.
+        rounds: the rounds of the run.
+        of_reward: whether the output is the reward. Failures of constraints set no points aside.
 
-
-def noise_told(policy: Policy, regularization: float) -> float | None:
-    """The variance of the noise as it was told, which says what predicts well; None where lambda is that, or fitted."""
-    told = max(policy.noise**2, LEAST_NOISE * regularization)
-    return None if policy.fitting is not None or math.isclose(told, regularization) else told
-
-
-class Ledger:
-    """Trials that count with their targets, and a belief that has learned exactly these.
-
-    The belief can be made afresh from the rest at any time (`begin`), which is what restarts and fits do.
+    Attributes:
+        posterior: the posterior with its entries.
+        pending: trials that are imputed, or wait for an answer.
+        outcomes: rewards and failures of the trials that count.
+        multipliers: the multipliers of the constraints now, `(m,)`.
     """
 
-    def __init__(self, policy: Policy, engine: Engine[Any], asked_since: AskedSince, *, of_reward: bool = True) -> None:
-        self._of_reward = of_reward  # whether it is this channel's business which points have failed
-        self.policy, self.engine, self._asked_since = policy, engine, asked_since
-        self._pending, self._objective = policy.pending, policy.objective
-        self.waits = policy.pending.waits()
-        self._charged = Charged(policy.sides) if policy.objective.constraints else None
-        self._plain = not policy.pending.revises  # asked once: a round takes some tens of microseconds
-        self._drift, self._learning = policy.memory.drift(), policy.refit
-        self._direct = self._plain and self._charged is None and self.waits is None and not self._pending.moves
-        rates = policy.objective.learned(policy)
-        self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
-        self.multipliers: Array = np.zeros(0)  # of the constraints, in force now
-        self.kernel = policy.kernel  # of what is learned, where it is not fitted
-        self.added = 0  # kernels to compare that came in the run
-        self.open: dict[int, Trial] = {}  # asked for and not answered, as far as `pending` wants to know
-        self.fresh: list[Trial] = []  # those of them that have not been taken in
-        self.gone: dict[int, Trial] = {}  # abandoned instead: they count as nothing until an answer comes after all
-        self.entries: dict[int, Entry] = {}  # what counts, in the order in which it came in
-        self.dropped: set[int] = set()  # answered or failed, and counted as something else for good
-        self.failed: dict[int, Trial] = {}
-        self._aside: Aside | None = None  # kept from the first failure on: most studies have none
-        self.least: float | None = None  # the smallest reward told
-        self.heard = 0  # outcomes that came in, of trials that counted then
-        self._best: BestRewards | None = None  # once they are asked for
-        self._answers: AnswersAlone | None = None  # once they are asked for
-        self._untaught: list[tuple[list[Any], list[float | None]]] = []  # what the belief learns once it is looked at
-        self.begun = 0  # beliefs so far
-        self.begin_own(0)
+    def __init__(self, policy: Policy, engine: Engine[Any], rounds: Rounds, *, of_reward: bool) -> None:
+        self.policy, self.engine, self._rounds = policy, engine, rounds
+        self._part, self._objective = policy.pending, policy.objective
+        self.posterior = TrainedPosterior(policy, engine)
+        self.pending = PendingTrials(policy.pending)
+        self.outcomes = Outcomes(engine, sets_aside=of_reward)
+        self.multipliers: Array = np.zeros(0)
+        self._constraint_means = ConstraintMeans(policy.sides) if policy.objective.constraints else None
+        self._answers: AnswersAlone | None = None  # made when a part asks for the posterior of the answers alone
+        self._plain = not policy.pending.revises  # read once, since a round takes some tens of microseconds
+        self._direct = self._plain and self._constraint_means is None and self.pending.waits is None
+        self._direct = self._direct and not policy.pending.moves
+        self._moves = policy.pending.moves and self.pending.waits is None
+        self.rebuild_own(0)
 
-    def begin_own(self, first: int) -> None:
-        """A new belief under the kernel in force and the ridge of a memory that begins with this round."""
+    # -- the posterior -------------------------------------------------------------------------------------------
+
+    def rebuild_own(self, first: int) -> None:
+        """Rebuilds the posterior under its own kernel, with the ridge of a memory that begins at round `first`."""
         policy = self.policy
         ridge = policy.memory.regularization(first, policy.regularization)
-        self.begin(self.kernel, ridge, Standardization(policy.prior_mean, 1.0))
+        self.rebuild(self.posterior.kernel, ridge, Standardization(policy.prior_mean, 1.0))
 
-    @property
-    def belief(self) -> Belief[Any]:
-        """What has been learned. It learns when it is looked at: in a replay that is seldom, and much at once."""
-        if self._untaught:
-            batches, self._untaught = self._untaught, []
-            if self.engine.joins:
-                batches = [([cell for cells, _ in batches for cell in cells], [y for _, ys in batches for y in ys])]
-            for cells, targets in batches:
-                self.engine.put(self._belief, cells, targets)
-        return self._belief
+    def rebuild(
+        self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None = None
+    ) -> None:
+        """Rebuilds the posterior under another kernel, ridge or unit, from all trials that count."""
+        values = {} if self.pending.waits is None else self._imputed_values()
+        self._answers = None
+        posterior = self.posterior
+        posterior.reset(kernel, regularization, scale, warp)
+        if self._moves:  # imputed values may depend on the answers, so these are learned first
+            entries = posterior.entries
+            posterior.entries = {n: entry for n, entry in entries.items() if n not in self.pending.open}
+        if posterior.entries:
+            targets = self._targets_of_answers() if warp is not None else {}
+            posterior.relearn({n: self._new_target(entry, targets, values) for n, entry in posterior.entries.items()})
+        if self._moves:
+            self._impute_others()
 
-    def begin(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None = None) -> None:
-        """A new belief, which learns everything that counts."""
-        kept = {} if self.waits is None else standing(self)
-        self.in_use, self.ridge, self._answers = kernel, regularization, None
-        self.units = Units(scale.mean, scale.std, warp)
-        apart = self._pending.hallucinates
-        noise = noise_told(self.policy, regularization)
-        columns, learning = len(self.policy.sides), self._learning
-        self.bank = None if learning is None else learning.bank(kernel, columns, self.added, noise)
-        self._untaught = []
-        self.begun += 1
-        self._belief: Belief[Any] = self.engine.fresh(
-            kernel,
-            regularization,
-            apart=apart,
-            drift=self._drift,
-            known=self.known,
-            bank=self.bank,
-            noise_variance=noise,
-        )
-        self.belief.advance(self.engine.now)
-        if self._pending.moves and self.waits is None:  # what stands in may look at the answers: these first
-            self.entries = {number: entry for number, entry in self.entries.items() if number not in self.open}
-        if self.entries:
-            self._learn_anew(apart, kept)
-        if self._pending.moves and self.waits is None:
-            self._reconsider()
+    def _new_target(self, entry: Entry, targets: dict[int, float], values: dict[int, float | None]) -> float | None:
+        number = entry.trial.number
+        if number in targets:
+            return targets[number]
+        return self._scaled(values[number]) if number in values else self._target_now(entry.trial)
 
-    def _learn_anew(self, apart: bool, kept: dict[int, float | None]) -> None:
-        answers = self._targets_of_answers() if self.units.warp is not None else {}
-        self.entries = {
-            number: Entry(
-                trial,
-                answers[number] if number in answers
-                else self._kept(kept[number]) if number in kept else self._target_now(trial),
-            )
-            for number, (trial, _) in self.entries.items()
-        }  # fmt: skip
-        cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
-        targets = {number: target for number, (_, target) in self.entries.items()}
-        if apart:  # questions in the order in which they were asked, then answers in the order in which they came
-            self.engine.put(self.belief, [cells[number] for number in sorted(cells)], [None] * len(cells))
-            valued = [number for number, target in targets.items() if target is not None]
-            self.engine.fill(self.belief, [cells[number] for number in valued], [targets[number] for number in valued])
-        else:
-            self.engine.put(self.belief, list(cells.values()), list(targets.values()))
+    def _imputed_values(self) -> dict[int, float | None]:
+        """Returns the current imputed values in reward units. A rebuilt posterior continues from them."""
+        entries = self.posterior.entries
+        targets = {number: entries[number].target for number in self.pending.open if number in entries}
+        return {
+            number: None if target is None else float(self.posterior.units.back(np.array(target)))
+            for number, target in targets.items()
+        }
 
     def _targets_of_answers(self) -> dict[int, float]:
-        """Warped all at once: one by one takes some 20 us each."""
+        """Returns the targets of all answers. Warping them at once saves some 20 us each."""
         values = {
             number: value
-            for number, (trial, _) in self.entries.items()
-            if self.is_answer(number) and (value := self._objective.target(trial, self.multipliers)) is not None
+            for number, (trial, _) in self.posterior.entries.items()
+            if self.pending.is_answer(number) and (value := self._objective.target(trial, self.multipliers)) is not None
         }
-        center, unit, warp = self.units
+        center, unit, warp = self.posterior.units
         told = np.array(list(values.values()))
         scaled = ((told if warp is None else warp.to(told)) - center) / unit
         return dict(zip(values, scaled.tolist(), strict=True))
 
-    def _kept(self, value: float | None) -> float | None:
-        return None if value is None else self._scaled(value)
-
-    def restart(self, first: int) -> None:
-        """Only trials from this one on count, under the policy's own kernel."""
-        self.open = {number: trial for number, trial in self.open.items() if number >= first}
-        self.fresh = [trial for trial in self.fresh if trial.number >= first]
-        self.gone = {number: trial for number, trial in self.gone.items() if number >= first}
-        self.entries = {number: entry for number, entry in self.entries.items() if number >= first}
-        rewards = (entry.trial.reward for entry in self.entries.values())
-        self.least = min((reward for reward in rewards if reward is not None), default=None)
-        self._best = None
-        if self.waits is not None:
-            self.waits.forget(first)
-        self._recharge()
-        failed, self.failed, self._aside = self.failed, {}, None
-        if self._of_reward:
-            self.engine.forgive_all()
-        for number, trial in failed.items():
-            if number >= first:
-                self._set_aside(trial)
-        self.begin_own(first)
-
     def advance(self) -> None:
-        """Another round is asked about, where functions drift."""
-        self.belief.advance(self.engine.now)
+        """Moves the posterior to the engine's round, if functions drift."""
+        self.posterior.advance()
         if self._answers is not None:
             self._answers.advance(self.engine.now)
 
-    def copy(self, engine: Engine[Any], asked_since: AskedSince) -> Ledger:
-        """An independent ledger in the same state."""
-        other = Ledger.__new__(Ledger)
-        other.__dict__.update(self.__dict__)
-        other.engine, other._asked_since, other._belief = engine, asked_since, self.belief.copy()
-        for name in ("open", "fresh", "gone", "entries", "dropped", "failed", "_untaught"):
-            setattr(other, name, getattr(self, name).copy())
-        other._aside = None if self._aside is None else self._aside.copy()
-        other.waits = None if self.waits is None else self.waits.copy()
-        other._charged = None if self._charged is None else self._charged.copy()
-        other._best = None
-        other._answers = None if self._answers is None else self._answers.copy(engine)
-        return other
-
-    # -- questions and outcomes ----------------------------------------------------------------------------------
-
-    def ask(self, trial: Trial) -> None:
-        """A trial has been asked for."""
-        if not self._plain:
-            # Taken in with what is known at the next decision: without delays that is the answer, as if there had
-            # never been anything else.
-            self.open[trial.number] = trial
-            self.fresh.append(trial)
-            if self.waits is not None:
-                self.waits.ask(trial)
+    # -- trials and outcomes -------------------------------------------------------------------------------------
 
     def abandon(self, trial: Trial) -> None:
-        """Nobody works on a trial any more: what stood in for its answer does so no longer."""
-        question = self.open.pop(trial.number, None)
-        if question is not None:
-            self.gone[trial.number] = question
-            self.fresh = [other for other in self.fresh if other is not question]
-            if self.waits is not None:
-                self.waits.hear(trial)
+        """Removes the imputed value of an abandoned trial."""
+        if self.pending.abandon(trial):
             self._close(trial.number)
 
-    def take(self, trials: list[Trial]) -> None:
-        """Outcomes of trials that count, by number, and what was asked for since they were last taken in."""
-        if self._direct and len(trials) == 1 and trials[0].reward is not None:
-            self._take_one(trials[0], trials[0].reward)
+    def update(self, outcomes: list[Trial]) -> None:
+        """Learns outcomes, by number, and imputes trials that were asked for since the last update."""
+        if self._direct and len(outcomes) == 1 and outcomes[0].reward is not None:
+            trial = outcomes[0]  # most rounds: one answer, on which no imputed value depends
+            target = self.target(trial)
+            self.outcomes.observe(trial, counts=target is not None)
+            if target is not None:
+                self.posterior.learn_one(trial, target)
             return
-        least = self.least
-        self.heard += len(trials)
-        for trial in trials:
-            if trial.reward is not None and (self.least is None or trial.reward < self.least):
-                self.least = trial.reward
-        taken = [entry for trial in trials if (entry := self._resolve(trial)) is not None]
-        if self.fresh:
-            taken += [entry for trial in self.fresh if (entry := self._stands_in(trial)) is not None]
-            taken.sort(key=lambda entry: entry.trial.number)
-            self.fresh = []
-        if taken:
-            self._enter(taken)
-            if self._best is not None or self._aside is not None:
-                self._hear([entry.trial for entry in taken])
-        for trial in trials:
-            if trial.reward is None and self._of_reward:
-                self._set_aside(trial)
-        self._follow(lowered=least != self.least)
-
-    def _take_one(self, trial: Trial, reward: float) -> None:
-        """The path of most rounds: an answer counts as itself, and nothing else hangs on it."""
-        self.heard += 1
-        if self.least is None or reward < self.least:
-            self.least = reward
-        target = self._target(trial)
-        if target is not None:
-            self._untaught.append(([self.engine.entry(trial)], [target]))
-            self.entries[trial.number] = Entry(trial, target)
-            self._hear([trial])
-
-    def _follow(self, *, lowered: bool) -> None:
-        """What unanswered trials count as by now."""
-        recharged = self._charged is not None and self._charged.is_news()
-        if self.waits is not None:
-            self._revise_all(due(self, self.waits, everything=recharged))
-            if recharged or lowered:
-                self._revalue(sorted(number for number in self.dropped if number in self.entries))
-        elif self._pending.moves or (lowered and (self.dropped or self.open)):
-            self.retarget()
-        elif recharged:
-            self._revalue([number for number in (*self.open, *sorted(self.dropped)) if number in self.entries])
+        least = self.outcomes.least
+        for trial in outcomes:
+            self.outcomes.observe(trial)
+        learned = [entry for trial in outcomes if (entry := self._resolve(trial)) is not None]
+        if self.pending.fresh:
+            learned += [entry for trial in self.pending.fresh if (entry := self._imputed_entry(trial)) is not None]
+            learned.sort(key=lambda entry: entry.trial.number)
+            self.pending.fresh = []
+        if learned:
+            self.posterior.learn(learned)
+            for entry in learned:
+                self.outcomes.add(entry.trial)
+        for trial in outcomes:
+            if trial.reward is None:
+                self.outcomes.fail(trial, self.posterior.trials)
+        self._update_imputed(lowered=least != self.outcomes.least)
 
     def _resolve(self, trial: Trial) -> Entry | None:
-        """The trial and its target where it is still to be learned; what was pending of it is settled."""
-        target = self._target(trial)
+        """Closes a pending trial by its outcome. Returns the entry that is still to be learned, if any."""
+        target = self.target(trial)
         if self._plain:
-            return None if target is None else Entry(trial, target)  # the path of most rounds
-        question = self.open.pop(trial.number, None) or self.gone.pop(trial.number, None)
-        if self.waits is not None:
-            self.waits.hear(trial)
-        if question is not None and self.fresh:
-            self.fresh = [other for other in self.fresh if other is not question]
-        if trial.reward is None and self._pending.failed == "worst":
-            self.dropped.add(trial.number)
+            return None if target is None else Entry(trial, target)
+        asked = self.pending.close(trial)
+        entries = self.posterior.entries
+        if trial.reward is None and self._part.failed == "worst":
+            self.pending.dropped.add(trial.number)
             target = self._scaled(self._worst(trial))
         elif target is None:
             self._close(trial.number)
             return None
-        elif question is not None and not self._pending.counts(trial, lambda: self._asked_since(trial)):
-            self.dropped.add(trial.number)  # too late: what stood in for it stays
-            return None if trial.number in self.entries else self._stands_in(question)
-        if self._charged is not None:
-            self._charged.hear(trial)
-        if trial.number not in self.entries:
+        elif asked is not None and not self._part.counts(trial, lambda: self._rounds.asked_since(trial)):
+            self.pending.dropped.add(trial.number)  # the reward came too late, so the imputed value stays
+            return None if trial.number in entries else self._imputed_entry(asked)
+        if self._constraint_means is not None:
+            self._constraint_means.add(trial)
+        if trial.number not in entries:
             return Entry(trial, target)
-        if self.entries[trial.number].target is None:  # it comes in only now
-            self.entries[trial.number] = self.entries.pop(trial.number)
-        self._revise(trial, target)
-        self._hear([trial])
+        if entries[trial.number].target is None:  # the order of entries is that in which values came
+            entries[trial.number] = entries.pop(trial.number)
+        self.posterior.revise(trial, target)
+        self.outcomes.add(trial)
         return None
 
-    def _stands_in(self, trial: Trial) -> Entry | None:
-        pseudo = self._pseudo(trial)
-        return None if pseudo is None else Entry(trial, self._of(pseudo))
-
-    def _enter(self, taken: list[Entry]) -> None:
-        entry_of = self.engine.entry
-        self._untaught.append(([entry_of(trial) for trial, _ in taken], [target for _, target in taken]))
-        entries = self.entries
-        for entry in taken:
-            entries[entry.trial.number] = entry
-
-    def _revise(self, trial: Trial, target: float | None) -> None:
-        engine, (before, old) = self.engine, self.entries[trial.number]
-        if before.repeats > 1 and before.times != trial.times:  # fewer plays than were asked for
-            engine.drop(self.belief, engine.entry(before), old)
-            engine.put(self.belief, [engine.entry(trial)], [target])
-        else:
-            engine.revise(self.belief, engine.entry(trial), old, target)
-        self.entries[trial.number] = Entry(trial, target)
-
-    def _revise_all(self, changes: list[tuple[Trial, float | None]]) -> None:
-        """What these trials count as from now on, as one change of the belief."""
-        if changes:
-            entries, entry_of = self.entries, self.engine.entry
-            old = [entries[trial.number].target for trial, _ in changes]
-            new = [target for _, target in changes]
-            self.engine.revise_all(self.belief, [entry_of(trial) for trial, _ in changes], old, new)
-            for trial, target in changes:
-                entries[trial.number] = Entry(trial, target)
-
-    def _hear(self, trials: list[Trial]) -> None:
-        """Take note of rewards that count from now on."""
-        if self._best is None and self._aside is None:
-            return
-        for trial in trials:
-            if trial.reward is not None:
-                if self._best is not None:
-                    self._best.hear(trial)
-                if self._aside is not None:
-                    self._aside.answer(trial, self.engine, +1)
-
     def _close(self, number: int) -> None:
-        """A trial that was pending teaches nothing after all."""
-        entry = self.entries.pop(number, None)
-        if entry is not None:
-            self.engine.drop(self.belief, self.engine.entry(entry.trial), entry.target)
-            if self._aside is not None and entry.trial.reward is not None:
-                self._aside.answer(entry.trial, self.engine, -1)
+        """Removes a trial from the data."""
+        trial = self.posterior.drop(number)
+        if trial is not None:
+            self.outcomes.remove(trial)
 
-    def _set_aside(self, trial: Trial) -> None:
-        """A point that has only failed is not asked for again; where it has been answered, a failure is a hiccup."""
-        self.failed[trial.number] = trial
-        if self._aside is None:
-            known = (entry.trial for entry in self.entries.values())
-            self._aside = Aside(other for other in known if other.reward is not None)
-        self._aside.failure(trial, self.engine, +1)
+    def restart(self, first: int) -> None:
+        """Forgets trials before number `first` and returns to the policy's own kernel."""
+        posterior = self.posterior
+        self.pending.forget_before(first)
+        posterior.entries = {number: entry for number, entry in posterior.entries.items() if number >= first}
+        self._recount_constraints()
+        self.outcomes.restart(first, list(posterior.trials))
+        self.rebuild_own(first)
 
     def forget_before(self, first: int) -> None:
-        """Trials before this one count no more; the others as they are."""
-        gone = [number for number in self.entries if number < first]
+        """Forgets trials before number `first`. The others stay as they are."""
+        gone = [number for number in self.posterior.entries if number < first]
         for number in gone:
             self._close(number)
-        if self.open:
-            self.open = {number: trial for number, trial in self.open.items() if number >= first}
-            self.fresh = [trial for trial in self.fresh if trial.number >= first]
-        self.dropped.difference_update(gone)
-        if self.waits is not None:
-            self.waits.forget(first)
+        self.pending.forget_before(first)
         if gone:
-            self._best = None
-            self._recharge()
-            if self._pending.moves and self.waits is None:
+            self.outcomes.forget_best()
+            self._recount_constraints()
+            if self._moves:
                 self.retarget()
-            elif self._charged is not None:
-                self._follow(lowered=False)
-        if self._aside is not None:
-            for number in [number for number in self.failed if number < first]:
-                self._aside.failure(self.failed.pop(number), self.engine, -1)
+            elif self._constraint_means is not None:
+                self._update_imputed(lowered=False)
+        self.outcomes.forget_failures(first)
 
-    def _recharge(self) -> None:
-        if self._charged is not None:
-            self._charged.forget(entry.trial for entry in self.entries.values())
+    def _recount_constraints(self) -> None:
+        if self._constraint_means is not None:
+            self._constraint_means.reset(self.posterior.trials)
 
-    # -- the best reward -----------------------------------------------------------------------------------------
+    # -- imputed values ------------------------------------------------------------------------------------------
 
-    def best_reward(self, context: Array | None) -> float | None:
-        """The best (warped) reward that counts under this very context; None before the first."""
-        if self._best is None:
-            self._best = BestRewards(entry.trial for entry in self.entries.values())
-        return self._warped(self._best.under(context))
+    def imputed(self, trial: Trial) -> ImputedValue | None:
+        """Returns the imputed value of an unanswered trial in reward units, or None if it counts as nothing."""
+        info = PendingInfo(
+            self._worst(trial),
+            float(self.posterior.units.back(np.zeros(()))),
+            lambda: self._rounds.asked_since(trial),
+            lambda: float(self.posterior.means([trial])[0]),
+            self._answers_alone,
+            lambda: self.charge(trial),
+            self.pending.waits,
+        )
+        return self._part.count_as(trial, info)
 
-    def best_reward_at(self, points: Array, context: Array | None) -> float | None:
-        """The best (warped) reward that counts at some points `(n, d)` under this context; None before the first."""
-        return self._warped(best_at((entry.trial for entry in self.entries.values()), points, context))
+    def imputed_target(self, imputed: ImputedValue) -> float | None:
+        """Returns an imputed value in the posterior's units, or None if it only lowers the variance."""
+        return self._scaled(self._part.checked(imputed))
 
-    def _warped(self, reward: float | None) -> float | None:
-        return None if reward is None else self.units.warped(reward)
+    def _imputed_entry(self, trial: Trial) -> Entry | None:
+        imputed = self.imputed(trial)
+        return None if imputed is None else Entry(trial, self.imputed_target(imputed))
 
-    # -- what trials count as ------------------------------------------------------------------------------------
+    def _update_imputed(self, *, lowered: bool) -> None:
+        """Updates the imputed values after outcomes.
+
+        Args:
+            lowered: whether the smallest reward has changed.
+        """
+        pending, entries = self.pending, self.posterior.entries
+        recharged = self._constraint_means is not None and self._constraint_means.take_changed()
+        if pending.waits is not None:
+            self.posterior.revise_all(self._due(pending.waits, everything=recharged))
+            if recharged or lowered:
+                self._update_targets(sorted(number for number in pending.dropped if number in entries))
+        elif self._part.moves or (lowered and (pending.dropped or pending.open)):
+            self.retarget()
+        elif recharged:
+            numbers = (*pending.open, *sorted(pending.dropped))
+            self._update_targets([number for number in numbers if number in entries])
+
+    def _due(self, waits: Waits, *, everything: bool) -> list[tuple[Trial, float | None]]:
+        """Returns the open trials whose target changes, with the new targets.
+
+        All means are read before any target changes. So the order of trials does not matter.
+
+        Args:
+            waits: the memory of delays.
+            everything: whether all open trials are looked at, or only those that may have changed.
+        """
+        moving, posterior, pending = waits.moving(), self.posterior, self.pending
+        numbers = [number for number in (pending.open if everything else moving) if number in posterior.entries]
+        if not numbers:
+            return []
+        trials = [pending.open[number] for number in numbers]
+        values = waits.values(waits.ages(numbers), posterior.means(trials), self.charges(trials), self.lowest())
+        targets = posterior.units.scaled_all(values)
+        return [
+            (trial, target)
+            for number, trial, target in zip(numbers, trials, targets, strict=True)
+            if target != posterior.entries[number].target
+        ]
 
     def retarget(self) -> None:
-        """What trials count as has changed, for all of them: answers first, then what is made of them."""
-        self._revalue([number for number in self.entries if number not in self.open])
-        if self.open:
+        """Computes all targets anew: first those of answers, then the imputed ones."""
+        open_ = self.pending.open
+        self._update_targets([number for number in self.posterior.entries if number not in open_])
+        if open_:
             if self._answers is not None:
-                self._answers.take(self._answered())
-            self._revalue([number for number in self.open if number in self.entries])
-            if self._pending.moves:
-                self._reconsider()
+                self._answers.update(self._answered())
+            self._update_targets([number for number in open_ if number in self.posterior.entries])
+            if self._part.moves:
+                self._impute_others()
 
-    def _reconsider(self) -> None:
-        """What counted as nothing may count as something by now."""
-        waiting = {trial.number for trial in self.fresh}
-        out = [trial for number, trial in self.open.items() if number not in self.entries and number not in waiting]
-        begun = [entry for trial in out if (entry := self._stands_in(trial)) is not None]
+    def _impute_others(self) -> None:
+        """Imputes open trials that counted as nothing so far."""
+        fresh = {trial.number for trial in self.pending.fresh}
+        out = [t for n, t in self.pending.open.items() if n not in self.posterior.entries and n not in fresh]
+        begun = [entry for trial in out if (entry := self._imputed_entry(trial)) is not None]
         if begun:
-            self._enter(begun)
+            self.posterior.learn(begun)
 
-    def _revalue(self, numbers: list[int]) -> None:
+    def _update_targets(self, numbers: list[int]) -> None:
         changes = []
         for number in numbers:
-            trial, old = self.entries[number]
-            if number in self.open:
-                pseudo = self._pseudo(trial)
-                if pseudo is None:
+            trial, old = self.posterior.entries[number]
+            if number in self.pending.open:
+                imputed = self.imputed(trial)
+                if imputed is None:
                     self._close(number)
                     continue
-                target = self._of(pseudo)
+                target = self.imputed_target(imputed)
             else:
                 target = self._target_now(trial)
             if target != old:
                 changes.append((trial, target))
-        self._revise_all(changes)
+        self.posterior.revise_all(changes)
 
     def _answered(self) -> dict[int, tuple[Trial, float]]:
         return {
             number: (trial, target)
-            for number, (trial, target) in self.entries.items()
-            if target is not None and self.is_answer(number)
+            for number, (trial, target) in self.posterior.entries.items()
+            if target is not None and self.pending.is_answer(number)
         }
 
     def _answers_alone(self) -> AnswersAlone:
         if self._answers is None:
-            belief = self.engine.fresh(
-                self.in_use,
-                self.ridge,
-                apart=False,
-                drift=self._drift,
-                known=self.known,
-                noise_variance=noise_told(self.policy, self.ridge),
-            )
-            belief.advance(self.engine.now)
-            self._answers = AnswersAlone(self.engine, belief, self.units, self.policy.sides)
-            self._answers.take(self._answered())
+            posterior = self.posterior
+            self._answers = AnswersAlone(self.engine, posterior.empty(), posterior.units, self.policy.sides)
+            self._answers.update(self._answered())
         return self._answers
 
-    def counts(self, number: int) -> bool:
-        """Whether a trial is among the data, as whatever: not where it has failed, been forgotten, or is ignored."""
-        return number in self.entries or number in self.open
+    # -- values of trials ----------------------------------------------------------------------------------------
 
-    def is_answer(self, number: int) -> bool:
-        """Whether a trial counts by its own reward."""
-        return number not in self.open and number not in self.dropped
+    def target(self, trial: Trial) -> float | None:
+        """Returns the target of an answered trial in the posterior's units, or None if it teaches nothing."""
+        value = self._objective.target(trial, self.multipliers)
+        if value is None:
+            return None
+        center, unit, warp = self.posterior.units
+        return (value - center) / unit if warp is None else self.posterior.units.scaled(value)
 
-    def points(self, dimension: int) -> Array:
-        """Of everything asked for that counts or is waited for, or has failed, `(n, d)`."""
-        trials = [entry.trial for entry in self.entries.values()] + [*self.open.values(), *self.failed.values()]
-        return np.array([trial.point for trial in trials]).reshape(len(trials), dimension)
+    def _target_now(self, trial: Trial) -> float | None:
+        if self.pending.is_answer(trial.number):
+            return self.target(trial)
+        if trial.state == "failed":
+            return self._scaled(self._worst(trial))
+        imputed = self.imputed(trial)
+        return None if imputed is None else self.imputed_target(imputed)
+
+    def _scaled(self, value: float | None) -> float | None:
+        return None if value is None else self.posterior.units.scaled(value)
+
+    def value(self, trial: Trial) -> float:
+        """Returns the value of a trial in reward units: the posterior mean if it only lowers the variance."""
+        is_answer = self.pending.is_answer(trial.number)
+        value = self._objective.target(trial, self.multipliers) if is_answer else None
+        if value is None and trial.state == "failed":
+            value = self._worst(trial)
+        elif value is None:
+            imputed = self.imputed(trial)
+            value = None if imputed is None else imputed.value
+        return float(self.posterior.means([trial])[0]) if value is None else value
 
     def lowest(self) -> float:
-        """The smallest reward there is, as far as is known: what a failed trial counts as, where it does."""
-        return self._pending.lowest(self.least, self.policy.prior_mean)
-
-    def charge(self, trial: Trial) -> float:
-        """What multipliers charge at an unanswered trial, as far as is known, reward units."""
-        values = None if self._charged is None else self._charged.nearest(trial)
-        return 0.0 if values is None else self._objective.charge(values, self.multipliers)
-
-    def charges(self, trials: list[Trial]) -> Array:
-        """Likewise, at several, `(n,)`."""
-        return np.zeros(len(trials)) if self._charged is None else np.array([self.charge(trial) for trial in trials])
+        """Returns the smallest possible reward, as far as is known. Failed trials may count as this value."""
+        return self._part.lowest(self.outcomes.least, self.policy.prior_mean)
 
     def _worst(self, trial: Trial) -> float:
         return self.lowest() - self.charge(trial)
 
-    def value(self, trial: Trial) -> float:
-        """What a trial counts as, reward units; where it counts for the variance alone, the posterior mean."""
-        value = self._objective.target(trial, self.multipliers) if self.is_answer(trial.number) else None
-        if value is None:
-            value = self._worst(trial) if trial.state == "failed" else self._stood_for(trial)
-        return float(self.means([trial])[0]) if value is None else value
+    def charge(self, trial: Trial) -> float:
+        """Returns the charge of the multipliers at an unanswered trial in reward units, as far as is known."""
+        values = None if self._constraint_means is None else self._constraint_means.nearest(trial)
+        return 0.0 if values is None else self._objective.charge(values, self.multipliers)
 
-    def _stood_for(self, trial: Trial) -> float | None:
-        pseudo = self._pseudo(trial)
-        return None if pseudo is None else pseudo.value
+    def charges(self, trials: list[Trial]) -> Array:
+        """Returns the charges at several unanswered trials, `(n,)`."""
+        return np.array([self.charge(trial) for trial in trials])
 
-    def means(self, trials: list[Trial]) -> Array:
-        """Posterior mean of what is learned, at trials, `(n,)`, as a reward: of warped ones that is the median."""
-        return self.units.back(self.engine.means(self.belief, trials))
+    def noise_of_silence(self) -> float:
+        """Returns the largest variance of an answer or silence, ((v - s) / 2)^2, in the posterior's units.
 
-    def shown_means(self, trials: list[Trial]) -> Array:
-        """Posterior mean of the reward itself, at trials, `(n,)`."""
-        units, engine = self.units, self.engine
-        means = engine.means(self.belief, trials)
-        if units.warp is None:
-            return units.back(means)
-        # The same number at the same point, to the last digit.
-        _, one, each = np.unique([engine.here(t) for t in trials], axis=0, return_index=True, return_inverse=True)
-        stds = engine.deviations(self.belief, [trials[i] for i in one])
-        return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
+        It is 0 if silence is no answer. A fit sees answers alone: if all of them are equal, it finds no noise.
+        """
+        waits = self.pending.waits
+        answer = None if waits is None else waits.answer()
+        if waits is None or answer is None:
+            return 0.0
+        scaled = self.posterior.units.scaled
+        return 0.25 * (scaled(answer) - scaled(waits.worth(self.lowest()))) ** 2
 
-    def predictions(self, trial: Trial) -> Prediction:
-        """What is believed of f at a trial, reward units; what stands in for its answer is no part of it."""
-        belief, engine = self.belief, self.engine
-        if trial.number in self.entries:
-            belief = belief.copy()
-            engine.drop(belief, engine.entry(trial), self.entries[trial.number].target)
-        mean, std = belief.predict(np.array([engine.here(trial)]))
-        units = self.units
-        if units.warp is None:
-            return Prediction(float(mean[0]) * units.unit + units.center, float(std[0]) * units.unit)
-        low, middle, high = (float(at) for at in units.back(np.array([mean[0] - std[0], mean[0], mean[0] + std[0]])))
-        return Prediction(middle, 0.5 * (high - low))
+    # -- reading -------------------------------------------------------------------------------------------------
 
-    def _target(self, trial: Trial) -> float | None:
-        """What an answered trial counts as, in the belief's units; None where it teaches nothing."""
-        value = self._objective.target(trial, self.multipliers)
-        return None if value is None else self._scaled(value)
+    def contains(self, number: int) -> bool:
+        """Returns whether a trial is among the data, answered or imputed."""
+        return number in self.posterior.entries or number in self.pending.open
 
-    def _target_now(self, trial: Trial) -> float | None:
-        if self.is_answer(trial.number):
-            return self._target(trial)
-        if trial.state == "failed":
-            return self._scaled(self._worst(trial))
-        pseudo = self._pseudo(trial)
-        return None if pseudo is None else self._of(pseudo)
+    def points(self) -> Array:
+        """Returns the points of trials that count, wait or have failed, `(n, d)`."""
+        trials = [*self.posterior.trials, *self.pending.open.values(), *self.outcomes.failed.values()]
+        return np.array([trial.point for trial in trials]).reshape(len(trials), self.policy.domain.dimension)
 
-    def _pseudo(self, trial: Trial) -> ImputedValue | None:
-        known = PendingInfo(
-            self._worst(trial),
-            float(self.units.back(np.zeros(()))),
-            lambda: self._asked_since(trial),
-            lambda: float(self.means([trial])[0]),
-            self._answers_alone,
-            lambda: self.charge(trial),
-            self.waits,
-        )
-        return self._pending.count_as(trial, known)
+    def best_reward(self, context: Array | None) -> float | None:
+        """Returns the best (warped) reward that counts under a context, or None before the first."""
+        return self._warped(self.outcomes.best(context, self.posterior.trials))
 
-    def _of(self, pseudo: ImputedValue) -> float | None:
-        value = checked_value(pseudo, self._pending)
-        return None if value is None else self._scaled(value)
+    def best_reward_at(self, points: Array, context: Array | None) -> float | None:
+        """Returns the best (warped) reward at points `(n, d)` under a context, or None before the first."""
+        return self._warped(best_at(self.posterior.trials, points, context))
 
-    def _scaled(self, value: float) -> float:
-        center, unit, warp = self.units
-        return (value - center) / unit if warp is None else self.units.scaled(value)
+    def _warped(self, reward: float | None) -> float | None:
+        return None if reward is None else self.posterior.units.warped(reward)
+
+    def copy(self, engine: Engine[Any], rounds: Rounds) -> TrainingData:
+        """Returns an independent copy."""
+        fresh = {
+            "engine": engine, "_rounds": rounds, "posterior": self.posterior.copy(engine),
+            "outcomes": self.outcomes.copy(engine),
+            "_answers": None if self._answers is None else self._answers.copy(engine),
+        }  # fmt: skip
+        return independent(self, ("pending", "_constraint_means"), fresh=fresh)

@@ -1,8 +1,9 @@
-"""What every slot wants."""
+"""Requirements of every slot."""
 
 from __future__ import annotations
 
 from dataclasses import is_dataclass
+from typing import Any
 
 from .._utils.checks import shown
 from .._utils.errors import InvalidInput
@@ -36,8 +37,18 @@ SLOTS: dict[str, tuple[type, str]] = {
 }
 
 
+def part_of(slot: str, value: object) -> Any:
+    """Returns the value if it is a part for a slot, else None."""
+    return value if isinstance(value, SLOTS[slot][0]) else None
+
+
+def is_part(value: object) -> bool:
+    """Returns whether the value is a part for any slot."""
+    return isinstance(value, Part)
+
+
 def check_part(slot: str, part: object) -> None:
-    """Refuse what does not belong into a slot, and what could not be read back from a storage."""
+    """Raises `InvalidInput` if a part does not belong in its slot or cannot be stored."""
     kind, what = SLOTS[slot]
     if part is None and slot in ("refit", "constraints", "switching"):
         return

@@ -1,4 +1,4 @@
-"""The promises of the parts in the slots of a policy, but for the score."""
+"""Checks of the parts of a policy, except for the score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from .._utils.randomness import Randomness
 from ..domains.domain import Domain
 from ..gp import Averaged, Belief
 from ..policy.engines import Engine
-from ..policy.training_data import Ledger
+from ..policy.training_data import TrainingData
+from ..slots.check import part_of
 from ..slots.envelope import Bounds, Envelope
 from ..slots.explore import Explore, Situation
 from ..slots.memory import Memory
@@ -20,7 +21,7 @@ from ..storage.record import Trial
 from ..study.study import Study
 from .base import close, promise, same
 
-CLAIMS = ("f", "played", "rho_m f", "none")  # what bounds may be proved for
+CLAIMS = ("f", "played", "rho_m f", "none")  # quantities that bounds may be proved for
 MEANS = np.linspace(-1.5, 2.0, 8)
 STDS = np.linspace(0.05, 1.2, 8)
 
@@ -29,7 +30,7 @@ STDS = np.linspace(0.05, 1.2, 8)
 
 
 def check_memory(memory: Memory, rounds: int) -> None:
-    """Cuts lie between the last cut and now, what counts only shrinks, and what keeps all keeps all."""
+    """Checks cuts, the first counted trial, `keeps_all` and `drift` of a memory."""
     name = type(memory).__name__
     for since in (0, 3):
         before = since
@@ -44,8 +45,7 @@ def check_memory(memory: Memory, rounds: int) -> None:
             promise(
                 cut is None or since < cut.round <= round_,
                 f"`{name}.cut(since={since}, round_={round_})` is {cut}: a cut lies after `since` and not after "
-                "`round_`, "
-                "or there is none.",
+                "`round_`, or there is none.",
             )
             promise(
                 (cut, first) == (memory.cut(since, round_), memory.first_counted(since, round_)),
@@ -55,8 +55,7 @@ def check_memory(memory: Memory, rounds: int) -> None:
                 promise(
                     first == since and cut is None and memory.drift() is None,
                     f"`{name}` says that it keeps all answers (`keeps_all`) and cuts, forgets or drifts: then its "
-                    "other "
-                    "methods are never called. Leave `keeps_all` as it is, False.",
+                    "other methods are never called. Leave `keeps_all` as it is, False.",
                 )
     drift = memory.drift()
     rates = drift if isinstance(drift, tuple) else (drift,)
@@ -71,7 +70,7 @@ def check_memory(memory: Memory, rounds: int) -> None:
 
 
 def check_explore(explore: Explore, rounds: int, domain: Domain, probes: Array, context: Array | None) -> None:
-    """Whether a round is forced, and to where, is a function of the situation and the trial's own random numbers."""
+    """Checks that forced rounds depend only on the situation and the random numbers of the trial."""
     for number in range(rounds):
         _check_due(explore, number)
         for uniform in {0, number}:
@@ -84,7 +83,7 @@ def check_explore(explore: Explore, rounds: int, domain: Domain, probes: Array, 
 
 
 def _situation(domain: Domain, probes: Array, context: Array | None, number: int) -> Situation:
-    """One in which the probes have been asked for in turn."""
+    """Returns a situation in which the probes have been asked for in turn."""
     tried = probes[np.arange(number) % len(probes)]
     best = probes[0] if number else None
     return Situation(domain, context, number, 7, Randomness(7, number), lambda: best, lambda: tried.copy())
@@ -112,7 +111,7 @@ def _check_due(explore: Explore, number: int) -> None:
 def _check_forcing(explore: Explore, forcing: list[Explore | None], uniform: int, number: int) -> None:
     name = type(explore).__name__
     promise(
-        forcing[0] is None or isinstance(forcing[0], Explore),
+        forcing[0] is None or part_of("explore", forcing[0]) is not None,
         f"`{name}.forcing` gives {forcing[0]!r}: it is the part that forces the round, itself or one of its own, or "
         "None where none does.",
     )
@@ -157,12 +156,12 @@ def _check_places(part: Explore, places: list[Array | None], domain: Domain) -> 
 
 
 def check_belief(study: Study) -> None:
-    """The posterior holds what memory, pending and objective say that counts: so many, and no others."""
-    state: Any = study._look()
-    policy, ledger = state.policy, state._ledger
-    first = max(policy.memory.first_counted(state._since, len(study.trials)), state._since)
-    wanted = {trial.number for trial in study.trials if trial.number >= first and _counts(trial, ledger, study)}
-    held = set(ledger.entries)
+    """Checks that the posterior has learned exactly the trials that memory, pending part and objective count."""
+    state: Any = study.replica.current()
+    policy, data = state.policy, state.reward.data
+    first = max(policy.memory.first_counted(state.since, len(study.trials)), state.since)
+    wanted = {trial.number for trial in study.trials if trial.number >= first and _counts(trial, data, study)}
+    held = set(data.posterior.entries)
     promise(
         held == wanted,
         f"Trials {sorted(wanted)} count by what the memory ({type(policy.memory).__name__}), the pending part "
@@ -170,8 +169,8 @@ def check_belief(study: Study) -> None:
         "Usually "
         "what an unanswered trial counts as changes with time: then set `moves = True`.",
     )
-    belief: Belief[Any] = ledger.belief
-    valued = sum(entry.target is not None for entry in ledger.entries.values())
+    belief: Belief[Any] = data.posterior.belief
+    valued = sum(entry.target is not None for entry in data.posterior.entries.values())
     promise(
         (belief.answered.count, belief.asked.count) == (valued, len(held) if belief.apart else valued),
         f"{len(held)} trials count, {valued} of them with a value, and the posterior holds {belief.answered.count} "
@@ -179,39 +178,44 @@ def check_belief(study: Study) -> None:
         f"value and {belief.asked.count} for the variance.",
     )
     if policy.memory.drift() is None and held:
-        _check_predictions(study, ledger, state._engine)
+        _check_predictions(study, data, state.outputs.engine)
 
 
-def _counts(trial: Trial, ledger: Ledger, study: Study) -> bool:
-    """Whether a trial that the memory has not forgotten is among the data."""
+def _counts(trial: Trial, data: TrainingData, study: Study) -> bool:
+    """Returns True if a trial within the memory is among the data."""
     if trial.state == "observed" and trial.told_order == trial.asked_order:
-        return ledger._target(trial) is not None
+        return data.target(trial) is not None
     if trial.state == "abandoned":
         return False
     if trial.state == "failed":
         return study.policy.pending.failed == "worst"
-    if trial.state == "pending" or trial.number in ledger.dropped:
-        return ledger._pseudo(trial) is not None
-    return ledger._target(trial) is not None
+    if trial.state == "pending" or trial.number in data.pending.dropped:
+        return data.imputed(trial) is not None
+    return data.target(trial) is not None
 
 
-def _check_predictions(study: Study, ledger: Ledger, engine: Engine[Any]) -> None:
-    """A posterior that learns the same afresh predicts the same."""
+def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) -> None:
+    """Checks that a new posterior of the same data predicts the same."""
     fresh = engine.fresh(
-        ledger.in_use, ledger.ridge, apart=ledger.belief.apart, drift=None, known=ledger.known, bank=ledger.bank
+        data.posterior.in_use,
+        data.posterior.ridge,
+        apart=data.posterior.belief.apart,
+        drift=None,
+        known=data.posterior.known,
+        bank=data.posterior.bank,
     )
     if isinstance(fresh.answered, Averaged):
-        fresh.answered.leader = ledger.belief.answered.leader
-    entries = list(ledger.entries.values())
-    engine.put(fresh, [engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
+        fresh.answered.leader = data.posterior.belief.answered.leader
+    entries = list(data.posterior.entries.values())
+    fresh.put_all([engine.cell(entry.trial) for entry in entries], [entry.target for entry in entries])
     cells = np.array([engine.cell(trial) for trial in study.trials])
-    if ledger.known is not None:  # what was learned of variances hangs on when it was: of the same sums
+    if data.posterior.known is not None:  # what was learned of variances hangs on when it was: of the same sums
         promise(
-            close(ledger.belief.answered.averages, fresh.answered.averages, 1e-6),
+            close(data.posterior.belief.answered.averages, fresh.answered.averages, 1e-6),
             "The posterior has learned other rewards than those of the trials that count.",
         )
         return
-    found, wanted = ledger.belief.predict(cells), fresh.predict(cells)
+    found, wanted = data.posterior.belief.predict(cells), fresh.predict(cells)
     promise(
         close(found[0], wanted[0], 1e-6) and close(found[1] ** 2, wanted[1] ** 2, 1e-6),
         "The posterior is not the one of the trials that count. Usually a part changes what trials count as without "
@@ -223,12 +227,12 @@ def _check_predictions(study: Study, ledger: Ledger, engine: Engine[Any]) -> Non
 
 
 def check_pending(study: Study) -> None:
-    """What stands in is what the part says that stands in."""
-    state: Any = study._look()
-    policy, ledger = state.policy, state._ledger
+    """Checks the imputed values of pending trials, and the flags of the pending part about them."""
+    state: Any = study.replica.current()
+    policy, data = state.policy, state.reward.data
     pending, name = policy.pending, type(policy.pending).__name__
-    for trial in [trial for trial in study.trials if trial.state == "pending" and trial.number >= state._since]:
-        pseudo = ledger._pseudo(trial)
+    for trial in [trial for trial in study.trials if trial.state == "pending" and trial.number >= state.since]:
+        pseudo = data.imputed(trial)
         promise(
             pending.revises or pseudo is None,
             f"`{name}.count_as` gives {pseudo} and `{name}.revises` is False: then it is never asked. Leave "
@@ -239,18 +243,18 @@ def check_pending(study: Study) -> None:
             pseudo is None or pseudo.value is None or np.isfinite(pseudo.value),
             f"`{name}.count_as` gives {pseudo}: a value is finite.",
         )
-        entry = ledger.entries.get(trial.number)
+        entry = data.posterior.entries.get(trial.number)
         if entry is not None and pseudo is not None and not pending.moves:
-            now = ledger._of(pseudo)
+            now = data.imputed_target(pseudo)
             promise(
                 now == entry.target,
                 f"`{name}` says that what an unanswered trial counts as stays (`moves = False`), and trial "
                 f"{trial.number} "
                 f"counts as {entry.target}, which by now would be {now}: set `moves = True` in the class.",
             )
-        alone = pending.stand_in(ledger.lowest())
+        alone = pending.stand_in(data.lowest())
         promise(
-            alone is None or (pseudo is not None and pseudo.value == alone - ledger.charge(trial)),
+            alone is None or (pseudo is not None and pseudo.value == alone - data.charge(trial)),
             f"`{name}.stand_in` says that all unanswered trials count as {alone}, and trial {trial.number} counts as "
             f"{pseudo}.",
         )
@@ -262,8 +266,8 @@ def check_pending(study: Study) -> None:
 
 
 def check_confidence(study: Study, probes: Array, context: Array | None) -> None:
-    """Bounds have the shape of the points, lie in order, and are what the part says that they depend on."""
-    state: Any = study._look()
+    """Checks shape, order and dependencies of the bounds."""
+    state: Any = study.replica.current()
     confidence = state.policy.confidence
     name = type(confidence).__name__
     promise(confidence.valid_for in CLAIMS, f"`{name}.valid_for` is {confidence.valid_for!r}: one of {CLAIMS}.")
@@ -311,8 +315,7 @@ def _check_pointwise(name: str, bounds: Bounds) -> None:
         promise(
             close(singly, here, 1e-12),
             f"`{name}`: the {what} bound at a point depends on which other points are asked about. Where more than "
-            "mean "
-            "and std at the point count, set `pointwise = False` in its `Bounds` and look at `rows`.",
+            "mean and std at the point count, set `pointwise = False` in its `Bounds` and look at `rows`.",
         )
         if bounds.moves:
             moved = getattr(bounds(MEANS + 2.0, STDS.copy()), what)

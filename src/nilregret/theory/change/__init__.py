@@ -1,4 +1,4 @@
-"""Has the world changed? Algorithm 1 of Avanesov's GP-UCB-CPD, once and after every pair; its schedules."""
+"""Change tests: Algorithm 1 of Avanesov's GP-UCB-CPD for one test and after every pair, with its schedules."""
 
 from __future__ import annotations
 

@@ -1,0 +1,133 @@
+"""Decisions: the question of one round for the engine, and its answer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.randomness import Randomness
+from ..slots.explore import Explore, Situation, checked_places
+from .availability import Available, places_left
+from .engines import Decision, Question
+from .memory_runner import MemoryRunner
+from .repeats import repeated
+
+
+class Posed(NamedTuple):
+    """The question of one round.
+
+    Attributes:
+        forcing: the part that forces the round, or None.
+        question: the question for the engine. None if the round is uniform.
+        available: what may be played in this round, or None for everything.
+    """
+
+    forcing: Explore | None
+    question: Question | None
+    available: Available | None
+
+
+def decide(
+    memory: MemoryRunner, context: Array | None, randomness: Randomness, *, now: float, available: Available | None
+) -> Decision:
+    """Returns the decision of the next round.
+
+    Args:
+        memory: the memory of the run, with the rounds and all outputs.
+        context: the context of the round, or None.
+        randomness: the random numbers of the round.
+        now: Unix seconds.
+        available: what may be played, or None for everything.
+    """
+    forcing, question, available = pose(memory, context, randomness, now=now, available=available)
+    engine, switching = memory.outputs.engine, memory.policy.switching
+    if question is None:
+        return engine.draw_uniform(randomness, available)
+    belief = memory.outputs.reward.posterior.belief
+    decision = engine.choose(belief, question, available)
+    if switching is None or forcing is not None:
+        return decision
+    return repeated(decision, switching, belief, engine, question, available)
+
+
+def pose(
+    memory: MemoryRunner, context: Array | None, randomness: Randomness, *, now: float, available: Available | None
+) -> Posed:
+    """Returns the question of the next round (see `decide` for the arguments)."""
+    policy, rounds, outputs = memory.policy, memory.rounds, memory.outputs
+    reward, score = outputs.reward, policy.score
+    forcing, places = None, None
+    if policy.explore.ever:
+        forcing, places, available = _forced(memory, context, randomness, available)
+        if forcing is not None and forcing.score is not None:
+            score = forcing.score
+        elif forcing is not None and places is None:
+            return Posed(forcing, None, available)
+    limits = outputs.limits() if outputs.constraints else None
+    if limits is not None and score is not policy.score:
+        rule = limits.rule.beside(score)
+        if rule is not limits.rule and places is not None:
+            score = policy.score  # among a few places, this score uses all that is known of the constraints
+        else:
+            limits = limits._replace(rule=rule)
+    best_reward = reward.data.best_reward
+    if available is not None:
+        best_reward = partial(reward.data.best_reward_at, available.points)
+    question = Question(
+        rounds.number, reward.bounds(now=now), reward.posterior.units, context, rounds.last, best_reward, randomness,
+        score, 1.0 if reward.guess is None else reward.guess.growth, limits,
+    )  # fmt: skip
+    return Posed(forcing, question, available)
+
+
+def _forced(
+    memory: MemoryRunner, context: Array | None, randomness: Randomness, available: Available | None
+) -> tuple[Explore | None, Array | None, Available | None]:
+    """Returns the part that forces the next round, the places that it names, and what may be played.
+
+    A round is not forced if none of the places may be played.
+    """
+    forcing = due_forcing(memory, randomness)
+    if forcing is None:
+        return None, None, available
+    policy = memory.policy
+    places = forcing.places(_situation(memory, context, randomness))
+    if places is None:
+        return forcing, None, available
+    places = checked_places(forcing, places, policy.domain)
+    left = places_left(places, policy.domain, available, memory.outputs.engine.failed_among)
+    return (None, None, available) if left is None else (forcing, places, left)
+
+
+def due_forcing(memory: MemoryRunner, randomness: Randomness) -> Explore | None:
+    """Returns the part that forces the next round, or None."""
+    history = memory.rounds.count - memory.first_counted
+    return memory.policy.explore.forcing(len(memory.rounds.uniform), history, randomness)
+
+
+def _situation(memory: MemoryRunner, context: Array | None, randomness: Randomness) -> Situation:
+    return Situation(
+        memory.policy.domain, context, memory.rounds.count - memory.first_counted, memory.rounds.seed, randomness,
+        lambda: _best_point(memory, context), memory.outputs.reward.data.points,
+    )  # fmt: skip
+
+
+def _best_point(memory: MemoryRunner, context: Array | None) -> Array | None:
+    """Returns the answered point with the best posterior mean under a context, or None before the first answer."""
+    outputs, engine = memory.outputs, memory.outputs.engine
+    data, posterior = outputs.reward.data, outputs.reward.posterior
+    trials = [trial for trial in posterior.trials if data.pending.is_answer(trial.number)]
+    if not trials:
+        return None
+    inside = outputs.inside(trials)
+    if inside is not None and inside.any():
+        trials = [trial for trial, is_inside in zip(trials, inside, strict=True) if is_inside]
+    if context is None:
+        return trials[int(engine.means(posterior.belief, trials).argmax())].point
+    points = np.unique(np.array([trial.point for trial in trials]), axis=0)
+    seen = engine.envelope(posterior.belief, outputs.reward.bounds(), posterior.units, points, context)
+    best: Array = points[int(seen.mean.argmax())]
+    return best

@@ -1,0 +1,211 @@
+"""The posterior of one output, with the trials that it has learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any, NamedTuple, final
+
+import numpy as np
+
+from .._utils.checks import Array
+from .._utils.copying import independent
+from ..gp import Bank, Belief
+from ..gp.binomial_counts import RatePrior
+from ..gp.fitting import Standardization
+from ..gp.warping import AnyWarp
+from ..kernels import Kernel
+from ..slots.memory import Prediction
+from ..storage.trial import Trial
+from .engines import Engine, Units
+from .policy import Policy
+
+LEAST_NOISE = 1e-4  # share of lambda: smaller noise variances count as this share where kernels are compared
+
+
+class Entry(NamedTuple):
+    """A trial that counts.
+
+    Attributes:
+        trial: the trial.
+        target: its value in the posterior's units. None if the trial only lowers the variance.
+    """
+
+    trial: Trial
+    target: float | None
+
+
+def noise_told(policy: Policy, regularization: float) -> float | None:
+    """Returns the variance of the given noise, by which kernels are compared.
+
+    Returns None if lambda is that variance, or if the noise is fitted.
+    """
+    told = max(policy.noise**2, LEAST_NOISE * regularization)
+    return None if policy.fitting is not None or math.isclose(told, regularization) else told
+
+
+@final
+class TrainedPosterior:
+    """The posterior of one output and the trials that it has learned.
+
+    The belief can be made afresh from the entries at any time. Restarts and fits do so.
+
+    Args:
+        policy: the policy of the output.
+        engine: the engine of the policy.
+
+    Attributes:
+        entries: trials that count by number, in the order in which they were learned.
+        kernel: the kernel of the policy, of the epoch, or of the learned size.
+        in_use: the kernel of the belief, which a fit may have replaced.
+        ridge: lambda of the belief.
+        units: the units of the belief.
+        known: prior knowledge of rewards beyond their size, or None.
+        bank: the kernels that are compared, or None.
+        added: number of kernels that were added to the bank in this run.
+        begun: number of beliefs so far.
+    """
+
+    def __init__(self, policy: Policy, engine: Engine[Any]) -> None:
+        self.policy, self.engine = policy, engine
+        self._drift, self._learning = policy.memory.drift(), policy.refit
+        rates = policy.objective.learned(policy)
+        self.known = None if rates is None else RatePrior(rates, policy.prior_mean)
+        self.kernel = policy.kernel
+        self.added = self.begun = 0
+        self.entries: dict[int, Entry] = {}
+        self._batches: list[tuple[list[Any], list[float | None]]] = []  # cells and targets to learn
+
+    def reset(self, kernel: Kernel, regularization: float, scale: Standardization, warp: AnyWarp | None) -> None:
+        """Replaces the belief by an empty one. The entries stay."""
+        self.in_use, self.ridge = kernel, regularization
+        self.units = Units(scale.mean, scale.std, warp)
+        noise = noise_told(self.policy, regularization)
+        columns, learning = len(self.policy.sides), self._learning
+        self.bank = None if learning is None else learning.bank(kernel, columns, self.added, noise)
+        self._batches = []
+        self.begun += 1
+        self._belief = self.empty(apart=self.policy.pending.hallucinates, bank=self.bank)
+
+    def empty(self, *, apart: bool = False, bank: Bank | None = None) -> Belief[Any]:
+        """Returns an empty belief under the kernel in use (see `Engine.fresh` for the arguments)."""
+        belief: Belief[Any] = self.engine.fresh(
+            self.in_use, self.ridge, apart=apart, drift=self._drift, known=self.known, bank=bank,
+            noise_variance=noise_told(self.policy, self.ridge),
+        )  # fmt: skip
+        belief.advance(self.engine.now)
+        return belief
+
+    @property
+    def belief(self) -> Belief[Any]:
+        """The belief after all entries.
+
+        It learns when it is read. A replay reads it seldom, so it learns many trials at once.
+        """
+        if self._batches:
+            batches, self._batches = self._batches, []
+            if self._belief.joins and len(batches) > 1:
+                batches = [([cell for cells, _ in batches for cell in cells], [y for _, ys in batches for y in ys])]
+            for cells, targets in batches:
+                self._belief.put_all(cells, targets)
+        return self._belief
+
+    @property
+    def trials(self) -> Iterator[Trial]:
+        """The trials of all entries."""
+        return (entry.trial for entry in self.entries.values())
+
+    def advance(self) -> None:
+        """Moves the belief to the engine's round, if functions drift."""
+        self.belief.advance(self.engine.now)
+
+    # -- learning ------------------------------------------------------------------------------------------------
+
+    def learn(self, entries: list[Entry]) -> None:
+        """Adds entries to the belief."""
+        entry_of = self.engine.entry
+        self._batches.append(([entry_of(trial) for trial, _ in entries], [target for _, target in entries]))
+        for entry in entries:
+            self.entries[entry.trial.number] = entry
+
+    def learn_one(self, trial: Trial, target: float) -> None:
+        """Adds one answered trial to the belief, in fewer steps."""
+        self._batches.append(([self.engine.entry(trial)], [target]))
+        self.entries[trial.number] = Entry(trial, target)
+
+    def relearn(self, targets: dict[int, float | None]) -> None:
+        """Teaches an empty belief all entries.
+
+        Args:
+            targets: the new target of each entry, by number.
+        """
+        self.entries = {number: Entry(trial, targets[number]) for number, (trial, _) in self.entries.items()}
+        cells = {number: self.engine.entry(trial) for number, (trial, _) in self.entries.items()}
+        if self.policy.pending.hallucinates:  # questions in their order, then answers in the order of their arrival
+            self.belief.put_all([cells[number] for number in sorted(cells)], [None] * len(cells))
+            valued = [number for number in cells if targets[number] is not None]
+            self.belief.fill_all([cells[number] for number in valued], [targets[number] for number in valued])
+        else:
+            self.belief.put_all(list(cells.values()), [targets[number] for number in cells])
+
+    def revise(self, trial: Trial, target: float | None) -> None:
+        """Replaces the entry of a trial that was answered, or played fewer times than asked for."""
+        engine, (before, old) = self.engine, self.entries[trial.number]
+        if before.repeats > 1 and before.times != trial.times:
+            self.belief.drop(engine.entry(before), old)
+            self.belief.put_all([engine.entry(trial)], [target])
+        else:
+            self.belief.revise(engine.entry(trial), old, target)
+        self.entries[trial.number] = Entry(trial, target)
+
+    def revise_all(self, changes: list[tuple[Trial, float | None]]) -> None:
+        """Replaces the targets of several entries, as one change of the belief."""
+        if changes:
+            entries, entry_of = self.entries, self.engine.entry
+            old = [entries[trial.number].target for trial, _ in changes]
+            new = [target for _, target in changes]
+            self.belief.revise_all([entry_of(trial) for trial, _ in changes], old, new)
+            for trial, target in changes:
+                entries[trial.number] = Entry(trial, target)
+
+    def drop(self, number: int) -> Trial | None:
+        """Removes an entry. Returns its trial, or None if there is no such entry."""
+        entry = self.entries.pop(number, None)
+        if entry is None:
+            return None
+        self.belief.drop(self.engine.entry(entry.trial), entry.target)
+        return entry.trial
+
+    # -- predictions ---------------------------------------------------------------------------------------------
+
+    def means(self, trials: list[Trial]) -> Array:
+        """Returns posterior means at trials, `(n,)`, in reward units: of warped rewards these are medians."""
+        return self.units.back(self.engine.means(self.belief, trials))
+
+    def reward_means(self, trials: list[Trial]) -> Array:
+        """Returns posterior means of the reward itself at trials, `(n,)`."""
+        units, engine = self.units, self.engine
+        means = engine.means(self.belief, trials)
+        if units.warp is None:
+            return units.back(means)
+        # Trials at one point share their number to the last digit.
+        _, one, each = np.unique([engine.cell_now(t) for t in trials], axis=0, return_index=True, return_inverse=True)
+        stds = engine.deviations(self.belief, [trials[i] for i in one])
+        return units.warp.moments(*units.rewards(means[one], stds))[0][each.reshape(-1)]
+
+    def predictions(self, trial: Trial) -> Prediction:
+        """Returns the prediction of f at a trial in reward units, without the trial's own imputed value."""
+        belief, engine = self.belief, self.engine
+        if trial.number in self.entries:
+            belief = belief.copy()
+            belief.drop(engine.entry(trial), self.entries[trial.number].target)
+        mean, std = belief.predict(np.array([engine.cell_now(trial)]))
+        units = self.units
+        if units.warp is None:
+            return Prediction(float(mean[0]) * units.unit + units.center, float(std[0]) * units.unit)
+        low, middle, high = (float(at) for at in units.back(np.array([mean[0] - std[0], mean[0], mean[0] + std[0]])))
+        return Prediction(middle, 0.5 * (high - low))
+
+    def copy(self, engine: Engine[Any]) -> TrainedPosterior:
+        """Returns an independent copy."""
+        return independent(self, ("entries", "_batches"), fresh={"engine": engine, "_belief": self.belief.copy()})
