@@ -47,7 +47,7 @@ def check(posterior, observations, tol=1e-8):
     assert posterior.quadratic_form == pytest.approx(dense.quadratic_form, abs=tol * scale)
     if rows:
         seen = posterior.predict(posterior.points)[0]
-        np.testing.assert_allclose(posterior.observed_means(), seen, atol=tol)
+        np.testing.assert_allclose(posterior.landmark_means(), seen, atol=tol)
 
 
 def test_append_revise_forget_in_any_mixture(kernel, block):
