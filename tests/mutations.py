@@ -82,7 +82,7 @@ DEFECTS = (
         "slots/memory",
         "2 ** ((round_ // self.first).bit_length() - 1)",
         "2 ** (round_ // self.first).bit_length()",
-        "test_changing.py",
+        "test_late_theory.py",
         "a restart that comes too early",
     ),
     Defect(
