@@ -227,10 +227,21 @@ class Constraints(Part):
 
     @abstractmethod
     def on_points(self, surface: AcquisitionFunction, view: PointView) -> AcquisitionFunction:
-        """Returns the acquisition function that is maximised over a continuous domain."""
+        """Returns the acquisition function under the constraints, which is maximised over a continuous domain.
+
+        Args:
+            surface: acquisition function of the score alone.
+            view: the round, with bounds of the constraints at any points.
+        """
 
     def placed(self, point: Array, surface: AcquisitionFunction, view: PointView) -> Array:  # noqa: ARG002
-        """Returns the point `(d,)` that is played if the search has found this point."""
+        """Returns the point that is played, `(d,)`.
+
+        Args:
+            point: the point that the search has found, `(d,)`.
+            surface: acquisition function of the score alone.
+            view: the round.
+        """
         return point
 
     def beside(self, score: Part) -> Constraints:  # noqa: ARG002
@@ -241,6 +252,12 @@ class Constraints(Part):
         """Returns the posterior probability that each candidate satisfies all constraints, `(n,)`.
 
         The constraints are treated as independent, and the g_j are noiseless.
+
+        Args:
+            limits: bounds of each constraint at the candidates.
+            points: the candidates, `(n, d)`.
+            state: run-time state of this rule.
+            context: context of the trial, or None.
         """
         return np.asarray(np.exp(log_probability(limits)))
 

@@ -165,7 +165,12 @@ class Guess(ABC):
 
     @abstractmethod
     def check(self, rounds: int, posterior: Posterior) -> None:
-        """Raises the guess if the data contradict it after so many rounds."""
+        """Raises the guess if the data contradict it.
+
+        Args:
+            rounds: number of rounds so far.
+            posterior: posterior of f - prior_mean, given the observed trials.
+        """
 
     @abstractmethod
     def copy(self) -> Self:
@@ -245,7 +250,12 @@ class Confidence(Part):
 
     @abstractmethod
     def bounds(self, t: int, progress: Progress) -> Bounds:
-        """Returns the bounds of round t."""
+        """Returns the bounds of round t.
+
+        Args:
+            t: number of the round, counted from 1 since the last restart.
+            progress: posterior and other state of the run.
+        """
 
 
 class Width(Confidence):
@@ -255,7 +265,12 @@ class Width(Confidence):
 
     @abstractmethod
     def width(self, t: int, progress: Progress) -> float:
-        """Returns the multiplier of the standard deviation in round t."""
+        """Returns the multiplier of the standard deviation in round t.
+
+        Args:
+            t: number of the round, counted from 1 since the last restart.
+            progress: posterior and other state of the run.
+        """
 
     @final
     def bounds(self, t: int, progress: Progress) -> Symmetric:

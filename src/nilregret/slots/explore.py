@@ -83,6 +83,9 @@ class Explore(Part):
 
         The best one is that of `score`, or of the policy's own score. None stands for the whole domain. An empty array
         means that the round is not forced after all.
+
+        Args:
+            situation: domain, context, history and randomness of the round.
         """
         return None
 

@@ -168,6 +168,9 @@ class Detector(ABC):
         """Reads an observed trial and returns the cut that it calls for, or None.
 
         Trials that come together are read in the order of their numbers.
+
+        Args:
+            seen: the trial, its target, and the prediction if `predicts` is True.
         """
 
     @abstractmethod
@@ -179,11 +182,19 @@ class Detector(ABC):
         """Returns an independent copy in the same state."""
 
     def cut(self, restart: Restart) -> None:  # noqa: ARG002
-        """Drops the trials before this cut. Most detectors drop later trials, too."""
+        """Drops the trials before this cut. Most detectors drop later trials, too.
+
+        Args:
+            restart: the cut that was made, whatever its reason.
+        """
         self.reset()
 
     def refitted(self, model: ModelInfo) -> None:  # noqa: B027 - most detectors have no model
-        """Takes over the model after a fit of kernel, noise or units."""
+        """Takes over the model after a fit of kernel, noise or units.
+
+        Args:
+            model: model of the policy after the fit.
+        """
 
     @property
     def evidence(self) -> Evidence | None:
@@ -215,11 +226,21 @@ class Memory(Part):
             )
 
     def cut(self, since: int, round_: int) -> Restart | None:  # noqa: ARG002
-        """Returns the last cut that is due after `since` and by this round, or None."""
+        """Returns the last scheduled cut, or None.
+
+        Args:
+            since: round of the last cut. The new cut comes after it.
+            round_: the coming round. The new cut comes no later.
+        """
         return None
 
     def regularization(self, since: int, given: float) -> float:  # noqa: ARG002
-        """Returns lambda from a cut on."""
+        """Returns lambda from a cut on.
+
+        Args:
+            since: round of the cut.
+            given: lambda of the policy.
+        """
         return given
 
     def keeping_ridge(self) -> Memory:
@@ -227,18 +248,27 @@ class Memory(Part):
         return self
 
     def first_counted(self, since: int, round_: int) -> int:  # noqa: ARG002
-        """Returns the first trial that counts in this round after the last cut at `since`. It never goes back."""
+        """Returns the first trial that counts in a round. It never goes back from round to round.
+
+        Args:
+            since: round of the last cut.
+            round_: the coming round.
+        """
         return since
 
     def drift(self) -> Drift:
-        """Returns the share of f that is new in each round, several shares to learn from, or None.
+        """Returns the share of f that is new in each round, or None if f does not drift.
 
-        Several shares are for finitely many arms.
+        A tuple of shares is learned from, on finitely many arms.
         """
         return None
 
     def watch(self, model: ModelInfo) -> Detector | None:  # noqa: ARG002
-        """Returns a fresh change detector, or None."""
+        """Returns a fresh change detector, or None.
+
+        Args:
+            model: model of the policy at the beginning of the run.
+        """
         return None
 
 

@@ -74,18 +74,26 @@ class PenaltyState(ABC):
 
     @abstractmethod
     def hear(self, trial: Trial) -> None:
-        """Records an outcome."""
+        """Records an outcome: a reward with constraint values, or a failure."""
 
     @abstractmethod
     def advance(self, rounds: int) -> Change:
-        """Updates the multipliers after so many rounds and returns the effect on the training data."""
+        """Updates the multipliers before a decision and returns the effect on the training data.
+
+        Args:
+            rounds: number of rounds so far.
+        """
 
     def restart(self, first: int) -> None:  # noqa: B027 - most states do not depend on the memory
         """Begins again after a cut of the memory at this round."""
 
     @abstractmethod
     def put_back(self, trials: Sequence[Trial]) -> Array:
-        """Returns by how much targets of these observed trials lie below their rewards on average, `(n,)`."""
+        """Returns by how much targets lie below rewards on average, `(n,)`.
+
+        Args:
+            trials: n observed trials.
+        """
 
     @abstractmethod
     def copy(self) -> Self:
@@ -135,13 +143,20 @@ class Objective(Part):
 
     @abstractmethod
     def target(self, trial: Trial, multipliers: Array) -> float | None:
-        """Returns the target of an observed trial under multipliers `(m,)`, reward units.
+        """Returns the target of an observed trial, reward units, or None if it is no training data.
 
-        None means that the trial is no training data.
+        Args:
+            trial: the trial with its reward and constraint values.
+            multipliers: prices of violations in this round, `(m,)`.
         """
 
     def charge(self, constraints: Array, multipliers: Array) -> float:  # noqa: ARG002
-        """Returns the penalty for constraint values `(m,)`, which is taken off the reward."""
+        """Returns the penalty that is taken off the reward.
+
+        Args:
+            constraints: constraint values, `(m,)`.
+            multipliers: prices of violations in this round, `(m,)`.
+        """
         return 0.0
 
     # The following methods are for rewards of known support (`slots.rewards`).
