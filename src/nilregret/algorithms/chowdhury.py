@@ -8,6 +8,7 @@ from typing import Any, Unpack
 from .._utils.checks import LARGEST_REWARD, flag, integer, number, one_of, shown
 from .._utils.errors import InvalidInput
 from ..domains.domain import Box, Domain, enclosing_box
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.by_name import chosen_memory
@@ -36,7 +37,7 @@ WIDTHS = ("igp", "ay", "amm", "dmm", "best", "lr")  # Each but the last lies wit
 
 @algorithm()
 def igp_ucb(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | str | None = None,
@@ -49,7 +50,7 @@ def igp_ucb(
     delta: float = 0.1,
     regularization: float | str | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """IGP-UCB (Chowdhury & Gopalan 2017, Algorithm 1) by the *realised* information gain, lambda = 1 without `horizon`.
 
     Each round plays argmax mu_{t-1} + beta_t sigma_{t-1}, with
@@ -106,7 +107,7 @@ def igp_ucb(
 
 @algorithm()
 def gp_ts(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | str | None = None,
@@ -122,7 +123,7 @@ def gp_ts(
     delta: float = 0.1,
     regularization: float | str | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-TS (Chowdhury & Gopalan 2017) by the realised gain, no grid D_t, lambda = 1, unless told otherwise.
 
     Each round plays the argmax of a draw from GP(mu_{t-1}, v_t^2 k_{t-1}), with
@@ -165,7 +166,7 @@ def gp_ts(
 
 @algorithm()
 def kernel_ucb(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -174,7 +175,7 @@ def kernel_ucb(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """KernelUCB: argmax mu_{t-1} + eta lambda^{-1/2} sigma_{t-1} (Valko et al. 2013, whose lambda is free, and 1 here).
 
     Args:

@@ -10,10 +10,11 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 from .._utils.errors import InvalidInput
 from ..domains.domain import Domain
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy
-from ..slots.base import Part
 from ..slots.by_name import chosen
+from ..slots.check import is_part
 from ..slots.constraints import Constraints
 from ..slots.envelope import Confidence
 from ..slots.explore import Explore
@@ -98,7 +99,7 @@ def algorithm(**fills: str) -> Callable[[F], F]:
         def checked(*arguments: Any, **keywords: Any) -> Policy:
             for keyword in keywords:
                 # A filled slot may share its name with an argument of the algorithm, which takes no parts.
-                filled = keyword in fills and isinstance(keywords[keyword], Part)
+                filled = keyword in fills and is_part(keywords[keyword])
                 if keyword not in shown.parameters or filled:
                     raise _unexpected(name, keyword, shown.parameters, fills)
             if keywords.get("reward") is not None:
@@ -149,7 +150,7 @@ def _unexpected(algorithm: str, keyword: str, known: Iterable[str], fills: dict[
 
 def build(
     algorithm: str,
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     confidence: Confidence,
     score: Score,
@@ -158,7 +159,7 @@ def build(
     regularization: float,
     objective: Objective | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Returns a policy of these parts, with defaults for the slots that are not given."""
     filled: dict[str, Any] = {name: part for name, part in slots.items() if part is not None}
     objective = filled.pop("reward", objective)

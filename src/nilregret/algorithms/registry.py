@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 from .. import algorithms
 from .._utils.errors import InvalidInput
 from .._utils.imports import imported
-from ..domains.domain import Domain, Space
+from ..domains.domain import Space
 from ..domains.search.boxes import PointSearch
+from ..domains.typed import D
 from ..kernels import (
     Active,
     Kernel,
@@ -200,7 +201,7 @@ class PolicyContext(NamedTuple):
 Reader = Callable[[Mapping[str, Any], PolicyContext], Any]
 
 
-def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Policy:
+def policy(table: Mapping[str, Any], domain: D, place: PolicyContext) -> Policy[D]:
     """Returns the policy that a table describes.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from .._utils.checks import integer, one_of, shown
 from .._utils.errors import InvalidInput
-from ..domains.domain import Domain
+from ..domains.typed import D
 from ..kernels import Kernel
 from ..policy.policy import Policy, check_model
 from ..slots.envelope import Confidence, ConstantWidth
@@ -27,7 +27,7 @@ from .definition import Slots, algorithm, build
     switching="each trial is one play, whose answer is censored by itself",
 )
 def gp_ucb_sdf(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -43,7 +43,7 @@ def gp_ucb_sdf(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-UCB-SDF (Verma, Dai & Low 2022, eq. 2) by the realised information gain, lambda = 1 without `horizon`.
 
     Each round plays argmax mu_{t-1} + nu_t sigma_{t-1}, with unanswered trials censored. The width is
@@ -88,7 +88,7 @@ def gp_ucb_sdf(
     switching="each trial is one play, whose answer is censored by itself",
 )
 def gp_ts_sdf(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -104,7 +104,7 @@ def gp_ts_sdf(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-TS-SDF (Verma, Dai & Low 2022, eq. 3) by the realised information gain, lambda = 1 without `horizon`.
 
     Each round plays the argmax of a draw from GP(mu_{t-1}, nu_t^2 cov_{t-1}). nu_t is that of `gp_ucb_sdf`, with
@@ -123,7 +123,7 @@ def gp_ts_sdf(
 
 def _with_censoring(
     algorithm: str,
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     score: Score,
     *,
@@ -141,7 +141,7 @@ def _with_censoring(
     delta: float,
     regularization: float | None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Returns GP-UCB-SDF or GP-TS-SDF, with log(parts / delta) in beta_t."""
     horizon = _number_of_rounds(horizon, regularization, slots)
     noise, ridge = checked_noise(noise), ridge_for_horizon(regularization, horizon)
@@ -191,7 +191,7 @@ def _censored_width(
 
 @algorithm(pending="trials without an answer are hallucinated")
 def gp_bucb(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -202,7 +202,7 @@ def gp_bucb(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-BUCB (Desautels, Krause & Burdick 2014) without its factor exp(C), which `inflation` gives.
 
     This is GP-UCB with hallucinated answers: an unanswered trial shrinks the variance and leaves the mean unchanged.
@@ -239,7 +239,7 @@ def gp_bucb(
 
 @algorithm(pending="trials without an answer are hallucinated")
 def gp_bts(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -248,7 +248,7 @@ def gp_bts(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """GP-BTS (Chowdhury & Gopalan 2019), of a width of Srinivas et al. 2010 in place of its own, unless told another.
 
     This is Thompson sampling with hallucinated answers. Each round draws from GP(mu, beta^2 cov), with mu of the
@@ -266,7 +266,7 @@ def gp_bts(
 
 @algorithm(pending="trials without an answer are ignored")
 def asy_ts(
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     *,
     noise: float | None = None,
@@ -275,7 +275,7 @@ def asy_ts(
     delta: float = 0.1,
     regularization: float | None = None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """asy-TS: Thompson sampling that ignores the answers it waits for (Kandasamy et al. 2018).
 
     Each round draws from the posterior of the answered trials, GP(mu, beta^2 cov). beta is 1 unless another width is
@@ -294,7 +294,7 @@ def asy_ts(
 
 def _batch(
     algorithm: str,
-    domain: Domain,
+    domain: D,
     kernel: Kernel,
     score: Score,
     *,
@@ -304,7 +304,7 @@ def _batch(
     delta: float,
     regularization: float | None,
     **slots: Unpack[Slots],
-) -> Policy:
+) -> Policy[D]:
     """Returns a policy for batches, with a constant width or that of Srinivas et al. 2010."""
     noise, ridge = noise_and_ridge(domain, kernel, noise, regularization, slots)
     confidence = chosen_width(width, ["finite", "compact"], delta=delta, beta=beta is not None)
