@@ -269,12 +269,12 @@ class PointBelief(Belief[AtPoints | AveragedPoints]):
 
     @with_one_thread
     def revise(self, cell: Any, old: float | None, new: float | None) -> None:
-        """Changes the value of a trial."""
+        """Replaces the value of a trial."""
         super().revise(cell, old, new)
 
     @with_one_thread
     def revise_all(self, cells: Sequence[Any], old: Sequence[float | None], new: Sequence[float | None]) -> None:
-        """Changes the values of several trials."""
+        """Replaces the values of several trials."""
         super().revise_all(cells, old, new)
 
     @with_one_thread

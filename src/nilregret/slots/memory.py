@@ -14,6 +14,7 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 
 from .._utils.checks import Array, IndexArray, flag, integer, listed, many, number, one_of, settle, shown
+from .._utils.copying import Copyable
 from .._utils.errors import InvalidInput, NoRegretError
 from .._utils.serialize import described
 from ..domains.domain import Arms, Domain, enclosing_box
@@ -388,8 +389,10 @@ def _pairs(domain: Domain, context: Domain | None) -> Domain:
 
 
 @final
-class UniformRoundDetector(Detector):
+class UniformRoundDetector(Copyable, Detector):
     """A detector that tests the observed uniform rounds, in the order in which their rewards came."""
+
+    OWNED = ("_detector",)
 
     def __init__(self, detector: ChangeDetector, latest: int = -1) -> None:
         self._detector, self._latest = detector, latest
@@ -410,10 +413,6 @@ class UniformRoundDetector(Detector):
     def reset(self) -> None:
         """Drops all pairs."""
         self._detector.reset()
-
-    def copy(self) -> UniformRoundDetector:
-        """Returns an independent copy."""
-        return UniformRoundDetector(self._detector.copy(), self._latest)
 
 
 @final
