@@ -192,7 +192,7 @@ class TableBelief(Belief[ArmPosterior | OutOfSequencePosterior | Chain | RatePos
     joins: ClassVar[bool] = True
 
     def put_all(self, cells: Sequence[int | RepeatedPlays], values: Sequence[float | None]) -> None:
-        """Take in several trials: as one by one, to the bit, and quicker where they are many."""
+        """Adds several trials, with the same result to the bit as one by one, and faster if they are many."""
         if len(cells) > 1 and not self.apart and all(type(cell) is int for cell in cells):
             self.observed.append_all(cast("Sequence[int]", cells), cast("Sequence[float]", values))
             return
