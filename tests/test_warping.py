@@ -205,7 +205,7 @@ def play(study, rounds, *, start=0, sign=1.0, answered=lambda number: True, cont
 def dense(study, points, *, sign=1.0):
     """Mean and (lower, upper) by the numbers of the documentation: every step of it done by hand, but for the fit."""
     state = study.replica.current()
-    posterior = (state if sign > 0.0 else state._state).reward.posterior
+    posterior = state.reward.posterior
     trials = [trial for trial in study.trials if trial.state == "observed"]
     X, y = np.array([trial.point for trial in trials]), np.array([sign * trial.reward for trial in trials])
     seen = 4 * (len(y) // 4)
@@ -252,7 +252,7 @@ def test_what_is_shown_is_the_belief_that_decides(goal):
     study = play(nr.Study(warped(domain=SQUARE), seed=0, goal=goal), 20, sign=sign)
     for _ in range(4):
         state = study.replica.current()
-        posterior = (state if sign > 0.0 else state._state).reward.posterior
+        posterior = state.reward.posterior
         warp = posterior.units.warp
         normal = posterior.units.rewards(*posterior.belief.predict())
         shown = mapped(warp.back, warp.heights, *normal)
@@ -417,10 +417,10 @@ def test_a_replay_makes_the_last_fit_alone_where_all_counts_and_decides_as_live(
     fits = policy.refit.fits(26)
     assert (fits, len(live)) == (6, 6)
     again = nr.Study(policy, seed=5)
-    again._kept.apply(list(study.trials))
+    again.replica.apply(list(study.trials))
     assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older._kept.apply([trial._replace(fits=None) for trial in study.trials])
+    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
     assert len(older.replica.current().reward.fits.made) == (1 if memory == "all" else 6)
     for k in range(4):
         mine, other = study.ask(), again.ask()
@@ -444,11 +444,11 @@ def test_a_replay_makes_the_last_fit_alone_where_failures_and_open_trials_count_
             trial = open_trials.pop(number % len(open_trials))
             study.tell(trial, cliff(trial.point))
     again = nr.Study(policy, seed=5)
-    again._kept.apply(list(study.trials))
+    again.replica.apply(list(study.trials))
     assert len(study.replica.current().reward.fits.made) >= 4
     assert again.replica.current().reward.fits.made == {}
     older = nr.Study(policy, seed=5)
-    older._kept.apply([trial._replace(fits=None) for trial in study.trials])
+    older.replica.apply([trial._replace(fits=None) for trial in study.trials])
     assert len(older.replica.current().reward.fits.made) == 1
     for mine, other in zip(study.predict(PROBES), again.predict(PROBES), strict=True):
         assert mine.tobytes() == other.tobytes()

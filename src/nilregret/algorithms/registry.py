@@ -180,13 +180,13 @@ SEARCH = Schema(PointSearch)
 
 
 class PolicyContext(NamedTuple):
-    """What stands beside a policy, which some of its parts need.
+    """The entries of a file or a request beside its policy, which some parts of the policy need.
 
     Attributes:
-        space: its parameters; None where there are arms of none.
-        folder: where its file lies, from which classes of the user's own are imported; None for none.
-        constraints: how many there are.
-        context: parameters that are known before.
+        space: the parameters of the domain. None for arms without parameters.
+        folder: the folder of the file, from which users' classes are imported. None if there is no file.
+        constraints: the number of constraints.
+        context: the parameters that are known before each decision, or None.
         live: whether a program asks and tells by itself.
     """
 
@@ -201,7 +201,13 @@ Reader = Callable[[Mapping[str, Any], PolicyContext], Any]
 
 
 def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Policy:
-    """The policy of `[policy]`."""
+    """Returns the policy that a table describes.
+
+    Args:
+        table: the entries, with the name of the algorithm.
+        domain: domain of the policy.
+        place: the entries beside the policy.
+    """
     entries = dict(table)
     name = entries.pop("algorithm", None)
     if place.live:
@@ -216,7 +222,7 @@ def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Po
             entries[slot] = {"type": one_named(slot, entries[slot], names)}
     arguments = read(described, entries, place, named=f"`{name}`")
     if "pending" in described.allowed:
-        # A trial that fails counts as the worst seen so far, or a region where nothing works would be tried forever.
+        # A failed trial counts as the worst reward so far. Otherwise a failing region would be tried forever.
         arguments.setdefault("pending", Ignored(failed="worst"))
     if place.live:
         _check_live(str(name), described, arguments, place)
@@ -231,7 +237,7 @@ def policy(table: Mapping[str, Any], domain: Domain, place: PolicyContext) -> Po
 
 
 def _check_live(name: str, described: Schema, arguments: Mapping[str, Any], place: PolicyContext) -> None:
-    """Refuse what only together does not fit, and no algorithm would say in words of its table."""
+    """Raises an error for entries that do not fit together, in the words of the table."""
     if name != "auto" and "noise" in described.allowed and not {"noise", "reward"} & set(arguments):
         raise InvalidInput(
             "`noise` is missing: the standard deviation of the rewards' noise. Of clicks, counts and bounded rewards "
@@ -247,7 +253,7 @@ def _check_live(name: str, described: Schema, arguments: Mapping[str, Any], plac
 
 
 def read(table: Schema, entries: Mapping[str, Any], place: PolicyContext, *, named: str = "") -> dict[str, Any]:
-    """The arguments that a table of the file describes: what is a table itself is read by the name of its entry."""
+    """Returns the arguments that a table describes. The reader of an inner table follows from its name."""
     return {name: _read(name, value, place) for name, value in table.check(entries, named).items()}
 
 
@@ -281,12 +287,12 @@ def _refit(table: Mapping[str, Any], place: PolicyContext) -> Any:
 
 
 def _typed(kind: type, tables: Mapping[str, Schema], value: Mapping[str, Any], place: PolicyContext) -> Any:
-    """What a table with a `type` describes."""
+    """Returns the part or kernel that a table with a `type` describes."""
     entries = dict(value)
     name = entries.pop("type", None)
     described = _described(kind, tables, name, place)
     arguments = read(described, entries, place, named=f"{name!r}")
-    if "parts" in arguments:  # of the same kind as what is made of them
+    if "parts" in arguments:  # Combined parts have parts of the same slot.
         arguments["parts"] = tuple(_same_kind(kind, tables, part, place) for part in arguments["parts"])
     if described.make in (Active, Rounded, kernel_for) and place.space is None:
         raise InvalidInput(f"`type` {name!r} is for named parameters, and these are arms without any.")
@@ -300,7 +306,7 @@ def _typed(kind: type, tables: Mapping[str, Schema], value: Mapping[str, Any], p
         return described.make(**arguments)
     except InvalidInput:
         raise
-    except (TypeError, ValueError) as error:  # of a class of the user's own
+    except (TypeError, ValueError) as error:  # Users' classes may raise these.
         raise InvalidInput(f"{name!r} does not take these values: {error}.") from error
 
 
@@ -310,7 +316,7 @@ def _same_kind(kind: type, tables: Mapping[str, Schema], part: Any, place: Polic
 
 
 def _columns(names: list[str], place: PolicyContext) -> tuple[int, ...]:
-    """The columns of these parameters in an encoded row: (context, point)."""
+    """Returns the columns of these parameters in an encoded row (context, point)."""
     where: dict[str, range] = {}
     before = 0
     for space in (each for each in (place.context, place.space) if each is not None):
@@ -321,7 +327,7 @@ def _columns(names: list[str], place: PolicyContext) -> tuple[int, ...]:
 
 
 def _described(kind: type, tables: Mapping[str, Schema], name: object, place: PolicyContext) -> Schema:
-    """The table of a type, or of a class of the user's own, "module:Class" or "module.Class"."""
+    """Returns the schema of a type by name, or of a user's class ("module:Class" or "module.Class")."""
     if place.folder is None or not isinstance(name, str) or not {":", "."} & set(name):
         return one_named("type", name, {**tables})
     module, _, cls = name.replace(":", ".").rpartition(".")
@@ -332,7 +338,7 @@ def _described(kind: type, tables: Mapping[str, Schema], name: object, place: Po
             "can be stored.",
             advice="It stands under `nilregret.slots.described`.",
         )
-    return Schema(made, {each.name: Any for each in fields(made) if each.init})  # type: ignore[arg-type]  # a dataclass, seen above
+    return Schema(made, {each.name: Any for each in fields(made) if each.init})  # type: ignore[arg-type]  # a dataclass, as checked above
 
 
 READERS: dict[str, Reader] = {

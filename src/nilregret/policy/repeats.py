@@ -1,4 +1,4 @@
-"""Runs of plays of one point: how long one is."""
+"""The length of runs of plays of one point."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ def repeated(
     question: Question,
     available: Available | None,
 ) -> Decision:
-    """A decision with how often it is to be played, by what is known of f there.
+    """Returns a decision with its number of plays, which depends on the belief about f there.
 
     Args:
-        decision: to be played.
-        switching: of the policy.
-        belief: in f.
-        engine: of the domain.
-        question: that was decided.
-        available: what may be played this time; None for everything.
+        decision: the decision.
+        switching: the slot `switching` of the policy.
+        belief: the belief about f.
+        engine: the engine of the policy.
+        question: the question of the round.
+        available: what may be played this time, or None for everything.
     """
     at: Any = decision.point[None] if decision.arm is None else np.array([decision.arm])
     mean, std = belief.predict(at)
@@ -46,7 +46,10 @@ def repeated(
 def _best_mean(
     decision: Decision, belief: Belief[Any], engine: Engine[Any], question: Question, available: Available | None
 ) -> float:
-    """The largest posterior mean, reward units, of what may be played; of a box, of candidates and points played."""
+    """Returns the largest posterior mean of what may be played, in reward units.
+
+    On a box these are the candidates and the points played.
+    """
     cells: Any
     if decision.arm is not None:
         cells = None if available is None else available.arms

@@ -156,7 +156,7 @@ class RandomisedBound(Score):
     The bounds that a study shows are still those of the policy's `confidence`, which hold whatever is played.
 
     Attributes:
-        shift: 2 log(N / 2) for N arms. For a box see `nilregret.algorithms.randomised`.
+        shift: 2 log(N / 2) for N arms. For a box see `nilregret.algorithms.takeno`.
         growth: 0 for arms. For a box of d dimensions 4 d, since the grid of the proof becomes finer with t^2.
     """
 

@@ -22,15 +22,15 @@ from ..slots.memory import Restart
 from ..slots.objective import SATURATED
 from ..storage.trial import Trial
 from . import export
-from .answers import reason_of, told_by_each, told_of
+from .answers import check_answer, parse_answers, reason_of
 from .audit import Auditor
 from .cautions import FIRST, cautions, infeasible_sentence, next_check
 from .definition import check_facts, check_same, stored_facts
 from .direction import AnyPolicy, Goal, check_goal, has_channels
 from .inputs import Inputs
+from .play_rewards import Rewards
 from .queries import Queries
 from .replica import Replica, StoredStudyHandle, find_again
-from .rewards import Rewards
 from .transaction import Failed, NotYet, Transaction, group_commit
 
 if TYPE_CHECKING:
@@ -60,9 +60,8 @@ class Study(Queries):
     Args:
         policy: made by one of the algorithm functions.
         goal: "maximize" rewards, or "minimize" losses, errors or costs. All numbers that you give and get are in the
-            units told: rewards (then losses), `predict`, `bounds`, the policy's `prior_mean`, and the `minimum` of
-            censored answers, which is the worst value (of losses the largest). A part of your own always sees rewards,
-            which are minus the losses.
+            units told. So are the policy's `prior_mean` and the `minimum` of censored answers, which is the worst
+            value (of losses the largest). A part of your own always sees rewards, which are minus the losses.
         seed: of all random choices, a whole number >= 0.
         storage: URL of a database, such as "sqlite:///studies.db" or "postgresql://user:password@host/database", or a
             `nilregret.storage.Storage`. None keeps the record in memory.
@@ -183,7 +182,7 @@ class Study(Queries):
         return _reopened, (type(self), handle.storage.place, handle.study.name, given, handle.study.identity)
 
     def close(self) -> None:
-        """Closes the storage's files and connections, which the next call opens again; `with study:` calls it."""
+        """Closes the storage's files and connections. The next call opens them again, and `with study:` closes them."""
         if self.replica.handle is not None:
             self.replica.handle.storage.close()
 
@@ -228,7 +227,7 @@ class Study(Queries):
         exclude: Some | None = None,
         lease: float | timedelta | None = None,
     ) -> Trial | list[Trial]:
-        """Returns the next trial, recorded as pending; with `count`, a list of that many.
+        """Returns the next trial, recorded as pending. With `count`, returns a list of that many.
 
         The policy's `pending` part says how pending trials are treated. Most policies ignore them, and then mostly
         ask for the same point again until a reward comes. `gp_bucb` and `gp_ucb_sdf` spread out. A list of b trials is
@@ -241,7 +240,7 @@ class Study(Queries):
             among: points that may be played this time. On arms: their numbers, a truth value for each, points or dicts
                 of parameters. On a box or space: points `(n, d)` or dicts. Random rounds keep to them too. They are
                 not stored, because a recorded trial is never decided again.
-            exclude: arms that may not be played this time; not on a box or space.
+            exclude: arms that may not be played this time. Boxes and spaces do not take it.
             lease: time to wait for the reward, seconds or a `timedelta`. After it, the next call of any process that
                 writes to the study abandons the trial, which then no longer counts as pending. Its reward is still
                 accepted, however late.
@@ -280,7 +279,7 @@ class Study(Queries):
 
         Args:
             trial: as `ask` returned it, or its number.
-            reward: a finite number; True and False count as 1 and 0. If the goal is to minimise, the loss. None if
+            reward: a finite number. True and False count as 1 and 0. If the goal is to minimise, the loss. None if
                 only the constraint values are known yet (a discount, days before the purchase). If the trial is to be
                 played `trial.repeats` times (`switching`), the rewards of all or fewer plays, or their `Rewards`.
             constraints: constraint values g `(m,)`, satisfied when <= 0, with the reward or before it. With
@@ -294,7 +293,7 @@ class Study(Queries):
             TrialError: there is no such trial, or it has a different answer.
             StorageError: the reward could not be recorded.
         """
-        told = told_of(self.inputs, trial, reward, constraints)
+        told = check_answer(self.inputs, trial, reward, constraints)
         answered = self.replica.write(Transaction(self.policy, self.replica).tell, told, revise=revise)
         self._after_tell()
         return answered
@@ -303,11 +302,11 @@ class Study(Queries):
         """Records several answers in one transaction, all or none, and returns the trials with them.
 
         Args:
-            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names (see `tell`); at
+            answers: each (trial, reward) or (trial, reward, constraints), or a dict of these names (see `tell`). At
                 most 10,000.
             revise: see `tell`.
         """
-        told = told_by_each(self.inputs, answers)
+        told = parse_answers(self.inputs, answers)
         integer("len(answers)", len(told), low=0, high=MOST_AT_ONCE)
         answered = self.replica.write(Transaction(self.policy, self.replica).tell_all, told, revise=revise)
         self._after_tell()
@@ -375,7 +374,7 @@ class Study(Queries):
     def group_commit(
         self, acts: Sequence[Callable[[Transaction], R]], *, keys: Iterable[str] = (), seconds: float
     ) -> list[R | Failed | NotYet]:
-        """Runs several calls in this order with one commit, and returns the outcome of each; for servers.
+        """Runs several calls in this order with one commit, and returns the outcome of each. Servers use it.
 
         Args:
             acts: functions of the `nilregret.study.transaction.Transaction`.
