@@ -234,7 +234,7 @@ def test_halves_too_large_to_keep_are_fitted_again(monkeypatch):
         made = nr.theory.ChangeDetector(nr.Matern(2.5), domain=GRID)
         for point, reward in zip(points, rewards, strict=True):
             made.add(point, reward)
-        return made.distances, sum(window.size for windows in made._kept.values() for window in windows)
+        return made.distances, sum(window.size for windows in made._fits.values() for window in windows)
 
     all_kept, memory = distances()
     monkeypatch.setattr(detector, "LARGEST_CACHED", 3)
