@@ -5,3 +5,7 @@ from .panels import panels
 from .tuning import progress, tuning
 
 __all__ = ["changes", "evidence", "panels", "progress", "tuning"]
+
+
+def __dir__() -> list[str]:
+    return __all__
