@@ -43,7 +43,7 @@ from pathlib import Path
 import numpy as np
 
 import nilregret as nr
-from nilregret.gp import PointPosterior, Standing
+from nilregret.gp import CandidateMoments, PointPosterior
 from nilregret.simulation.environments import hartmann6
 from nilregret.slots.envelope import Confidence
 from nilregret.slots.refit import Refit
@@ -254,7 +254,7 @@ def tell(options):
     study = filled(X, y, options.lengthscale, options.scale)
     posterior = PointPosterior(nr.Matern(2.5, options.lengthscale), 2, NOISE**2)
     posterior.extend(X, y)
-    standing = Standing(posterior, study.policy.search.standing(study.policy.domain, 0))
+    standing = CandidateMoments(posterior, study.policy.search.standing(study.policy.domain, 0))
     standing.predict()
     model = fixed_model(X, y, options.lengthscale)
     torch = torch_one_thread()

@@ -18,6 +18,8 @@ from nilregret.theory.change import evidence, posterior_sets
 from nilregret.theory.change.evidence import ChangeEvidence, last_round, share, tail
 from nilregret.theory.change.outliers import OutlierHypotheses
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0.0, 1.0, 9)
 KERNEL = nr.Matern(2.5, 0.3)
 K = KERNEL(ARMS.points, ARMS.points)
@@ -234,9 +236,14 @@ def test_evidence_is_a_martingale_under_what_the_whole_stretch_predicts(clip):
 
 
 @pytest.mark.parametrize(
-    ("noise", "freedom", "most"), [(1.0, None, 2), (2.0, None, 12), (0.5, None, 2), (1.0, 3, 6)],
-    ids=["as told", "twice", "half", "t_3"],
-)  # fmt: skip
+    ("noise", "freedom", "most"),
+    [
+        pytest.param(1.0, None, 2, id="as told"),
+        pytest.param(2.0, None, 12, id="twice", marks=pytest.mark.nightly),
+        pytest.param(0.5, None, 2, id="half", marks=pytest.mark.nightly),
+        pytest.param(1.0, 3, 6, id="t_3", marks=pytest.mark.nightly),
+    ],
+)
 def test_false_alarms(noise, freedom, most):
     """12 runs of 150 rounds: more than 2 alarms at delta 0.05 have a probability below 0.02; the seeds are fixed."""
     alarms = 0
@@ -265,7 +272,12 @@ def surprising(kind, rounds, seed):
 
 
 @pytest.mark.parametrize(
-    ("kind", "most"), [("one answer 50 off", 0), ("one in 25 is ten times as noisy", 1), ("one noisy arm", 0)]
+    ("kind", "most"),
+    [
+        ("one answer 50 off", 0),
+        pytest.param("one in 25 is ten times as noisy", 1, marks=pytest.mark.nightly),
+        pytest.param("one noisy arm", 0, marks=pytest.mark.nightly),
+    ],
 )
 def test_noise_that_is_not_as_told_is_no_change_and_a_change_is_one(kind, most):
     """Four runs of 120 rounds without a change, four with another function after 60; the seeds are fixed."""
@@ -504,15 +516,19 @@ def test_a_study_opened_again_goes_on_as_if_it_had_never_been_closed(tmp_path, w
 @pytest.mark.parametrize(
     "policy",
     [
-        ucb(memory="adaptive", pending="hallucinate"),
         ucb(memory=nr.slots.EDetector(delta=0.9, clip=20.0)),  # one that cuts at every chance
         ucb(memory=nr.slots.EDetector(delta=0.9), refit=nr.slots.Refit(every=4)),
-        nr.gp_ucb_sdf(
-            ARMS, KERNEL, noise=NOISE, window=3, minimum=-3.0, memory=nr.slots.EDetector(delta=0.9, clip=20.0)
+        *nightly(
+            ucb(memory="adaptive", pending="hallucinate"),
+            nr.gp_ucb_sdf(
+                ARMS, KERNEL, noise=NOISE, window=3, minimum=-3.0, memory=nr.slots.EDetector(delta=0.9, clip=20.0)
+            ),
+            nr.gp_ucb_noisy_constraints(
+                ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=4, epochs=4, memory="adaptive"
+            ),
         ),
-        nr.gp_ucb_noisy_constraints(ARMS, KERNEL, noise=NOISE, norm_bound=1.0, epoch=4, epochs=4, memory="adaptive"),
     ],
-    ids=["hallucinated", "often", "fits", "censored", "constraints"],
+    ids=["often", "fits", "hallucinated", "censored", "constraints"],
 )
 def test_it_keeps_the_promises_of_a_memory(policy):
     check_policy(policy)

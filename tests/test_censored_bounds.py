@@ -10,6 +10,8 @@ from nilregret.gp.drifting import DriftingPosterior
 from nilregret.simulation.environments.delays import PoissonDelay
 from nilregret.slots.widths.delayed import CensoredBounds
 
+from .marks import nightly
+
 ARMS = nr.Arms.grid(0, 1, 15)
 BOX = nr.Box([0.0], [1.0])
 HOURS = nr.Arms.grid(0, 1, 2)
@@ -41,7 +43,7 @@ def clicks(study, rounds, rng, at=None):
         yield study
 
 
-@pytest.mark.parametrize("ridge", [1.0, 0.25])
+@pytest.mark.parametrize("ridge", [1.0, *nightly(0.25)])
 def test_they_hold_for_rho_m_f_in_all_rounds(ridge):
     """At 0.1 of 60 runs 12 or more would fail with probability 0.02; they are wide, so that hardly any does."""
     rho, failed = PoissonDelay(5.0).within(M), 0

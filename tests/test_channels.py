@@ -572,7 +572,7 @@ EVERY_IN_CONTEXT = nr.EveryRound(noise=0.2)
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.nightly] if name.startswith(("box", "space")) else [])
+        pytest.param(name, marks=[pytest.mark.nightly] if name.startswith(("box,", "space")) else [])
         for name in COMBINATIONS
     ],
 )

@@ -34,6 +34,8 @@ from nilregret.slots.explore import (
 )
 from nilregret.testing import check_policy
 
+from .marks import nightly
+
 BOX = nr.Box([0.0, -1.0], [1.0, 3.0])
 MIXED = nr.Space(
     x=nr.Float(1e-3, 1e3, log=True), n=nr.Int(0, 40, step=4), m=nr.Int(1, 100, log=True), k=nr.Choice("a", "b", "c")
@@ -320,8 +322,15 @@ def changes(study, number, domain):
     return differs(domain, study.trials[number].point, points[before.predict(given)[0].argmax()])
 
 
-@pytest.mark.parametrize("domain", [BOX, MIXED])
-@pytest.mark.parametrize("memory", [None, nr.slots.SlidingWindow(9), nr.slots.RestartEvery(50)])
+@pytest.mark.parametrize(
+    ("domain", "memory"),
+    [
+        (MIXED, None),
+        (BOX, nr.slots.SlidingWindow(9)),
+        *nightly((BOX, None), (MIXED, nr.slots.SlidingWindow(9))),
+        *nightly(*((each, nr.slots.RestartEvery(50)) for each in (BOX, MIXED))),
+    ],
+)
 def test_one_parameter_of_the_best_point_changes_now_and_then(domain, memory):
     more = {} if memory is None else {"memory": memory}
     study = play(nr.Study(policy_of(domain, CoordinateSearch(every=3, after=6, steps=20), **more), seed=2), 37)
@@ -544,10 +553,10 @@ def test_where_all_around_is_impossible_the_point_stays():
     search = nr.slots.PointSearch(candidates=16, apart=0.1)
     nowhere = AcquisitionFunction(lambda points: np.full(len(points), -np.inf), lambda points: (points[:, 0], points))
     point = np.array([0.5, 0.5])
-    standing = search.standing(BOX, 0)
+    standing = search.candidate_points(BOX, 0)
     scores = np.zeros(len(standing))
     found = search.moved_apart(
-        point, nowhere, BOX, standing=standing, scores=scores, tried=point[None], noisy=True, rng=rng
+        point, nowhere, BOX, candidates=standing, scores=scores, tried=point[None], noisy=True, rng=rng
     )
     assert found is point
 
@@ -559,11 +568,11 @@ def test_of_many_candidates_the_leading_ones_that_were_not_tried_are_valued():
         looked.append(len(points))
         return -np.abs(points - 0.5).sum(axis=1)
 
-    standing = search.standing(BOX, 0)
+    standing = search.candidate_points(BOX, 0)
     ranked = standing[np.argsort(np.abs(standing - 0.5).sum(axis=1))]
     tried = np.concatenate([[[0.5, 0.5]], ranked[:200]])
     found = search.moved_apart(
-        tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, standing=standing,
+        tried[0], AcquisitionFunction(values, lambda points: (points[:, 0], points)), BOX, candidates=standing,
         scores=-np.abs(standing - 0.5).sum(axis=1), tried=tried, noisy=True, rng=rng,
     )  # fmt: skip
     assert max(looked) <= 64 + 64  # not all 1,024: a value costs O(n^2)

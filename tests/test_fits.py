@@ -16,6 +16,8 @@ from nilregret.storage import MemoryStorage
 from nilregret.storage.sql import SqlStorage
 from nilregret.study import replica as kept
 
+from .marks import nightly
+
 SEARCH = nr.slots.PointSearch(candidates=8, around=4, starts=1, evaluations=2)
 REFIT = nr.slots.Refit(every=5, restarts=0)
 BOX = nr.Box([0.0, -1.0], [2.0, 1.0])
@@ -76,7 +78,7 @@ def no_optimiser(monkeypatch):
     return lambda: monkeypatch.setattr(refits, "fit", None)
 
 
-@pytest.mark.parametrize("goal", ["maximize", "minimize"])
+@pytest.mark.parametrize("goal", ["maximize", *nightly("minimize")])
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_replay_fits_nothing_and_goes_on_to_the_bit(name, goal, tmp_path, no_optimiser):
     storage = f"sqlite:///{tmp_path}/a.db"
@@ -275,7 +277,7 @@ def test_a_fit_of_a_trial_that_nobody_asked_for_is_refused(tmp_path):
         nr.Study.open(storage=url)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+@pytest.mark.parametrize("kind", ["sqlite", *nightly("postgresql")])
 @pytest.mark.parametrize("goal", ["maximize", "minimize"])
 def test_a_list_of_studies_is_what_their_trials_say_and_opens_none(kind, goal, places, monkeypatch):
     storage = SqlStorage(places(kind)())

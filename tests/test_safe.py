@@ -1,9 +1,11 @@
 """`Safe` is safe for people who do not scale their constraint, and says what it was not told."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import nilregret as nr
 from nilregret._utils import serialize
@@ -112,6 +114,19 @@ def test_a_study_from_before_scales_were_told_opens_and_keeps_its_unit():
     assert old == made
     assert old.of_channel(1).kernel == KERNEL
     assert serialize.loads(made.to_json()) == made
+
+
+# -- what was risked ---------------------------------------------------------------------------------------------------
+
+
+def test_the_first_play_of_a_point_takes_its_risk_off_delta():
+    state = nr.Safe(start=[[2.0]], scale=25.0, delta=0.1).begin()
+    limits = [SimpleNamespace(mean=np.array([-2.0]), std=np.array([1.0]))]
+    for number, (place, left) in enumerate([(2.0, 0.1), (3.0, 0.1 - norm.sf(2.0)), (3.0, 0.1 - norm.sf(2.0))]):
+        state.asked(SimpleNamespace(number=number, point=np.array([place]), context=None), lambda: limits)
+        assert state.remaining_delta == pytest.approx(left)
+    state.forget_before(2)
+    assert state.remaining_delta == 0.1
 
 
 # -- what was measured -------------------------------------------------------------------------------------------------

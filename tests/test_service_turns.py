@@ -17,10 +17,11 @@ from nilregret.storage import sqlite_connections as files
 from nilregret.study import replica as kept
 from nilregret.study.transaction import Going
 
+from .marks import nightly
 from .service import AT, POLICY, Client, Clock, asked, plain, told
 from .test_service_worker import held, wait_for
 
-DATABASES = pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+DATABASES = pytest.mark.parametrize("kind", ["sqlite", *nightly("postgresql")])
 
 
 def opened(url):

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from click.testing import CliRunner
 
 import nilregret as nr
 from nilregret.__main__ import main
+from nilregret.study import plots
 from nilregret.tuning import open_study
 from nilregret.tuning.toml.config import load
 
@@ -60,8 +62,10 @@ def write(folder, *changes, text=FILE):
     return path
 
 
-def tune(path, *options):
-    return CliRunner().invoke(main, ["tune", str(path), *options])
+def tune(path, *options, drawn=False):
+    """A run whose picture is not drawn, unless it is looked at: it takes as long as the run."""
+    with contextlib.nullcontext() if drawn else mock.patch.object(plots, "tuning"):
+        return CliRunner().invoke(main, ["tune", str(path), *options])
 
 
 def trials(folder, name="job"):
@@ -69,7 +73,7 @@ def trials(folder, name="job"):
 
 
 def test_it_tunes_and_shows(folder):
-    result = tune(write(folder))
+    result = tune(write(folder), drawn=True)
     assert result.exit_code == 0, result.output
     assert "trial 11:" in result.output
     assert "best by posterior mean" in result.output
@@ -82,7 +86,7 @@ def test_it_tunes_and_shows(folder):
 
 def test_it_tunes_continuously_and_learns_the_kernel(folder):
     path = write(folder, ("grid = 6\n", ""), ("noise = 0.1", "noise = 0.1\nrefit = { every = 5 }"))
-    result = tune(path)
+    result = tune(path, drawn=True)
     assert result.exit_code == 0, result.output
     assert "a continuous space of 2 parameters" in result.output
     assert (folder / "job.png").stat().st_size > 10_000
@@ -162,7 +166,7 @@ def test_a_finished_study_is_shown_and_raised_trials_go_on(folder):
 
 def test_options_override_the_file(folder, tmp_path):
     storage, plot = f"sqlite:///{tmp_path}/other.db", tmp_path / "other.png"
-    result = tune(write(folder), "--trials", "3", "--storage", storage, "--plot", str(plot))
+    result = tune(write(folder), "--trials", "3", "--storage", storage, "--plot", str(plot), drawn=True)
     assert result.exit_code == 0, result.output
     assert len(nr.Study.open(storage=storage, name="job").trials) == 3
     assert plot.exists()
@@ -493,7 +497,14 @@ def test_interrupted_and_killed_runs_continue_without_losing_or_repeating_a_tria
 def test_the_shipped_example(tmp_path):
     example = Path(__file__).parents[1] / "examples" / "svm.toml"
     result = tune(
-        example, "--trials", "6", "--storage", f"sqlite:///{tmp_path}/svm.db", "--plot", f"{tmp_path}/svm.png"
+        example,
+        "--trials",
+        "6",
+        "--storage",
+        f"sqlite:///{tmp_path}/svm.db",
+        "--plot",
+        f"{tmp_path}/svm.png",
+        drawn=True,
     )
     assert result.exit_code == 0, result.output
     assert (tmp_path / "svm.png").stat().st_size > 10_000
@@ -510,7 +521,7 @@ def test_help():
 
 def test_without_matplotlib_everything_but_the_picture(folder, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
-    result = tune(write(folder), "--trials", "2")
+    result = tune(write(folder), "--trials", "2", drawn=True)
     assert result.exit_code == 0, result.output
     assert "pip install 'nilregret[plot]'" in result.output
 

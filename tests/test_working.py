@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from unittest import mock
 
 import loky
 import numpy as np
@@ -16,6 +17,7 @@ import nilregret as nr
 from nilregret.__main__ import main
 from nilregret._utils.errors import StorageError
 from nilregret.papers import find
+from nilregret.study import plots
 from nilregret.tuning.loop import STOPPED, Lease, Loop
 from nilregret.tuning.outcome import Outcome
 
@@ -59,7 +61,8 @@ def folder(tmp_path, monkeypatch):
 
 
 def run(*args, code=0):
-    result = CliRunner().invoke(main, [str(arg) for arg in args])
+    with mock.patch.object(plots, "tuning"):  # a picture takes as long as the run
+        result = CliRunner().invoke(main, [str(arg) for arg in args])
     assert result.exit_code == code, result.output
     return result.output
 
@@ -84,9 +87,10 @@ def test_a_file_is_tuned_by_several_processes(folder):
 
 def test_a_process_that_is_killed_fails_its_trial_alone(folder):
     (folder / "job.toml").write_text(FILE.replace("score", "deadly"))
-    said = run("tune", "job.toml", "--workers", 2)
+    said = run("tune", "job.toml", "--workers", 2, "--trials", 4)
     assert "its process ended without an answer (SIGKILL(-9))" in said
-    assert all((trial.state == "failed") == (trial.parameters["x"] > 0.5) for trial in trials())
+    assert [trial.state == "failed" for trial in trials()] == [trial.parameters["x"] > 0.5 for trial in trials()]
+    assert {trial.state for trial in trials()} == {"failed", "observed"}
 
 
 def test_a_command_is_tuned_by_several_workers(folder):
@@ -112,6 +116,7 @@ def test_a_cluster_that_is_not_there_is_an_error_in_words(folder, monkeypatch):
     assert not (folder / "job.db").exists()
 
 
+@pytest.mark.nightly
 def test_a_tuning_run_that_is_ended_ends_its_processes_and_goes_on(folder):
     (folder / "job.toml").write_text(FILE.replace("score", "endless"))
     command = [sys.executable, "-m", "nilregret", "tune", "job.toml", "--workers", "2"]
@@ -172,7 +177,7 @@ def test_an_objective_that_hangs_or_raises_fails_its_trial(folder):
     assert trials("hill", STORAGE)[0].reason == "no answer within 0.2 s"
 
 
-@pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("sent", [signal.SIGTERM, pytest.param(signal.SIGKILL, marks=pytest.mark.nightly)])
 def test_a_worker_that_ends_leaves_its_trial_abandoned_or_under_a_lease(folder, sent):
     study = made()
     command = [sys.executable, "-m", "nilregret", "work", "s.db", "hill", "hills:endless", "--trials", "2"]
@@ -250,7 +255,7 @@ def make_env(seed):
     return nr.Environment(nr.environments.gp_sample(K, ARMS, seed=seed), domain=ARMS, noise=0.1)
 
 
-@pytest.mark.parametrize("kind", ["threads", "processes", "loky", "dask"])
+@pytest.mark.parametrize("kind", ["threads", "processes", "dask", pytest.param("loky", marks=pytest.mark.nightly)])
 def test_replicates_are_the_same_on_any_executor(kind, request):
     alone = nr.replicate(make_policy, make_env, 8, seeds=range(4))
     if kind == "dask":

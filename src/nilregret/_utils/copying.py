@@ -17,8 +17,8 @@ def independent(
     Shared attributes must be replaced when they change, never written into.
 
     Args:
-        original: object whose attributes are in `__dict__`; its `__init__` is not called.
-        owned: attributes that are copied by their own `copy`; None stays None. An array keeps its order in memory,
+        original: object whose attributes are in `__dict__`. Its `__init__` is not called.
+        owned: attributes that are copied by their own `copy`, unless they are None. An array keeps its order in memory,
             since the order decides how products with it round.
         owned_each: lists and dicts that are copied with each of their values.
         fresh: attributes with values of their own in the copy, by name.

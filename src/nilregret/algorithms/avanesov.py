@@ -16,8 +16,7 @@ from ..slots.explore import NoExploration, UniformExploration
 from ..slots.memory import Forever, Memory, RestartAt, RestartOnChange
 from ..slots.scores import UpperConfidenceBound
 from ..slots.widths.periods import PeriodRkhs
-from ..theory.change import PowerLaw, smoothness, ucb_regularization
-from ..theory.change.schedules import BETA_CONSTANT
+from ..theory.change.schedules import BETA_CONSTANT, PowerLaw, smoothness, ucb_regularization
 from .arguments import check_gain, checked_noise, chosen_gain, chosen_width, is_other
 from .definition import Slots, algorithm, build
 

@@ -19,7 +19,7 @@ from ..slots.widths.likelihood_ratio import LikelihoodRatio
 from ..slots.widths.mixtures import AnalyticMixture, AnyRidge, DualMixture
 from ..slots.widths.self_normalized import KernelUcb, SelfNormalized
 from ..slots.widths.slopes import lipschitz_constant
-from ..theory.change import PowerLaw
+from ..theory.change.schedules import PowerLaw
 from .arguments import (
     checked_noise,
     chosen_gain,

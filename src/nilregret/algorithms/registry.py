@@ -49,7 +49,7 @@ from ..slots.rewards import Bernoulli, Bounded, KnownReward, Poisson
 from ..slots.safe import Safe
 from ..slots.silence import Imputed, LateOrNever
 from ..slots.switching import Lazy, Switching
-from ..theory.change import PowerLaw
+from ..theory.change.schedules import PowerLaw
 from ..theory.series import EvenSeries, PowerSeries, Series
 from .auto import auto
 from .schema import Inner, Schema, one_named, within

@@ -27,7 +27,7 @@ from ..slots.refit import Learning, Refit
 from ..slots.scores import Score, UpperConfidenceBound
 from ..slots.sketch import Sketch, check_sketch
 from ..slots.switching import Switching
-from ..theory.change import PowerLaw
+from ..theory.change.schedules import PowerLaw
 from .engines import Decision
 
 __all__ = ["Decision", "Policy"]

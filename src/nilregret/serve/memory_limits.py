@@ -25,7 +25,7 @@ from ..gp.binomial_counts import MOST_FEATURES as RATES
 from ..gp.choice import MAX_RANK
 from ..gp.distinct_arms import FEW
 from ..gp.factorization import pivoted_cholesky, tolerance
-from ..gp.retraced import FEWEST
+from ..gp.out_of_sequence import FEWEST
 from ..kernels import Kernel
 from ..policy.engines.base import table
 from ..policy.policy import Policy

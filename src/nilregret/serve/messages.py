@@ -41,7 +41,7 @@ Steps = Annotated[int, Meta(ge=2, le=10_000)]
 Key = Annotated[str, Meta(min_length=1, max_length=200)]
 Reason = Annotated[str, Meta(min_length=1, max_length=2000, description="In words.")]
 Revise = Annotated[bool, Meta(description="Whether another answer than the one there is corrects it.")]
-Several = Annotated[int, Meta(ge=1, le=1000)]
+RepeatedPlays = Annotated[int, Meta(ge=1, le=1000)]
 
 
 class Request(Struct, forbid_unknown_fields=True, frozen=True, omit_defaults=True):
@@ -129,7 +129,7 @@ class DecisionRequest(Request, frozen=True):
 
     context: Context = None
     count: Annotated[
-        Several | None,
+        RepeatedPlays | None,
         Meta(
             description="How many decisions; one unless given. What takes too long for one answer is recorded in "
             "part: with an `Idempotency-Key`, send it again to go on."

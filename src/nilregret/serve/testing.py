@@ -50,7 +50,8 @@ class Serving:
 
     def start(self) -> Self:
         """Starts the service. `with` calls it."""
-        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio sets TCP_NODELAY
+        # With IPPROTO_TCP asyncio sets TCP_NODELAY, without which an answer in parts is delayed.
+        listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.bind(("127.0.0.1", 0))
         listening.listen()
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"

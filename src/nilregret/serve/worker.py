@@ -111,7 +111,7 @@ class StudyWorker:
     def _forget(self, key: tuple[int, int], done: asyncio.Future[Explanation]) -> None:
         del self._explaining[key]
         if not done.cancelled():
-            done.exception()  # all callers may be gone, and asyncio would log an error that nobody has read
+            done.exception()  # marks an error as read: asyncio logs unread ones, and all callers may be gone
 
     # -- in a thread -------------------------------------------------------------------------------------------------
 

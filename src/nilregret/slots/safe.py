@@ -108,8 +108,7 @@ class Safe(Constraints):
         else:  # The policy encodes them, since it has the domain.
             settle(self, start=tuple(map(dict, named)))
         if self.scale is not None:
-            sizes = [_checked_scale(scale) for scale in self._listed("scale", self.scale)]
-            settle(self, scale=tuple(sizes) if isinstance(self.scale, tuple | list) else sizes[0])
+            settle(self, scale=self._each("scale", self.scale, _checked_scale))
         if any(self.learns(j) and one_for(self.prior_mean, j) for j in range(self.count)):
             raise InvalidInput(
                 "`scale` 'learned' is learned from how far the values told lie from the border, and a `prior_mean` "

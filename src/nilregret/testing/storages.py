@@ -27,7 +27,7 @@ def check_storage(make: Callable[[], Any]) -> None:
     """Raises an `AssertionError` if a storage breaks a promise.
 
     A study is created under a name, opened again by name alone, and resumed with an equal policy, goal and seed.
-    Several `Study` objects and threads share a study at once.
+    RepeatedPlays `Study` objects and threads share a study at once.
 
     Args:
         make: returns the argument of `Study(storage=...)`, a new and empty place at each call. This is the URL of a

@@ -7,20 +7,18 @@ client may be used in several event loops.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
-from typing import Any, Self, TypeVar, final
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, final
 
-import numpy.typing as npt
-
-from ..._utils.checks import Array, integer
+from ..._utils.checks import integer
 from ...study.direction import AnyPolicy
 from .. import messages as m
-from .calls import Context, Points, Told
-from .remote import Client, ExportKind, RemoteStudy
+from .remote import Client, RemoteStudy
 
 T = TypeVar("T")
+P = ParamSpec("P")
 MOST = 1000  # concurrent requests
 
 
@@ -86,6 +84,18 @@ class AsyncClient:
         await self.close()
 
 
+def _awaited(
+    method: Callable[Concatenate[RemoteStudy, P], T],
+) -> Callable[Concatenate[AsyncRemoteStudy, P], Coroutine[Any, Any, T]]:
+    """Returns the method of `AsyncRemoteStudy` that runs a method of `RemoteStudy` in a thread."""
+
+    @wraps(method)
+    async def run(self: AsyncRemoteStudy, /, *given: P.args, **options: P.kwargs) -> T:
+        return await self._threads.run(method, self._study, *given, **options)
+
+    return run
+
+
 @final
 class AsyncRemoteStudy:
     """A study of a service, with `await`. `AsyncClient.create` and `AsyncClient.study` make it."""
@@ -96,67 +106,22 @@ class AsyncRemoteStudy:
     def __repr__(self) -> str:
         return f"Async{self._study!r}"
 
-    async def ask(self, context: Context = None, **options: Any) -> Any:
-        """Returns one decision, or a list of `count` (see `RemoteStudy.ask`)."""
-        return await self._threads.run(lambda: self._study.ask(context, **options))
-
-    async def tell(self, decision: m.Decision | str, reward: Told | None = None, **options: Any) -> m.Answer:
-        """Records the reward of a decision (see `RemoteStudy.tell`)."""
-        return await self._threads.run(self._study.tell, decision, reward, **options)
-
-    async def tell_many(
-        self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
-    ) -> list[m.RewardResult]:
-        """Records the rewards of several decisions (see `RemoteStudy.tell_many`)."""
-        return await self._threads.run(self._study.tell_many, list(answers), revise=revise)
-
-    async def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
-        """Records that a decision failed (see `RemoteStudy.fail`)."""
-        return await self._threads.run(self._study.fail, decision, reason, revise=revise)
-
-    async def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
-        """Records that no worker will answer a decision (see `RemoteStudy.abandon`)."""
-        return await self._threads.run(self._study.abandon, decision, reason)
-
-    async def add(self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, **options: Any) -> m.Observation:
-        """Records an observation (see `RemoteStudy.add`)."""
-        return await self._threads.run(self._study.add, point, reward, **options)
-
-    async def predict(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
-        """Returns posterior mean and standard deviation (see `RemoteStudy.predict`)."""
-        return await self._threads.run(self._study.predict, points, **options)
-
-    async def bounds(self, points: Points | None = None, **options: Any) -> tuple[Array, Array]:
-        """Returns the policy's bounds (see `RemoteStudy.bounds`)."""
-        return await self._threads.run(self._study.bounds, points, **options)
-
-    async def best(self, *, context: Context = None) -> m.DecisionInFull:
-        """Returns the best decision (see `RemoteStudy.best`)."""
-        return await self._threads.run(self._study.best, context=context)
-
-    async def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
-        """Returns a decision with its reward (see `RemoteStudy.decision`)."""
-        return await self._threads.run(self._study.decision, decision)
-
-    async def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
-        """Returns the feasibility of points (see `RemoteStudy.feasible`)."""
-        return await self._threads.run(self._study.feasible, points, context=context)
-
-    async def infeasible(self, *, context: Context = None) -> float | None:
-        """Returns whether no point is feasible (see `RemoteStudy.infeasible`)."""
-        return await self._threads.run(self._study.infeasible, context=context)
-
-    async def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
-        """Returns why a decision was made (see `RemoteStudy.explain`)."""
-        return await self._threads.run(self._study.explain, number, draws=draws)
-
-    async def trials(self) -> list[dict[str, Any]]:
-        """Returns all trials (see `RemoteStudy.trials`)."""
-        return await self._threads.run(self._study.trials)
-
-    async def status(self) -> m.StudyInFull:
-        """Returns the state of the study (see `RemoteStudy.status`)."""
-        return await self._threads.run(self._study.status)
+    ask = _awaited(RemoteStudy.ask)
+    tell = _awaited(RemoteStudy.tell)
+    tell_many = _awaited(RemoteStudy.tell_many)
+    fail = _awaited(RemoteStudy.fail)
+    abandon = _awaited(RemoteStudy.abandon)
+    add = _awaited(RemoteStudy.add)
+    predict = _awaited(RemoteStudy.predict)
+    bounds = _awaited(RemoteStudy.bounds)
+    best = _awaited(RemoteStudy.best)
+    decision = _awaited(RemoteStudy.decision)
+    feasible = _awaited(RemoteStudy.feasible)
+    infeasible = _awaited(RemoteStudy.infeasible)
+    explain = _awaited(RemoteStudy.explain)
+    trials = _awaited(RemoteStudy.trials)
+    status = _awaited(RemoteStudy.status)
+    export = _awaited(RemoteStudy.export)
 
     async def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> AsyncIterator[m.Event]:
         """Yields events (see `RemoteStudy.events`)."""
@@ -168,7 +133,3 @@ class AsyncRemoteStudy:
             if not follow:
                 return
             await asyncio.sleep(every)
-
-    async def export(self, kind: ExportKind = "jsonl") -> bytes:
-        """Returns all trials as a file (see `RemoteStudy.export`)."""
-        return await self._threads.run(self._study.export, kind)

@@ -6,17 +6,16 @@ import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Self, final, overload
+from urllib.parse import quote
 
-import msgspec
 import numpy.typing as npt
 
 from ..._utils.checks import Array, integer, study_name
 from ...study.direction import AnyPolicy, Goal
 from .. import messages as m
 from ..addresses import segment
-from . import calls
-from .calls import Context, Points, PreparedRequest, Told
 from .session import Session
+from .values import Context, Points, Told, constraint_values, decision_id, key_header, numbers, plain, reward_of
 
 ExportKind = Literal["jsonl", "csv", "arrow", "parquet"]
 
@@ -44,7 +43,7 @@ class Client:
 
     def studies(self) -> list[m.StudySaid]:
         """Returns the studies that this token may see, oldest first."""
-        return self._session.send(PreparedRequest("GET", "/v1/studies", calls.of(m.Studies))).studies
+        return self._session.get("/v1/studies", m.Studies).studies
 
     def study(self, name: str) -> RemoteStudy:
         """Returns a study that exists.
@@ -80,13 +79,12 @@ class Client:
             InvalidInput: a value cannot be used.
             TrialError: a different study has this name.
         """
-        plain = json.loads(policy.to_json())
         body = m.StudyRequest(
-            policy=plain, goal=goal, seed=seed, about=None if about is None else dict(about), deadline=deadline,
-            on_deadline=on_deadline, default_reward=default_reward, late=late,
+            policy=json.loads(policy.to_json()), goal=goal, seed=seed, about=None if about is None else dict(about),
+            deadline=deadline, on_deadline=on_deadline, default_reward=default_reward, late=late,
         )  # fmt: skip
         study = RemoteStudy(self._session, name)
-        self._session.send(PreparedRequest("PUT", study.path, calls.nothing, msgspec.json.encode(body)))
+        self._session.send("PUT", study.path, body, dict[str, Any])
         return study
 
     def close(self) -> None:
@@ -143,7 +141,12 @@ class RemoteStudy:
             key: `Idempotency-Key`. A request with the same key gets the same decision. Each call makes a new key unless
                 given.
         """
-        found = self._session.send(calls.asking(self.path, context, count, deadline, worker, among, exclude, key))
+        body = m.DecisionRequest(
+            context=plain(context), count=count, deadline=deadline, client=worker, among=plain(among),
+            exclude=plain(exclude),
+        )  # fmt: skip
+        path = f"{self.path}/decisions"
+        found = self._session.send("POST", path, body, m.Decisions, key_header(key)).decisions
         return found[0] if count is None else found
 
     def tell(
@@ -158,21 +161,31 @@ class RemoteStudy:
         Raises:
             TrialError: the decision has a different reward, or there is no such decision.
         """
-        return self._session.send(calls.telling(self.path, decision, reward, constraints, observed_at, revise=revise))
+        body = m.RewardRequest(
+            reward=None if reward is None else reward_of(reward), constraints=constraint_values(constraints),
+            observed_at=observed_at, revise=revise,
+        )  # fmt: skip
+        return self._session.send("PUT", f"{self._path_of(decision)}/reward", body, m.Answer)
 
     def tell_many(
         self, answers: Iterable[tuple[m.Decision | str, Told]], *, revise: bool = False
     ) -> list[m.RewardResult]:
         """Records the rewards of several decisions, each by itself. A `status` other than 200 marks a refused one."""
-        return self._session.send(calls.telling_many(self.path, answers, revise=revise))
+        items = [
+            m.RewardItem(id=decision_id(each), reward=reward_of(reward), revise=revise) for each, reward in answers
+        ]
+        return self._session.send("POST", f"{self.path}/rewards", m.RewardsRequest(items), m.RewardResults).items
 
     def fail(self, decision: m.Decision | str, reason: str, *, revise: bool = False) -> m.Answer:
         """Records that a decision failed. With `revise` the failure replaces a reward."""
-        return self._session.send(calls.failing(self.path, decision, reason, revise=revise))
+        return self._session.send(
+            "POST", f"{self._path_of(decision)}/failure", m.FailureRequest(reason, revise), m.Answer
+        )
 
     def abandon(self, decision: m.Decision | str, reason: str = "its worker is gone") -> m.Answer:
         """Records that no worker will answer a decision. A reward is recorded all the same if one comes."""
-        return self._session.send(calls.abandoning(self.path, decision, reason))
+        path = f"{self._path_of(decision)}/abandonment"
+        return self._session.send("POST", path, m.AbandonmentRequest(reason), m.Answer)
 
     def add(
         self, point: Mapping[str, Any] | npt.ArrayLike, reward: Told, *, context: Context = None,
@@ -182,7 +195,13 @@ class RemoteStudy:
 
         With `compare` the answer says what the policy would have done instead, before it learns from the observation.
         """
-        return self._session.send(calls.adding(self.path, point, reward, context, constraints, compare, key))
+        given = plain(point)
+        place = "parameters" if isinstance(given, dict) else "arm" if isinstance(given, int) else "point"
+        body = m.ObservationRequest(
+            reward=reward_of(reward), context=plain(context), constraints=constraint_values(constraints),
+            compare=compare, **{place: given},
+        )  # fmt: skip
+        return self._session.send("POST", f"{self.path}/observations", body, m.Observation, key_header(key))
 
     def predict(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0
@@ -191,29 +210,35 @@ class RemoteStudy:
 
         `channel` 0 is the reward, and j is constraint j.
         """
-        return self._session.send(calls.predicting(self.path, points, context, channel))
+        found = self._session.get(f"{self.path}/predict", m.Prediction, points=points, context=context, channel=channel)
+        return numbers(found.mean), numbers(found.std)
 
     def bounds(
         self, points: Points | None = None, *, context: Context = None, channel: int = 0
     ) -> tuple[Array, Array]:  # fmt: skip
         """Returns the policy's lower and upper bounds, each `(n,)`: of the reward, or of constraint `channel`."""
-        return self._session.send(calls.bounding(self.path, points, context, channel))
+        found = self._session.get(
+            f"{self.path}/bounds", m.ConfidenceBounds, points=points, context=context, channel=channel
+        )
+        return numbers(found.lower), numbers(found.upper)
 
     def best(self, *, context: Context = None) -> m.DecisionInFull:
         """Returns the answered decision with the highest posterior mean."""
-        return self._session.send(calls.best_so_far(self.path, context))
+        return self._session.get(f"{self.path}/best", m.DecisionInFull, context=context)
 
     def decision(self, decision: m.Decision | str) -> m.DecisionInFull:
         """Returns a decision with its reward or failure."""
-        return self._session.send(calls.seeing(self.path, decision))
+        return self._session.get(self._path_of(decision), m.DecisionInFull)
 
     def feasible(self, points: Points | None = None, *, context: Context = None) -> Array:
         """Returns the feasibility of points, `(n,)`, as `Study.feasible` does."""
-        return calls.numbers(self._session.send(calls.satisfying(self.path, points, context)).feasible)
+        return numbers(
+            self._session.get(f"{self.path}/feasible", m.Feasibility, points=points, context=context).feasible
+        )
 
     def infeasible(self, *, context: Context = None) -> float | None:
         """Returns None if a point may satisfy all constraints, otherwise the confidence that none can."""
-        return self._session.send(calls.satisfying(self.path, [], context)).infeasible
+        return self._session.get(f"{self.path}/feasible", m.Feasibility, points=[], context=context).infeasible
 
     def explain(self, number: int, *, draws: int = 1000) -> dict[str, Any]:
         """Returns why a decision was made, as `study.explain(number).to_dict()` does.
@@ -223,15 +248,15 @@ class RemoteStudy:
             draws: for the estimate of a propensity, at most 10,000.
         """
         number = integer("number", number, low=0, why="Decisions are numbered from 0.")
-        return self._session.send(calls.explaining(self.path, number, draws))
+        return self._session.get(f"{self.path}/explain/{number}", dict[str, Any], draws=draws)
 
     def trials(self) -> list[dict[str, Any]]:
         """Returns all trials by number, each as a line of `export("jsonl")`."""
-        return self._session.send(calls.recorded(self.path))
+        return [json.loads(line) for line in self.export("jsonl").splitlines()]
 
     def status(self) -> m.StudyInFull:
         """Returns the state of the study."""
-        return self._session.send(PreparedRequest("GET", self.path, calls.of(m.StudyInFull)))
+        return self._session.get(self.path, m.StudyInFull)
 
     def events(self, after: int = 0, *, follow: bool = False, every: float = 1.0) -> Iterator[m.Event]:
         """Yields the events after a cursor, in order. The cursor is the `order` of the last event seen.
@@ -242,7 +267,7 @@ class RemoteStudy:
             every: seconds between two requests while there is no new event.
         """
         while True:
-            found = self._session.send(calls.happening(self.path, after))
+            found = self._session.get(f"{self.path}/events", m.Events, after=int(after))
             yield from found.events
             after = found.next
             if not found.more and not follow:
@@ -252,4 +277,7 @@ class RemoteStudy:
 
     def export(self, kind: ExportKind = "jsonl") -> bytes:
         """Returns all trials as a file of this kind."""
-        return self._session.send(calls.exporting(self.path, kind))
+        return self._session.request("GET", f"{self.path}/export?format={quote(kind)}", headers={"Accept": "*/*"})
+
+    def _path_of(self, decision: m.Decision | str) -> str:
+        return f"{self.path}/decisions/{quote(decision_id(decision), safe='')}"

@@ -46,7 +46,7 @@ def gp_sample(kernel: Kernel, domain: Domain, *, seed: int | Sequence[int], wave
         return ArmFunction(domain, prior_values(kernel, domain, seed))
     prior = PointPosterior(kernel, domain.dimension, regularization=1.0)
     path = sample_path(prior, world_generator(seed, "function"), waves=waves)
-    return path.settle(_spread(domain, JOINT))
+    return path.fix(_spread(domain, JOINT))
 
 
 def _spread(domain: Box | Space, count: int) -> Array:

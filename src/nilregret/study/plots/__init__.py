@@ -1,8 +1,8 @@
 """Pictures of studies and of figures. matplotlib is imported when the first one is drawn."""
 
-from .changes import changes, evidence
-from .panels import panels
-from .tuning import progress, tuning
+from .figures import panels
+from .restarts import changes, evidence
+from .studies import progress, tuning
 
 __all__ = ["changes", "evidence", "panels", "progress", "tuning"]
 

@@ -1,15 +1,15 @@
-"""Local maxima in the unit cube from several starts at once: projected quasi-Newton steps, one batch of gradients each.
+"""Local maxima in the unit cube from several starts: projected quasi-Newton steps, with gradients in batches.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| u | `at` | where each start has come to | (m, d) |
+| u | `at` | present point of each start | (m, d) |
 | f, g | `value`, `gradient` | of the score there | (m,), (m, d) |
-| B | `bend` | positive definite stand-in for minus the Hessian | (m, d, d) |
+| B | `bend` | positive definite approximation of minus the Hessian | (m, d, d) |
 | p | `step` | B^{-1} g in the coordinates that are not held by a side | (m, d) |
 
-A gradient of one point costs about as much as those of ten: the factor of the posterior is read once either way. BFGS
-with Powell's damping (Nocedal & Wright 2006, procedure 18.2) keeps B positive definite where the score is not concave;
-a step is accepted by Armijo's rule after projection (Bertsekas 1982).
+The gradient of one point costs about as much as those of ten, since the factor of the posterior is read once either
+way. BFGS with Powell's damping (Nocedal & Wright 2006, procedure 18.2) keeps B positive definite where the score is not
+concave. A step is accepted by Armijo's rule after projection (Bertsekas 1982).
 """
 
 from __future__ import annotations
@@ -23,32 +23,33 @@ import numpy.typing as npt
 
 from ..._utils.checks import Array
 
-ENOUGH = 1e-4  # of the rise that the slope promises, for a step to be accepted (Armijo)
+ENOUGH = 1e-4  # share of the predicted rise for which a step is accepted (Armijo)
 DAMPING = 0.2  # least share of the old curvature along a step (Powell)
-STEEPEST = 1e100  # beyond which slopes are cut off
+STEEPEST = 1e100  # largest slope, beyond which slopes are clipped
 LONGEST = 0.5  # longest step, in sides of the cube
-SHORTEST = 1e-4  # share of a full step below which no rise is to be had
+SHORTEST = 1e-4  # share of a full step below which a start is dropped
 AWAY = 1e-3  # cosine between step and gradient below which the gradient itself is followed
-FINISHED = 1e-7  # of `unit`: a promised rise below which a start has arrived
-PATIENCE = 10.0  # promised rises within which a start must come up to the best
+FINISHED = 1e-7  # predicted rise, as a share of `unit`, below which a start has arrived
+PATIENCE = 10.0  # multiple of the predicted rise within which a start must come up to the best
 
 Index = npt.NDArray[np.intp]
-Slopes = Callable[[Array, Index], tuple[Array, Array]]  # (k, d), which starts: values (k,) and gradients (k, d)
+Slopes = Callable[[Array, Index], tuple[Array, Array]]  # points (k, d), starts -> values (k,), gradients (k, d)
 
 
 def ascend(
     slopes: Slopes, starts: Array, *, radius: float, reach: float, best: float, unit: float, evaluations: int
 ) -> tuple[Array, Array, int]:
-    """Where the starts lead, the values there, and how many points were evaluated.
+    """Returns the final points of the starts, their values, and the number of points evaluated.
 
     Args:
-        slopes: the score and its gradient in u.
+        slopes: score and gradient in u.
         starts: `(m, d)`, in the unit cube.
         radius: length of the first step.
-        reach: a start is given up where not even this far along its slope it would come up to the best one.
-        best: the best value known elsewhere.
-        unit: differences of the score that matter are not much smaller than this.
-        evaluations: most for each start.
+        reach: distance along its slope within which a start must be able to come up to the best one, or it is
+            dropped.
+        best: best value known elsewhere.
+        unit: scale of relevant differences of the score.
+        evaluations: largest number for each start.
     """
     moving = np.arange(len(starts))
     value, gradient = _climbable(*slopes(starts, moving))
@@ -65,7 +66,7 @@ def ascend(
 
 
 def _climbable(value: Array, gradient: Array) -> tuple[Array, Array]:
-    """Slopes whose squares are numbers: where nothing is uncertain a standard deviation may have none."""
+    """Returns finite slopes with finite squares. A standard deviation of 0 may have no slope."""
     return value, np.clip(np.nan_to_num(gradient), -STEEPEST, STEEPEST)
 
 
@@ -81,23 +82,23 @@ class _Climbers:
         m, d = self.at.shape
         norms = np.maximum(_lengths(self.gradient), 1e-300)
         self.bend = np.multiply.outer(norms / self.radius, np.eye(d))
-        self.fresh = np.ones(m, dtype=bool)  # B knows no curvature yet
-        self.share = np.ones(m)  # of a full step that is tried
+        self.fresh = np.ones(m, dtype=bool)  # B has no curvature yet
+        self.share = np.ones(m)  # share of a full step that is tried
         self.uphill = np.zeros((m, d))  # the gradient in the free coordinates
-        self.slope = np.zeros(m)  # its length
+        self.slope = np.zeros(m)  # length of `uphill`
         self.step = np.zeros((m, d))
-        self.rise = np.zeros(m)  # that g and p promise
+        self.rise = np.zeros(m)  # predicted by g and p
         self._aim(np.arange(m))
 
     def _aim(self, who: Index) -> None:
-        """The full steps from where these are now."""
+        """Computes the full steps from the present points."""
         at, gradient = self.at[who], self.gradient[who]
         held = ((at <= 0.0) & (gradient <= 0.0)) | ((at >= 1.0) & (gradient >= 0.0))
         uphill = np.where(held, 0.0, gradient)
         bend = np.where(held[:, :, None] | held[:, None, :], np.eye(at.shape[1]), self.bend[who])
         step = np.linalg.solve(bend, uphill[:, :, None])[:, :, 0]
         step = np.where(held, 0.0, step)
-        # What the sides leave of the step must still lead upwards; the gradient always does.
+        # The part of the step within the sides must lead upwards, otherwise the gradient replaces the step.
         left = np.clip(at + step, 0.0, 1.0) - at
         norms = _lengths(uphill)
         poor = np.einsum("ij,ij->i", left, uphill) <= AWAY * norms * _lengths(left)
@@ -109,26 +110,26 @@ class _Climbers:
         self.share[who] = 1.0
 
     def promising(self, who: Index, *, reach: float, best: float, enough: float) -> Index:
-        """Those that have not arrived and may still come up to the best."""
+        """Returns the starts that have not arrived and may still come up to the best."""
         rise = self.rise[who]
-        far = np.where(self.fresh[who], np.inf, PATIENCE * rise)  # B knows nothing at first
+        far = np.where(self.fresh[who], np.inf, PATIENCE * rise)  # B has no curvature at first
         bound = self.value[who] + np.minimum(reach * self.slope[who], far)
         going = (rise > enough) & (bound >= max(best, float(self.value.max()))) & (self.share[who] > SHORTEST)
         return who[going]
 
     def trial(self, who: Index) -> Array:
-        """The points to look at next."""
+        """Returns the points to evaluate next."""
         return np.asarray(np.clip(self.at[who] + self.share[who, None] * self.step[who], 0.0, 1.0))
 
     def judge(self, who: Index, trial: Array, value: Array, gradient: Array) -> None:
-        """Accept the points that rise enough, and try shorter steps for the others."""
+        """Accepts the points that rise enough, and shortens the steps of the others."""
         moved = trial - self.at[who]
         promised = np.einsum("ij,ij->i", moved, self.gradient[who])
         risen = value - self.value[who]
         accepted = risen >= ENOUGH * promised
         failed = who[~accepted]
-        lost = np.maximum(promised - risen, 1e-300)[~accepted]  # infinite where the score is
-        self.share[failed] *= np.clip(0.5 * promised[~accepted] / lost, 0.1, 0.5)  # top of a parabola
+        lost = np.maximum(promised - risen, 1e-300)[~accepted]  # may be infinite
+        self.share[failed] *= np.clip(0.5 * promised[~accepted] / lost, 0.1, 0.5)  # maximum of a parabola
         who = who[accepted]
         if len(who):
             self._learn(who, moved[accepted], self.gradient[who] - gradient[accepted])
@@ -136,7 +137,7 @@ class _Climbers:
             self._aim(who)
 
     def _learn(self, who: Index, s: Array, y: Array) -> None:
-        """Damped BFGS from a move s and the change y of minus the gradient."""
+        """Applies damped BFGS for a move s and the change y of minus the gradient."""
         curved = np.einsum("ij,ij->i", s, y)
         first = self.fresh[who] & (curved > 0.0)
         if first.any():  # a first B of the right size (Nocedal & Wright 2006, eq. 6.20)

@@ -1,15 +1,15 @@
-"""Newton's method from values alone, for all starts in one batch.
+"""Newton's method from values alone, for all starts in one batch, within trust regions.
 
 | symbol | name | meaning | shape |
 |---|---|---|---|
-| u | `at` | the best point of a start so far, in the unit cube | (d,) |
+| u | `at` | best point of a start so far, in the unit cube | (d,) |
 | g, H | `gradient`, `hessian` | of the score at u, by differences | (d,), (d, d) |
-| r | `radius` | the model is trusted where no coordinate changes by more | scalar |
+| r | `radius` | largest trusted change of a coordinate | scalar |
 
-A posterior's values at m points cost one pass over its factor for all of them together, hardly more for twenty points
-than for two. So every start evaluates, in the same batch, the 1 + 2 d + d (d - 1) / 2 points that determine a parabola,
-and moves to where that has its maximum within its trust region and the cube; three batches are usually enough. For few
-dimensions: points of a batch grow as d^2, faces of a cube as 3^d.
+Values of a posterior at m points cost one pass over its factor for all of them, hardly more for twenty points than for
+two. So every start evaluates, in the same batch, the 1 + 2 d + d (d - 1) / 2 points that determine a parabola. It moves
+to the maximum of the parabola within its trust region and the cube. Three batches are usually enough. The method is for
+few dimensions, since points of a batch grow as d^2, and faces of a cube as 3^d.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ import numpy as np
 
 from ..._utils.checks import Array
 
-STEP = 1e-4  # of the differences, in the unit cube: truncation and rounding both far below what matters
-NEWTON = 1e-8  # relative gain expected below which one more step ends at the maximum: its error is squared
-ENOUGH = 1e-13  # relative gain expected below which nothing is left to do
+STEP = 1e-4  # step of the differences in the unit cube, with negligible truncation and rounding
+NEWTON = 1e-8  # predicted relative gain below which one more step, which squares the error, ends the search
+ENOUGH = 1e-13  # predicted relative gain below which a start has arrived
 LEAST_RADIUS = 1e-6
-SINGULAR = 1e-9  # determinant, in units of the largest entry, below which directions are flat but for rounding
-SAME = 0.2  # radii within which two starts that head for one point are one
-HOPE = 2.0  # times the gain that its parabola promises: a start that stays below the best even so is given up
+SINGULAR = 1e-9  # determinant, in units of the largest entry, below which a Hessian counts as singular
+SAME = 0.2  # distance of the targets of two starts, in radii, below which they count as one
+HOPE = 2.0  # multiple of the predicted gain that must lift a start above the best, or it is dropped
 
 
 @dataclass
@@ -39,22 +39,22 @@ class _Start:
     gradient: Array
     hessian: Array
     step: Array
-    gain: float = np.inf  # expected of the step
+    gain: float = np.inf  # predicted for the step
     done: bool = False
 
 
 def climb(
     values: Callable[[Array], Array], points: Array, scores: Array, *, radius: float, rounds: int, scale: float
 ) -> tuple[Array, float, int]:
-    """The best point that the starts lead to, its value, and how many points were evaluated.
+    """Returns the best point found from the starts, its value, and the number of points evaluated.
 
     Args:
-        values: `(m, d)` points of the unit cube -> `(m,)`; -inf where a point is not allowed.
+        values: `(m, d)` points of the unit cube -> `(m,)`, minus infinity for excluded points.
         points: starts, `(k, d)`.
         scores: their values, `(k,)`.
         radius: first trust radius.
-        rounds: most batches.
-        scale: of the values: gains are small or not compared with it.
+        rounds: largest number of batches.
+        scale: of the values, by which gains count as small.
     """
     d, evaluations = points.shape[1], 0
     zero = np.zeros(d)
@@ -82,7 +82,7 @@ def climb(
 
 
 def _apart(starts: list[_Start], least: float) -> list[_Start]:
-    """Without those that head for where a better one does."""
+    """Returns the starts without those whose target is that of a better start."""
     kept: list[_Start] = []
     for start in sorted(starts, key=lambda start: -start.value):
         target = start.at + start.step
@@ -93,7 +93,7 @@ def _apart(starts: list[_Start], least: float) -> list[_Start]:
 
 
 def _accept(start: _Start, stencil: Array, found: Array) -> None:
-    """Move to the stencil's centre if it is better; otherwise trust the old parabola less far."""
+    """Moves to the stencil's centre if it is better, and otherwise reduces the trust radius."""
     untried = start.gain == np.inf
     if not untried and not found[0] > start.value:
         start.radius = 0.25 * float(np.abs(start.step).max())
@@ -105,7 +105,7 @@ def _accept(start: _Start, stencil: Array, found: Array) -> None:
 
 
 def _plan(starts: list[_Start], *, least: float) -> None:
-    """The next step of each start, as far as its parabola is trusted."""
+    """Computes the next step of each start, within its trust radius."""
     at, radius = np.array([start.at for start in starts]), np.array([[start.radius] for start in starts])
     gradients, hessians = np.array([start.gradient for start in starts]), np.array([start.hessian for start in starts])
     low, high = np.maximum(-radius, -at), np.minimum(radius, 1.0 - at)
@@ -115,7 +115,7 @@ def _plan(starts: list[_Start], *, least: float) -> None:
 
 
 def _stencil(u: Array) -> Array:
-    """U, two points along each axis (both on one side where the cube ends), one for each pair of axes."""
+    """Returns u, two points along each axis (on one side where the cube ends), and one for each pair of axes."""
     d = len(u)
     first = np.where(u + STEP <= 1.0, STEP, -STEP)
     second = np.where((first > 0) & (u - STEP >= 0.0), -STEP, 2.0 * first)
@@ -129,7 +129,7 @@ def _stencil(u: Array) -> Array:
 
 
 def _differences(stencil: Array, found: Array) -> tuple[Array, Array]:
-    """Gradient and Hessian at the first point, exact for parabolas."""
+    """Returns gradient and Hessian at the first point, exact for parabolas."""
     d = stencil.shape[1]
     axes = np.arange(d)
     offsets = stencil - stencil[0]
@@ -147,16 +147,18 @@ def _differences(stencil: Array, found: Array) -> tuple[Array, Array]:
 def tops_of_parabolas(
     gradients: Array, hessians: Array, low: Array, high: Array, *, least: Array | float = 0.0
 ) -> tuple[Array, Array]:
-    """For each row, the step s within [low, high] (which holds 0) of the highest g s + s H s / 2, and that height.
+    """Returns, for each row, the step s of the highest g s + s H s / 2, and that height.
 
-    Tries the faces of the boxes, each coordinate free or at one of its ends: right whatever the signs of H.
+    The step is within [low, high], which contains 0. All faces of the boxes are tried, each coordinate free or at one
+    of its ends, so the result is right whatever the signs of H.
 
     Args:
         gradients: `(k, d)`.
         hessians: `(k, d, d)`, symmetric.
         low: `(k, d)`.
         high: `(k, d)`.
-        least: what a face must gain over those before it, `(k,)`, so that rounding does not choose between equal ones.
+        least: smallest gain of a face over those before it, `(k,)`, so that rounding does not choose between equal
+            faces.
     """
     k, d = gradients.shape
     best, height = np.zeros((k, d)), np.zeros(k)
@@ -176,5 +178,5 @@ def tops_of_parabolas(
         better = possible & (rises > height + least)
         best[better], height[better] = step[better], rises[better]
         if len(free) == d and possible.all() and (np.linalg.eigvalsh(hessians)[:, -1] < 0.0).all():
-            break  # all are concave and have their tops inside
+            break  # All parabolas are concave and have their maxima inside.
     return best, height
