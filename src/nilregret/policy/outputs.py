@@ -19,7 +19,7 @@ from ..slots.envelope import Envelope
 from ..slots.feasibility import Mask, hopeless
 from ..slots.memory import Model, ModelInfo
 from ..storage.record import Event, Trial
-from .engines import Engine, Limits
+from .engines import Engine, Limits, Prior
 from .fits import NOW, FitsOnRecord, When
 from .output_model import OutputModel
 from .policy import Policy
@@ -160,7 +160,7 @@ class Outputs:
         kernel, ridge = posterior.in_use, posterior.ridge
         return ModelInfo(
             policy.domain, policy.context, kernel, ridge, engine.cell,
-            partial(engine.fresh, kernel, ridge, apart=False, drift=None),
+            partial(engine.fresh, Prior(kernel, ridge)),
             reward.description().noise_variance, 1 + policy.constraint_count,
             partial(engine.prior_covariance, kernel), partial(engine.largest_variance, kernel),
             posterior.units.scaled, learned, self._scales(), self._models(),

@@ -17,7 +17,7 @@ from ..gp.warping import AnyWarp
 from ..kernels import Kernel
 from ..slots.memory import Prediction
 from ..storage.trial import Trial
-from .engines import Engine, Units
+from .engines import Engine, Prior, Units
 from .policy import Policy
 
 LEAST_NOISE = 1e-4  # share of lambda: smaller noise variances count as this share where kernels are compared
@@ -88,11 +88,10 @@ class TrainedPosterior:
         self._belief = self.empty(apart=self.policy.pending.hallucinates, bank=self.bank)
 
     def empty(self, *, apart: bool = False, bank: Bank | None = None) -> Belief[Any]:
-        """Returns an empty belief under the kernel in use (see `Engine.fresh` for the arguments)."""
-        belief: Belief[Any] = self.engine.fresh(
-            self.in_use, self.ridge, apart=apart, drift=self._drift, known=self.known, bank=bank,
-            noise_variance=noise_told(self.policy, self.ridge),
-        )  # fmt: skip
+        """Returns an empty belief under the kernel in use (see `Engine.fresh` and `Prior`)."""
+        noise = noise_told(self.policy, self.ridge)
+        prior = Prior(self.in_use, self.ridge, self._drift, self.known, bank, noise)
+        belief: Belief[Any] = self.engine.fresh(prior, apart=apart)
         belief.advance(self.engine.now)
         return belief
 

@@ -11,7 +11,7 @@ from .._utils.errors import InvalidInput
 from .._utils.randomness import Randomness
 from ..domains.domain import Domain
 from ..gp import Averaged, Belief
-from ..policy.engines import Engine
+from ..policy.engines import Engine, Prior
 from ..policy.training_data import TrainingData
 from ..slots.check import part_of
 from ..slots.envelope import Bounds, Envelope
@@ -196,14 +196,9 @@ def _counts(trial: Trial, data: TrainingData, study: Study) -> bool:
 
 def _check_predictions(study: Study, data: TrainingData, engine: Engine[Any]) -> None:
     """Checks that a new posterior of the same data predicts the same."""
-    fresh = engine.fresh(
-        data.posterior.in_use,
-        data.posterior.ridge,
-        apart=data.posterior.belief.apart,
-        drift=None,
-        known=data.posterior.known,
-        bank=data.posterior.bank,
-    )
+    posterior = data.posterior
+    prior = Prior(posterior.in_use, posterior.ridge, known=posterior.known, bank=posterior.bank)
+    fresh = engine.fresh(prior, apart=posterior.belief.apart)
     if isinstance(fresh.observed, Averaged):
         fresh.observed.leader = data.posterior.belief.observed.leader
     entries = list(data.posterior.entries.values())

@@ -8,7 +8,7 @@ from ...domains.domain import Arms, Domain
 from ...domains.search.boxes import PointSearch
 from ...slots.sketch import Sketch
 from .arms import ArmEngine
-from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Question, Units, row_of, table
+from .base import BestReward, Compared, Decision, Engine, Limit, Limits, Prior, Question, Units, row_of, table
 from .points import PointEngine
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Limit",
     "Limits",
     "PointEngine",
+    "Prior",
     "Question",
     "Units",
     "make_engine",

@@ -16,12 +16,10 @@ from ...domains.search.arms import best_arm, checked_scores
 from ...gp import (
     ArmPosterior,
     AveragedArms,
-    Bank,
     BankPosterior,
     DriftingPosterior,
     OutOfSequencePosterior,
     RatePosterior,
-    RatePrior,
     RepeatedPlays,
     TableBelief,
 )
@@ -29,10 +27,9 @@ from ...gp.choice import posterior_on_arms
 from ...kernels import Kernel
 from ...slots.acquisition import TableView
 from ...slots.envelope import Bounds, Envelope
-from ...slots.memory import Drift
 from ...storage.record import Trial
 from ..availability import Available
-from .base import Decision, Engine, Limits, Question, Units, best_admitted, moved, multiple, none_left, table
+from .base import Decision, Engine, Limits, Prior, Question, Units, best_admitted, moved, multiple, none_left, table
 
 OnArms = ArmPosterior | AveragedArms | OutOfSequencePosterior | RatePosterior
 
@@ -47,38 +44,20 @@ class ArmEngine(Engine[TableBelief]):
         self.domain: Arms = domain
         self.context: Arms | None = context
         self._table = table(domain, context)
-        self._empty: dict[tuple[Kernel, float, Drift, RatePrior | None, Bank | None, float | None], OnArms] = {}
+        self._empty: dict[Prior, OnArms] = {}
         self._failed: set[int] = set()
         self._rows: dict[bytes, int] = {}  # row numbers of contexts, which a round looks up several times
 
-    def fresh(
-        self,
-        kernel: Kernel,
-        regularization: float,
-        *,
-        apart: bool,
-        drift: Drift,
-        known: RatePrior | None = None,
-        bank: Bank | None = None,
-        noise_variance: float | None = None,
-    ) -> TableBelief:
-        """Returns an empty belief over the table. The prior of each kernel is computed once."""
-        key = (kernel, regularization, drift, known, bank, noise_variance)
-        if key not in self._empty:
-            if len(self._empty) >= self.outputs:  # only the last kernels are kept, since fits make many
+    def fresh(self, prior: Prior, *, apart: bool = False) -> TableBelief:
+        """Returns an empty belief over the table. Each prior is computed once."""
+        if prior not in self._empty:
+            if len(self._empty) >= self.outputs:  # only the last priors are kept, since fits make many
                 self._empty = {}
-            self._empty[key] = self._made(*key)
-        return TableBelief(self._empty[key].copy(), apart=apart)
+            self._empty[prior] = self._posterior(prior)
+        return TableBelief(self._empty[prior].copy(), apart=apart)
 
-    def _made(
-        self,
-        kernel: Kernel,
-        regularization: float,
-        drift: Drift,
-        known: RatePrior | None,
-        bank: Bank | None,
-        noise_variance: float | None,
-    ) -> OnArms:
+    def _posterior(self, prior: Prior) -> OnArms:
+        kernel, regularization, drift, known, bank, noise_variance = prior
         if known is not None:
             return RatePosterior(kernel, self._table.points, known, regularization=regularization)
         if bank is not None:

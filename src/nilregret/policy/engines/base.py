@@ -187,6 +187,26 @@ class Question(NamedTuple):
         return self._replace(units=self.units._replace(center=0.0), best_reward=centred)
 
 
+class Prior(NamedTuple):
+    """The prior of one output.
+
+    Attributes:
+        kernel: the prior covariance.
+        regularization: lambda.
+        drift: the share of f that is new in each round, or None.
+        known: prior knowledge of rewards that needs another posterior, or None.
+        bank: kernels to average, or None for `kernel` alone.
+        noise_variance: the noise by which several rates of drift are weighed. None for lambda.
+    """
+
+    kernel: Kernel
+    regularization: float
+    drift: Drift = None
+    known: RatePrior | None = None
+    bank: Bank | None = None
+    noise_variance: float | None = None
+
+
 B = TypeVar("B", bound=Belief[Any])
 
 
@@ -210,28 +230,8 @@ class Engine(Copyable, ABC, Generic[B]):
     now: int = 0
 
     @abstractmethod
-    def fresh(
-        self,
-        kernel: Kernel,
-        regularization: float,
-        *,
-        apart: bool,
-        drift: Drift,
-        known: RatePrior | None = None,
-        bank: Bank | None = None,
-        noise_variance: float | None = None,
-    ) -> B:
-        """Returns an empty belief.
-
-        Args:
-            kernel: the prior covariance.
-            regularization: lambda.
-            apart: whether trials may enter without a value (see `Belief`).
-            drift: the share of f that is new in each round, or None.
-            known: prior knowledge of rewards that needs another posterior, or None.
-            bank: kernels to average, or None for `kernel` alone.
-            noise_variance: the noise by which several rates of drift are weighed. None for lambda.
-        """
+    def fresh(self, prior: Prior, *, apart: bool = False) -> B:
+        """Returns an empty belief. If it is `apart`, trials may enter without a value (see `Belief`)."""
 
     @abstractmethod
     def cell(self, trial: Trial) -> Any:

@@ -19,24 +19,13 @@ from ...domains.domain import Arms, Box, Domain, Space, enclosing_box
 from ...domains.search.acquisition import AcquisitionFunction
 from ...domains.search.arms import best_arm, checked_scores
 from ...domains.search.boxes import Found, PointSearch, real_columns
-from ...gp import (
-    AtPoints,
-    AveragedPoints,
-    Bank,
-    CandidateMoments,
-    PointBelief,
-    PointPosterior,
-    RatePrior,
-    RepeatedPlays,
-    Terms,
-)
+from ...gp import AtPoints, AveragedPoints, CandidateMoments, PointBelief, PointPosterior, RepeatedPlays, Terms
 from ...gp.choice import posterior_at_points
 from ...kernels import Kernel, Matern
 from ...slots.envelope import Bounds, Envelope
-from ...slots.memory import Drift
 from ...storage.record import Trial
 from ..availability import Available
-from .base import Decision, Engine, Question, Units, none_left, nothing_left, row_of, rows_of
+from .base import Decision, Engine, Prior, Question, Units, none_left, nothing_left, row_of, rows_of
 from .rounds import PointRound
 
 MOST_DRAWS = 1000  # attempts to draw a uniform point that has not failed
@@ -82,18 +71,9 @@ class PointEngine(Engine[PointBelief]):
         self._candidates: Array | None = None
         self.found: Found | None = None
 
-    def fresh(
-        self,
-        kernel: Kernel,
-        regularization: float,
-        *,
-        apart: bool,
-        drift: Drift,
-        known: RatePrior | None = None,  # noqa: ARG002 - for tables
-        bank: Bank | None = None,
-        noise_variance: float | None = None,  # noqa: ARG002 - for tables
-    ) -> PointBelief:
+    def fresh(self, prior: Prior, *, apart: bool = False) -> PointBelief:
         """Returns an empty belief over (context, point)."""
+        kernel, regularization, drift, _, bank, _ = prior
         columns = self.domain.dimension + (0 if self.context is None else self.context.dimension)
         if bank is not None:
             pairs = itertools.product(bank.variances(regularization), bank.kernels)
