@@ -48,7 +48,12 @@ BOUNDS = ("greedy", "spectral", "split", "sharp", "linear", "realised")
 
 
 def information_gain(
-    kernel: Kernel, points: Arms | npt.ArrayLike, noise: float, *, bound: str = "greedy", count: int | None = None
+    kernel: Kernel,
+    points: Arms | Box | Space | npt.ArrayLike,
+    noise: float,
+    *,
+    bound: str = "greedy",
+    count: int | None = None,
 ) -> float:
     """Returns an upper bound of gamma_count, the largest information gain of `count` noisy rewards, in nats.
 
@@ -71,23 +76,24 @@ def information_gain(
     check_kernel("kernel", kernel)
     why = "It is a standard deviation."
     regularization = number("noise", noise, low=1e-150, high=LARGEST_REWARD, why=why) ** 2
+    where: Any = points  # each bound checks it
     if bound == "realised":
         if count is not None:
             raise InvalidInput('`count` goes with upper bounds: the "realised" gain is that of all the points given.')
-        return _realised(kernel, points, regularization)
+        return _realised(kernel, where, regularization)
     if count is None:
         raise InvalidInput(f"`count` is missing: the {bound} bound is that of so many observations.")
     count = integer("count", count, low=0, high=MOST_OBSERVATIONS, why="It is a number of observations.")
     if bound == "linear":
-        return linear_gain_bound(kernel, points, regularization, count)
+        return linear_gain_bound(kernel, where, regularization, count)
     if bound == "greedy":
-        return GreedyDesign(kernel, points, regularization).bound(count)
-    spectrum = Spectrum.of(kernel, points, regularization)
+        return GreedyDesign(kernel, where, regularization).bound(count)
+    spectrum = Spectrum.of(kernel, where, regularization)
     if bound == "spectral":
         return spectrum.bound(count)
     if bound == "split":
         return spectrum.split_bound(count)
-    return min(spectrum.gain(count), GreedyDesign(kernel, points, regularization).sharp_bound(count))
+    return min(spectrum.gain(count), GreedyDesign(kernel, where, regularization).sharp_bound(count))
 
 
 def linear_gain_bound(

@@ -26,7 +26,7 @@ FEWEST = 3  # Replicates from which a band is drawn: of two it says next to noth
 BANDS = {"error": "shaded: ±2 standard errors", "deviation": "shaded: ±1 standard deviation", "none": None}
 
 
-def panels(shown: Sequence[Panel], path: Path, *, title: str = "", note: str = "") -> None:
+def panels(shown: Sequence[Panel], path: str | Path, *, title: str = "", note: str = "") -> None:
     """Saves a picture of panels side by side, more than four in two rows. A name has one colour in all panels.
 
     Args:

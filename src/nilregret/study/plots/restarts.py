@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def changes(
-    study: Study, path: Path, *, known: Sequence[int] = (), label: str | None = None, unit: str = "trial"
+    study: Study, path: str | Path, *, known: Sequence[int] = (), label: str | None = None, unit: str = "trial"
 ) -> None:
     """Saves a picture of a study whose reward function changes: points played, rewards, and restarts.
 
@@ -50,7 +50,7 @@ def changes(
     figure.savefig(path, dpi=110)
 
 
-def evidence(study: Study, path: Path, *, known: Sequence[int] = (), unit: str = "trial") -> None:
+def evidence(study: Study, path: str | Path, *, known: Sequence[int] = (), unit: str = "trial") -> None:
     """Saves a picture of the evidence for a change after each answer, with its threshold.
 
     Args:
